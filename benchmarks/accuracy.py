@@ -24,15 +24,17 @@ noise of n % = a factor 1 + U(-n/2, n/2) / 100, P5 = 8 ... 128, P8 = 8 ... 1024,
 repetitions; 16 x is 16 times the largest point. Three seeds, 300 laws of each, pooled; in brackets
 the least and the largest of the three. The laws of a seed are one experiment unless fitted one by
 one. Applications are 200 call paths that grow differently, 10 of a seed. Both programs get the same
-measurements. Where a goal depends on Extra-P, it is its figure.
+measurements. Error: the median. Late growth: flat at first,
+then growing. A goal that depends on Extra-P is its figure.
 """
 
 BAND_NOTES = """\
-Bands of 95 % over laws that are normal forms (300 of each of 3 seeds, points and noise), in the
-words of the table above. "Least width" is that of the 95 % band of somebody who knows the class
-and the noise; a measurement is the median of five fresh repetitions at the target. Below the goal:
-laws of strong scaling. In the last line a constant, log2(p), sqrt(p) or p is beside 1/p, and makes
-up a share at the largest point that is uniform in its logarithm from a thousandth to all.
+Bands of 95 % over laws in normal form: 300 of each kind for each of 3 seeds, sets of points and
+noise. The columns state how many bands hold the truth, and how many hold the median of five fresh
+repetitions at the target. The width is relative to the 95 % band of an observer who knows the class
+and the noise. Below the goal are laws of strong scaling. In the last line, the rest is a constant,
+log2(p), sqrt(p) or p. Its share at the largest point is uniform in its logarithm, from a thousandth
+to all.
 """
 
 LIMIT_NOTES = """\
@@ -51,7 +53,7 @@ _NORMAL = {
 _SHARED_WORK = {"strong": "strong scaling", "ushape": "U-shape", REST: "1/p and a rest"}
 _ODD = {
     "step": "step",
-    "segmented": "flat, then growing",
+    "segmented": "late growth",
     "saturating": "saturation",
     "ceillog": "tree depth",
     "ceilnode": "ceil(p / N)",
@@ -199,7 +201,7 @@ def bands(shared: Path) -> Table:
     groups |= {what: [s for s in everything if s.law == law] for law, what in _NORMAL.items()}
     groups |= {f"{n} % noise": [s for s in everything if s.noise == n] for n in _BAND_NOISES}
     shown = (scores.HELD_4, scores.HELD_16, scores.AGAIN_4, scores.AGAIN_16, scores.WIDTH_16)
-    wanted = ("goal", "92% - 98%", "92% - 98%", "", "", "<= 3")
+    wanted = ("goal", "92–98%", "92–98%", "", "", "≤ 3")
     lines = [
         (what, *(_figure(score, _by_seed(score, group, ours)) for score in shown))
         for what, group in groups.items()
@@ -263,7 +265,7 @@ def _by_seed(score: Score, scenarios: Sequence[Scenario], fits: Fits) -> list[fl
 def _figure(score: Score, values: Sequence[float]) -> str:
     pooled, *seeds = values
     least, largest = score.text(min(seeds)), score.text(max(seeds))
-    return score.text(pooled) + (f" ({least} - {largest})" if least != largest else "")
+    return score.text(pooled) + (f" ({least}–{largest})" if least != largest else "")
 
 
 def _row(goal: Goal, ours: Sequence[float], peer: Sequence[float] | None) -> Row:
@@ -274,7 +276,7 @@ def _row(goal: Goal, ours: Sequence[float], peer: Sequence[float] | None) -> Row
         ratio = good / bad if bad > _NOTHING else None
         row = replace(row, peer=f"{_figure(score, peer)} {EXTRAP.name}", ratio=ratio)
     if goal.at_least is not None:
-        wanted = f">= {score.text(goal.at_least)}"
+        wanted = f"≥ {score.text(goal.at_least)}"
         return replace(row, goal=wanted, met=ours[0] >= goal.at_least)
     limit = peer[0] if peer and math.isinf(goal.at_most) else goal.at_most
-    return replace(row, goal=f"<= {score.text(limit)}", met=ours[0] <= limit)
+    return replace(row, goal=f"≤ {score.text(limit)}", met=ours[0] <= limit)

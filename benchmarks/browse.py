@@ -42,7 +42,7 @@ def rows() -> list[Row]:
     ]
     memory = done["memory"]
     told = f"{memory / 1e6:.0f} MB"
-    goal = f"<= {MEMORY_GOAL / 1e6:.0f} MB"
+    goal = f"≤ {MEMORY_GOAL / 1e6:.0f} MB"
     return [*found, Row("browse: memory", told, goal=goal, met=memory <= MEMORY_GOAL)]
 
 

@@ -45,7 +45,7 @@ def rows() -> list[Row]:
             f"{more:.3g} s",
             "",
             None,
-            f"<= {4 * _LINEAR:.0f} x as long",
+            f"≤ {4 * _LINEAR:.0f} x as long",
             more <= 4 * _LINEAR * mine,
         ),
         Row("communication: 10^6 irregular events", f"{irregular.report['read']:.3g} s"),

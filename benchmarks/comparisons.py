@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from results import Table
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.diff import Difference, difference
+from callpath_modeler.analysis.diff import ExperimentDifference, difference
 from callpath_modeler.analysis.excess import CARRIES_COST
-from callpath_modeler.analysis.limits import Limits, breaches
+from callpath_modeler.analysis.gates import RegressionGate, violations
 from callpath_modeler.analysis.pairing import pair_up
 from callpath_modeler.modeling import centre
 from callpath_modeler.pipeline import FitOptions, fit
-from callpath_modeler.profile.line import Line
+from callpath_modeler.profile.parameter_line import ParameterLine
 
 FloatArray = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ _SAMPLES = Path(__file__).resolve().parents[1] / "sample_profiles"
 _SEEDS = 200
 _NOISE = 0.03
 _TARGET = 4
-_WORSE, _GROWTH = Limits.parse("worse>5%"), Limits.parse("growth")
+_WORSE, _GROWTH = RegressionGate.parse("worse>5%"), RegressionGate.parse("growth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +122,12 @@ def _copy(
 
 def _verdict(base: cpm.Experiment, new: cpm.Experiment) -> _Verdict:
     found = _compared(base, new)
-    broken = (breaches(found, limits, found.order) for limits in (_WORSE, _GROWTH))
+    broken = (violations(found, limits, found.order) for limits in (_WORSE, _GROWTH))
     return _Verdict(*(frozenset(breach.row for breach in some) for some in broken))
 
 
-def _compared(base: cpm.Experiment, new: cpm.Experiment) -> Difference:
+def _compared(base: cpm.Experiment, new: cpm.Experiment) -> ExperimentDifference:
     before = fit(base, "time")
     after = fit(new, "time", FitOptions(aggregate=before.models.aggregate))
-    pair = pair_up((base, before), (new, after), "time", Line("p"))
+    pair = pair_up((base, before), (new, after), "time", ParameterLine("p"))
     return difference(pair, _TARGET * float(before.points[-1]))

@@ -10,7 +10,13 @@ import numpy.typing as npt
 from results import Table
 
 from callpath_modeler.modeling import Growth, fit, parse_growth
-from callpath_modeler.modeling.validation import MPI_SPACE, Expectation, Match, judge, validate
+from callpath_modeler.modeling.validation import (
+    MPI_SPACE,
+    DeviationMatch,
+    ExpectedGrowth,
+    judge,
+    validate,
+)
 
 POINTS = np.array([8.0, 16.0, 32.0, 64.0, 128.0])
 REPETITIONS = 5
@@ -60,9 +66,9 @@ def _counts(noise: float, seed: int) -> npt.NDArray[np.int64]:
         for which, expected in enumerate((name, TOO_LITTLE.get(name))):
             if expected is None:
                 continue
-            expectation = Expectation.of(_growth(expected))
+            expectation = ExpectedGrowth.of(_growth(expected))
             found = validate(POINTS, values[rows].mean(axis=2), expectation, MPI_SPACE)
-            matched = int((found.match > Match.NONE).sum())
+            matched = int((found.match > DeviationMatch.NONE).sum())
             verdicts = judge(models.take(rows), expectation.limits)
             kept, broken = int(verdicts.kept.sum()), int(verdicts.broken.sum())
             pairs = np.array([[matched, len(rows) - matched], [kept, broken]])

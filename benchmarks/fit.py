@@ -60,7 +60,7 @@ def _speed(what: str, ours: Cost, peer: Cost) -> Row:
         f"{here:.3g} ms",
         f"{there:.3g} ms {EXTRAP.name}",
         there / here,
-        f">= {GOAL} x",
+        f"≥ {GOAL} x",
         there / here >= GOAL,
     )
 

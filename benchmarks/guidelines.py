@@ -18,9 +18,9 @@ from scipy import stats
 import callpath_modeler as cpm
 from cpmodel_guidelines.answer import Verification
 from cpmodel_guidelines.benchmark import benchmark_of
-from cpmodel_guidelines.judge import Verdict
-from cpmodel_guidelines.rules import Kind, patterns
-from cpmodel_guidelines.verification import Ask, verify
+from cpmodel_guidelines.judge import GuidelineVerdict
+from cpmodel_guidelines.rules import GuidelineKind, patterns
+from cpmodel_guidelines.verification import ScaleQuery, verify
 
 NOTES = """\
 15 collectives at p = 8, 16, ... 128, five repetitions with a normal factor of 5 %; 500 seeds.
@@ -135,7 +135,7 @@ def _rates(laws: Laws, planted: frozenset[str], disturbed: float = 0.0) -> _Rate
     counts: list[tuple[float, ...]] = []
     for seed in range(_SEEDS):
         found = verify(benchmark_of(_experiment(laws, seed, disturbed)), patterns())
-        told = found.rows_that_are(Verdict.VIOLATED)
+        told = found.rows_that_are(GuidelineVerdict.VIOLATED)
         names = {row.guideline.text for row in told}
         settings = sum(row.here.violated for row in told
                        if row.here is not None and row.guideline.text in planted)  # fmt: skip
@@ -160,7 +160,7 @@ def _by_rank(found: Verification) -> set[str]:
     scales: Mapping[float, int] = {p: k for k, (p,) in enumerate(bench.settings.tolist())}
     told = set()
     for check in found.here.checks:
-        if check.guideline.kind is Kind.PATTERN and check.can_break:
+        if check.guideline.kind is GuidelineKind.PATTERN and check.can_break:
             k = scales[check.left.setting[0]]
             left = bench.values[check.left.row, k]
             right = np.sum([bench.values[place.row, k] for place in check.right], axis=0)
@@ -173,7 +173,9 @@ def _crossings(factor: int) -> tuple[str, ...]:
     """Return how often a crossing is predicted, and where."""
     target, turning, false, where = float(factor * _SCALES[-1]), 0, 0, []
     for seed in range(_SEEDS):
-        found = verify(benchmark_of(_experiment(_crossing, seed)), patterns(), ask=Ask(target))
+        found = verify(
+            benchmark_of(_experiment(_crossing, seed)), patterns(), ask=ScaleQuery(target)
+        )
         for row in found.rows:
             if row.guideline.text == "Allgather <= Alltoall":
                 turning += row.turns

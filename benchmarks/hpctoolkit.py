@@ -43,7 +43,7 @@ def rows() -> list[Row]:
             f"{ours.resident / 1e6:.0f} MB",
             f"{peer.resident / 1e6:.0f} MB {HATCHET.name}",
             peer.resident / ours.resident,
-            f">= {_SMALLER} x",
+            f"≥ {_SMALLER} x",
             peer.resident >= _SMALLER * ours.resident,
         ),
         _maxima(_ours("one", database, "max")),
@@ -75,7 +75,7 @@ def _read(ours: Cost, peer: Cost) -> Row:
         f"{mine:.3g} s",
         f"{others:.3g} s {HATCHET.name}",
         others / mine,
-        f">= {_FASTER} x",
+        f"≥ {_FASTER} x",
         others >= _FASTER * mine,
     )
 

@@ -102,7 +102,7 @@ def _read(ours: Cost, peer: Cost, name: str, goal: int | None = None) -> Row:
         _seconds(mine),
         f"{_seconds(others)} {name}",
         others / mine,
-        f">= {goal} x" if goal else "",
+        f"≥ {goal} x" if goal else "",
         others / mine >= goal if goal else None,
     )
 

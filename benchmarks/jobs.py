@@ -52,6 +52,6 @@ def _compared(what: str, times: int, task: str, size: int | Path) -> Iterator[Ro
         f"{two:.3g} s",
         f"{one:.3g} s one process",
         one / two,
-        f">= {GOAL} x",
+        f"≥ {GOAL} x",
         one / two >= GOAL,
     )

@@ -62,7 +62,7 @@ def _speed(metric: str, form: str, profile: Path, python: Path) -> list[Row]:
             _rate(best),
             f"{_rate(others)} {PYCUBEXR.name}",
             others / best,
-            f">= {GOALS[metric]:g} GB/s",
+            f"≥ {GOALS[metric]:g} GB/s",
             _METRIC_BYTES / best / 1e9 >= GOALS[metric],
         ),
         Row(
@@ -86,11 +86,11 @@ def _memory(metric: str, form: str, profile: Path, python: Path) -> list[Row]:
     allowed = MEMORY_GOAL + _PER_CALL_PATH * _CALL_PATHS
     return [
         Row(
-            f"reduce: private memory it takes, {form}",
+            f"reduce: private memory, {form}",
             _megabytes(ours.report["reduce"]),
             f"{_megabytes(peer.report['reduce'])} {PYCUBEXR.name}",
             peer.report["reduce"] / ours.report["reduce"],
-            f"<= {_megabytes(MEMORY_GOAL)} + {_PER_CALL_PATH} B/call path",
+            f"≤ {_megabytes(MEMORY_GOAL)} + {_PER_CALL_PATH} B/call path",
             ours.report["reduce"] <= allowed,
         ),
         _both("reduce: private memory with opening", ours, peer, "open and reduce"),

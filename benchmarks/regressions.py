@@ -23,8 +23,8 @@ from callpath_modeler import Experiment, fit, load
 from callpath_modeler.analysis.expectations.baseline import baseline
 from callpath_modeler.analysis.expectations.document import parse
 from callpath_modeler.analysis.expectations.expectation import Expectations
+from callpath_modeler.analysis.expectations.interpretation import interpret
 from callpath_modeler.analysis.expectations.judge import Judge
-from callpath_modeler.analysis.expectations.reading import understand
 from callpath_modeler.modeling import centre
 from callpath_modeler.report.baseline import to_toml
 
@@ -110,7 +110,7 @@ def copied(experiment: Experiment, seed: int, noise: float = NOISE) -> Experimen
 
 def expectations_of(experiment: Experiment) -> Expectations:
     """Return what `cpmodel baseline` writes, read again."""
-    return understand(parse(to_toml(baseline(fit(experiment, "time"))), "baseline.toml"))
+    return interpret(parse(to_toml(baseline(fit(experiment, "time"))), "baseline.toml"))
 
 
 def failures(expected: Expectations, experiment: Experiment) -> set[int | None]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import textwrap
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from environments import Peer
@@ -15,10 +16,13 @@ from environments import Peer
 BENCHMARKS = Path(__file__).resolve().parent
 DOCUMENTS = (
     BENCHMARKS / "RESULTS.md",
-    BENCHMARKS.parent / "docs" / "explanation" / "modeling.md",
+    BENCHMARKS.parent / "docs" / "explanation" / "accuracy.md",
     BENCHMARKS.parent / "docs" / "explanation" / "expectations.md",
 )
-"""Where measured tables are kept, between markers that name the benchmark."""
+"""Documents with measured tables, between markers that name the benchmark."""
+
+_WIDTH = 120
+"""The greatest width of a line in a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +67,20 @@ class Table:
     lines: Sequence[tuple[str, ...]]
     numeric: range
 
+    def under(self, peer: str) -> Table:
+        """Return the table with the name of its only peer in the head, not in each line."""
+        if "peer" not in self.head:
+            return self
+        column = self.head.index("peer")
+        head = tuple(peer if name == "peer" else name for name in self.head)
+        lines = [
+            (*line[:column], line[column].removesuffix(f" {peer}"), *line[column + 1 :])
+            for line in self.lines
+        ]
+        return replace(self, head=head, lines=lines)
+
     def aligned(self, *, rule: str = "  ") -> list[str]:
-        """Return the lines of the table, the head first; `rule` parts its columns."""
+        """Return the lines of the table, the head first, with `rule` between columns."""
         cells = [self.head, *self.lines]
         widths = [max(len(line[column]) for line in cells) for column in range(len(self.head))]
         return [
@@ -76,11 +92,14 @@ class Table:
         ]
 
     def markdown(self) -> str:
-        """Return the table as Markdown."""
+        """Return the table as Markdown; cells of a table that is too wide are not padded."""
         columns = range(len(self.head))
         rule = "|" + "|".join("---:" if c in self.numeric else "---" for c in columns) + "|"
-        head, *lines = (f"| {line} |" for line in self.aligned(rule=" | "))
-        return "\n".join([head, rule, *lines])
+        lines = self.aligned(rule=" | ")
+        if max(map(len, lines)) + 4 > _WIDTH:
+            lines = [" | ".join(line) for line in (self.head, *self.lines)]
+        head, *rest = (f"| {line} |" for line in lines)
+        return "\n".join([head, rule, *rest])
 
 
 def compared(rows: Sequence[Row]) -> Table:
@@ -91,9 +110,9 @@ def compared(rows: Sequence[Row]) -> Table:
 
 def write(name: str, table: Table, notes: str, peers: Sequence[Peer]) -> None:
     """Write a table wherever a document has the markers of the benchmark `name`."""
-    text = "\n".join(
-        [table.markdown(), "", notes.rstrip(), "", f"Measured {_circumstances(peers)}."]
-    )
+    shown = table.under(peers[0].name) if len(peers) == 1 else table
+    circumstances = textwrap.fill(f"Measured {_circumstances(peers)}.", _WIDTH)
+    text = f"{shown.markdown()}\n\n{notes.rstrip()}\n\n{circumstances}"
     start, end = f"<!-- measured: {name} -->\n", f"<!-- end of measured: {name} -->"
     for document in DOCUMENTS:
         before, found, rest = document.read_text(encoding="utf-8").partition(start)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from environments import EXTRAP
 from results import Table
 
-from callpath_modeler.modeling import Term, along_with_runs, fit
+from callpath_modeler.modeling import Term, fit, slice_with_line_models
 
 FloatArray = npt.NDArray[np.float64]
 Law = Callable[[FloatArray], FloatArray]
@@ -82,7 +82,7 @@ def _of(design: Design, noise: float) -> Iterator[tuple[str, ...]]:
     drawn = {name: _drawn(design, make, noise) for name, make in design.kinds.items()}
     values = np.concatenate([each.values for each in drawn.values()])
     start = time.process_time()
-    models, _ = along_with_runs(fit(points, values), 0, target[0], points, values)
+    models, _ = slice_with_line_models(fit(points, values), 0, target[0], points, values)
     band = models.predict(target[:, 0])
     ours = time.process_time() - start
     cost = extrap_models.cost(points, values[:: len(values) // 200], target)

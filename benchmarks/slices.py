@@ -67,7 +67,7 @@ def table(shared: Path) -> Table:
         for parameter, kept in _kept_back(folder / file):
             found.append((f"{name}: {parameter}", kept))
     every = _joined([kept for _, kept in found])
-    head = ("series", "values", *_BY, *(f"log: {by}" for by in _BY), "held")
+    head = ("series", "values", *_BY, f"log: {_BY[0]}", *_BY[1:], "held")
     lines = [_line(name, kept) for name, kept in [*found, ("all", every)]]
     return Table(head, lines, range(1, len(head)))
 
@@ -104,7 +104,7 @@ def _of_metric(
         truth = np.nanmedian(values[:, place], axis=1)
         rows = ((measured > 0).sum(axis=1) >= _FEWEST) & (truth > 0)
         band = line.models.predict([at])
-        surfaces = modeling.along(models, axis, target).values([at])
+        surfaces = modeling.slice_along(models, axis, target).values([at])
         runs = modeling.fit(*line.line.by_point(metric, parameter)).values([at])
         extrap = extrap_models.predict(there[0], there[1][rows], target[None])[0][:, 0]
         said = {"ours": band.value, "surfaces": surfaces, "runs": runs}

@@ -40,7 +40,7 @@ def rows() -> list[Row]:
             f"{mine:.3g} s",
             f"{others:.3g} s {_PEER}, reading alone",
             others / mine,
-            f">= {GOAL} x",
+            f"≥ {GOAL} x",
             others / mine >= GOAL,
         ),
         Row("traces: events a second", _rate(mine, 1), f"{_rate(others, 1)} {_PEER}"),
@@ -75,6 +75,6 @@ def _memory(what: str, ours: Cost, bare: int, peer: Cost | None = None) -> Row:
         f"{above / 1e6:.0f} MB",
         f"{(peer.resident - bare) / 1e6:.0f} MB {_PEER}" if peer else "",
         None,
-        f"<= {MEMORY_GOAL / 1e6:.0f} MB",
+        f"≤ {MEMORY_GOAL / 1e6:.0f} MB",
         above <= MEMORY_GOAL,
     )

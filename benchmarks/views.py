@@ -45,7 +45,7 @@ def rows() -> list[Row]:
         Row(
             "views: memory of all three with their values",
             f"{memory / 1e6:.0f} MB",
-            goal=f"<= {MEMORY_GOAL / 1e6:.0f} MB",
+            goal=f"≤ {MEMORY_GOAL / 1e6:.0f} MB",
             met=memory <= MEMORY_GOAL,
         )
     )

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check import BrokenExpectationsError, Check
     from callpath_modeler.analysis.rank import By, Ranking, rank
     from callpath_modeler.analysis.requirements import Requirements
-    from callpath_modeler.checking import check
-    from callpath_modeler.comparing import Compared, compare
-    from callpath_modeler.explaining import explain
+    from callpath_modeler.comparison import Compared, compare
+    from callpath_modeler.expectation_check import check
+    from callpath_modeler.explanation import explain
     from callpath_modeler.fitted import CallPathModel, Fitted
     from callpath_modeler.frame import from_frame
     from callpath_modeler.loading import LoadOptions, load
@@ -39,7 +39,7 @@ _HOMES = {
     "Advice": "analysis.advise",
     "BrokenExpectationsError": "analysis.expectations.check",
     "By": "analysis.rank",
-    "Compared": "comparing",
+    "Compared": "comparison",
     "CallPathModel": "fitted",
     "Check": "analysis.expectations.check",
     "Excess": "analysis.excess",
@@ -56,11 +56,11 @@ _HOMES = {
     "Scaling": "profile.experiment",
     "SearchSpace": "modeling",
     "advise": "analysis.advise",
-    "check": "checking",
-    "compare": "comparing",
+    "check": "expectation_check",
+    "compare": "comparison",
     "difference_table": "report.diff_table",
     "excess_work": "analysis.excess",
-    "explain": "explaining",
+    "explain": "explanation",
     "fit": "pipeline",
     "from_frame": "frame",
     "graph": "report.export",

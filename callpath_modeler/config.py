@@ -13,7 +13,7 @@ import msgspec
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fingerprints import Fingerprint
-from callpath_modeler.toml.format import Format, Written
+from callpath_modeler.toml.format import TomlFile, TomlFormat
 from callpath_modeler.toml.positions import Place
 
 NAME = "cpmodel.toml"
@@ -40,7 +40,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"o
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ConfigPaths:
     """Where configuration is looked for.
 
     Attributes
@@ -63,7 +63,7 @@ class Places:
         return (*filter(None, first), *(p for p in (self.user, self.site) if p and _is_file(p)))
 
 
-def places(start: Path | None = None, named: Path | None = None) -> Places:
+def config_paths(start: Path | None = None, named: Path | None = None) -> ConfigPaths:
     """Return where configuration is looked for.
 
     Parameters
@@ -71,11 +71,11 @@ def places(start: Path | None = None, named: Path | None = None) -> Places:
     start : profile or directory of the experiment
     named : a file in place of the one that is found above the experiment
     """
-    found = None if start is None or named is not None else found_above(start)
-    return Places(named, start, found, _of_user(), SITE)
+    found = None if start is None or named is not None else find_upwards(start)
+    return ConfigPaths(named, start, found, _of_user(), SITE)
 
 
-def found_above(start: Path) -> Path | None:
+def find_upwards(start: Path) -> Path | None:
     """Return the nearest ``cpmodel.toml``: in a directory itself, or in one above it."""
     # What ".." is above of is known to the file system alone, where a link is on the way.
     place = start.resolve() if ".." in start.parts else Path(os.path.abspath(start))  # noqa: PTH100
@@ -109,22 +109,22 @@ class ConfigFile:
     """
 
     fingerprint: Fingerprint
-    written: Written[Any]
+    written: TomlFile[Any]
     rank: int
 
-    def settings(self) -> Iterator[Setting]:
+    def settings(self) -> Iterator[ConfiguredValue]:
         """Go through all values that stand in it."""
         document = self.written.document
         for table in (EXPERIMENT, DEFAULTS):
             for key, value in msgspec.structs.asdict(getattr(document, table)).items():
                 if value is not None:
-                    yield Setting((table, key), value, self.rank, self.written)
+                    yield ConfiguredValue((table, key), value, self.rank, self.written)
         for name, source in document.parameters.items():
-            yield Setting((PARAMETERS, name), source.origin, self.rank, self.written)
+            yield ConfiguredValue((PARAMETERS, name), source.origin, self.rank, self.written)
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ConfiguredValue:
     """A value that a file gives.
 
     Attributes
@@ -138,7 +138,7 @@ class Setting:
     place: Place
     value: Any
     rank: int
-    written: Written[Any]
+    written: TomlFile[Any]
 
     @property
     def origin(self) -> str:
@@ -152,7 +152,7 @@ class Setting:
 
 
 def format_of(defaults: type[msgspec.Struct], examples: Mapping[str, str],
-              homes: Mapping[str, str]) -> Format[Any]:  # fmt: skip
+              homes: Mapping[str, str]) -> TomlFormat[Any]:  # fmt: skip
     """Return what configuration files may hold.
 
     Parameters
@@ -177,10 +177,10 @@ def format_of(defaults: type[msgspec.Struct], examples: Mapping[str, str],
         "scaling": 'scaling = "weak"',
         "from": 'from = "processes"',
     }
-    return Format(document, {**examples, **own}, UsageError, homes)
+    return TomlFormat(document, {**examples, **own}, UsageError, homes)
 
 
-def read(paths: Iterable[Path], form: Format[Any]) -> tuple[ConfigFile, ...]:
+def read(paths: Iterable[Path], form: TomlFormat[Any]) -> tuple[ConfigFile, ...]:
     """Read configuration files.
 
     Raises
@@ -192,7 +192,7 @@ def read(paths: Iterable[Path], form: Format[Any]) -> tuple[ConfigFile, ...]:
     return tuple(_read(path, form, rank) for rank, path in enumerate(paths))
 
 
-def _read(path: Path, form: Format[Any], rank: int) -> ConfigFile:
+def _read(path: Path, form: TomlFormat[Any], rank: int) -> ConfigFile:
     try:
         content = path.read_bytes()
     except OSError as cause:
@@ -205,9 +205,9 @@ def _read(path: Path, form: Format[Any], rank: int) -> ConfigFile:
     return ConfigFile(fingerprint, form.parse(content, str(path)), rank)
 
 
-def merged(files: Iterable[ConfigFile]) -> Mapping[Place, Setting]:
+def merge_settings(files: Iterable[ConfigFile]) -> Mapping[Place, ConfiguredValue]:
     """Return every value that is given, each by the first file that does."""
-    settings: dict[Place, Setting] = {}
+    settings: dict[Place, ConfiguredValue] = {}
     for file in files:
         for setting in file.settings():
             settings.setdefault(setting.place, setting)

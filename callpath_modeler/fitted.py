@@ -1,4 +1,4 @@
-"""The models of one metric of an experiment: columns of `modeling` with the names of `profile`."""
+"""Models of one metric of an experiment, with the names of its call paths."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from callpath_modeler.choices import check_kind
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.displayed import Displayed, Drawn
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import (
     FitStatus,
     Models,
     Prediction,
-    along_with_runs,
     centre,
+    slice_with_line_models,
 )
+from callpath_modeler.notebook_repr import FigureReprMixin, HtmlReprMixin
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.line import nearest_line
+from callpath_modeler.profile.parameter_line import nearest_line
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.targets import targets_of
@@ -28,11 +28,11 @@ from callpath_modeler.targets import targets_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surface:
-    """Models in several parameters, which those along one are slices of.
+    """Models in several parameters; models along one parameter are slices of them.
 
     Attributes
     ----------
-    parameters : names, the main one first
+    parameters : names, the main parameter first
     models : one per call path, over points [K, D] in the order of the names
     """
 
@@ -50,27 +50,29 @@ class Surface:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(Displayed):
-    """One model per call path along one parameter; others are held at values.
+class Fitted(HtmlReprMixin):
+    """Models of one metric along one parameter: one model for each call path.
+
+    With several parameters, the models are a slice: the other parameters have fixed values.
 
     Attributes
     ----------
-    experiment : what was measured
-    metric : which metric was modelled, in its exclusive values
+    experiment : the measured runs
+    metric : the metric; models predict its exclusive values
     parameter : the parameter of the models
-    points : [K] its measured values, ascending
-    measured : [call paths, K] centre over repetitions; NaN = did not occur
-    models : one per call path
-    settings : how they were fitted, for people and for the record
-    findings : what a user should know about the models
-    surface : the models in several parameters that these are slices of, if they are
-    held : values of the other parameters of the surface
-    measured_at : the values nearest to them that were measured: `points` and `measured` are there
-    assumed : the others held that no one said where to hold
-    of_line : [call paths] whose models are of the runs at `measured_at` alone, because the surface
-        does not explain them as well; empty without a surface
-    run_time : the model of the run time, which is that of the slowest process: a series of its own,
-        over an experiment whose only call path is the program; None = runs do not tell it
+    points : [K] measured values of the parameter, ascending
+    measured : [call paths, K] centre of the repetitions, SI base units; NaN = did not occur
+    models : the models, one per call path
+    settings : options of the fit, as text
+    findings : data quality findings about the models
+    surface : models in all parameters; None = there is one parameter
+    held : fixed values of the other parameters
+    measured_at : the measured values nearest to `held`; `points` and `measured` belong to them
+    assumed : names of the other parameters whose value the user did not choose
+    of_line : [call paths] True = the model describes only the runs at `measured_at`, because the
+        surface fits them less well; empty without a surface
+    run_time : model of the run time, which is the inclusive time of the program on the slowest
+        process; None = the run time is not known for all runs
     """
 
     experiment: Experiment
@@ -95,23 +97,38 @@ class Fitted(Displayed):
         )
 
     def __getitem__(self, callpath: str) -> CallPathModel:
-        """Return the model of the one call path that a pattern names."""
-        check_kind(callpath, str, "call path")
+        """Return the model of the call path that a pattern selects.
+
+        Raises
+        ------
+        UsageError
+            If the pattern selects no call path, or several.
+        """
+        check_type(callpath, str, "call path")
         return CallPathModel(self, find_one(self.experiment.tree, callpath))
 
     @property
     def modelled(self) -> NDArray[np.bool_]:
-        """Tell which call paths can be predicted, [call paths].
+        """Return which call paths have predictions, [call paths].
 
-        They have a model, and still occur at the largest scale: of one that does not, the
-        smaller scales say nothing about larger ones.
+        A call path needs a model and a value at the largest scale. Smaller scales alone do not show
+        whether it occurs at larger ones.
         """
         return ~np.isnan(self.models.coefficients[:, 0]) & ~np.isnan(self.measured[:, -1])
 
     def holding(self, held: Mapping[str, float], parameter: str | None = None) -> Fitted:
-        """Return the models along `parameter` with others held at values.
+        """Return the models along a parameter, with fixed values of the others.
 
-        Those not named stay where they are, or at their largest measured value.
+        Parameters
+        ----------
+        held : values of parameters by name. A parameter that is not named keeps its value, or has
+            its largest measured value.
+        parameter : parameter of the models; None = the present one
+
+        Returns
+        -------
+        Fitted
+            The slice. Models in one parameter are returned unchanged.
         """
         if self.surface is None or (not held and parameter in (None, self.parameter)):
             return self
@@ -130,7 +147,7 @@ class Fitted(Displayed):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """All parameters of the models, whichever they are along."""
+        """Names of all parameters of the models."""
         return self.surface.parameters if self.surface else (self.parameter,)
 
     @property
@@ -139,23 +156,23 @@ class Fitted(Displayed):
         return self.surface.models if self.surface else self.models
 
     def at(self, scale: float) -> dict[str, float]:
-        """Return the values of all parameters at a scale."""
+        """Return the values of all parameters at a scale, by name."""
         return {self.parameter: scale, **self.held}
 
     def measured_range(self, parameter: str) -> tuple[float, float]:
-        """Return the smallest and the largest value that a parameter has in any run."""
+        """Return the smallest and the largest measured value of a parameter."""
         if self.surface is not None:
             return self.surface.measured_range(parameter)
         return float(self.points[0]), float(self.points[-1])
 
     def times_largest(self, scale: float) -> float:
-        """Return how many times the largest run a scale is, in the parameter where it is most."""
+        """Return the extrapolation factor of a scale: the largest one over all parameters."""
         return max(at / self.measured_range(name)[1] for name, at in self.at(scale).items())
 
     def never_combined(self, scale: float) -> dict[str, float]:
-        """Return the values of all parameters at a scale if no run reaches them at once, else {}.
+        """Return the values of all parameters at a scale if no run reaches all of them, else {}.
 
-        Beyond its largest value in any run, a parameter counts as having that value.
+        Values beyond the largest measured one are replaced by the largest measured one.
         """
         if self.surface is None:
             return {}
@@ -168,25 +185,25 @@ class Fitted(Displayed):
 
     @property
     def said(self) -> dict[str, float]:
-        """Values of other parameters that someone said."""
+        """Values of other parameters that the user chose, by name."""
         return {name: at for name, at in self.held.items() if name not in self.assumed}
 
     @property
     def line(self) -> Experiment:
-        """The runs along the parameter: all, or those where the others are as `measured_at`."""
+        """The runs along the parameter: all runs, or those at `measured_at`."""
         return self.experiment.at(self.measured_at)
 
     def at_smallest(self) -> NDArray[np.float64]:
-        """Return what call paths cost at the smallest scale, [call paths].
+        """Return the cost of each call path at the smallest scale, [call paths], SI base units.
 
-        Measured, unless the other parameters are held where nothing was.
+        The cost is measured. It is predicted if `held` has a value that was not measured.
         """
         if self.held == self.measured_at:
             return self.measured[:, 0]
         return self.models.values(self.points[:1])[:, 0]
 
     def statuses(self, rows: ArrayLike) -> list[str]:
-        """Return the names of call paths' outcomes, in lower case."""
+        """Return the statuses of some call paths, in lower case."""
         asked = np.asarray(rows, np.intp)
         modelled = ~np.isnan(self.models.coefficients[asked, 0])
         gone = np.isnan(self.measured[asked, -1]) & modelled
@@ -195,7 +212,7 @@ class Fitted(Displayed):
         return said
 
     def status(self, row: int) -> str:
-        """Return the name of one call path's outcome, in lower case."""
+        """Return the status of one call path, in lower case."""
         return self.statuses([row])[0]
 
 
@@ -210,14 +227,14 @@ def sliced(
 ) -> Fitted:
     """Return models along one parameter of a surface.
 
-    Where the others are held at values that were measured, call paths that deviate from the surface
-    by more than from a model of the runs there have that one: laws in one parameter are simpler.
-    Else models of the runs nearest to them are among what could also be.
+    At measured values of the other parameters, a call path may have a model of the runs there
+    instead of the slice, if the slice deviates from these runs by more than that model. Otherwise,
+    models of the nearest runs are among the alternatives.
 
     Parameters
     ----------
-    parameter : which; None = the main one
-    held : values of the others; those not named are held at their largest measured value
+    parameter : parameter of the models; None = the main one
+    held : values of the other parameters; by default their largest measured values
     """
     chosen = parameter or surface.parameters[0]
     names = [chosen, *(name for name in surface.parameters if name != chosen)]
@@ -227,7 +244,7 @@ def sliced(
     runs, values = experiment.by_setting(metric.name, surface.parameters)
     measured = ~np.isnan(values).all(axis=(0, 2))
     runs, values = runs[measured], values[:, measured]
-    models, of_runs = along_with_runs(surface.models, axes[0], at, runs, values)
+    models, of_runs = slice_with_line_models(surface.models, axes[0], at, runs, values)
     near = [line.measured_at[name] for name in names[1:]]
     own = (runs[:, axes[1:]] == near).all(axis=1)
     return Fitted(
@@ -248,13 +265,13 @@ def sliced(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CallPathModel(Drawn):
-    """The model of one call path: a light view of one row.
+class CallPathModel(FigureReprMixin):
+    """The model of one call path: a view of one row of `Fitted`.
 
     Attributes
     ----------
-    fitted : the models it is one of
-    row : which
+    fitted : the models of all call paths
+    row : number of the call path
     """
 
     fitted: Fitted
@@ -266,35 +283,45 @@ class CallPathModel(Drawn):
 
     @property
     def callpath(self) -> str:
-        """The call path as text."""
+        """Names on the call path, as one text."""
         return self.fitted.experiment.tree.path(self.row)
 
     @property
     def status(self) -> str:
-        """The outcome of the fit, in lower case."""
+        """Status of the model, in lower case: ``"ok"``, ``"constant"``, ``"outside"``, ..."""
         return self.fitted.status(self.row)
 
     @property
     def growth(self) -> str:
-        """The leading term without coefficient, as text."""
+        """Leading term without its coefficient, as text, such as ``"p log2(p)"``."""
         return self.fitted.models.growth(self.row).text(self.fitted.parameter)
 
     def formula(self, *, pretty: bool = False) -> str:
-        """Return the model as a formula in the parameter."""
-        return self.fitted.models.formula(self.row, self.fitted.parameter, pretty=pretty)
-
-    def predict(self, points: ArrayLike | None = None, **named: ArrayLike) -> Prediction:
-        """Return value, low and high, each [points], SI base units.
+        """Return the model as a formula in the parameter, in SI base units.
 
         Parameters
         ----------
-        points : targets along the parameter of the models, others held as they are
-        named : or targets by parameter, as ``p=[1024, 4096], n=1e6``; lengths broadcast
+        pretty : use Unicode exponents instead of ``^``
+        """
+        return self.fitted.models.formula(self.row, self.fitted.parameter, pretty=pretty)
+
+    def predict(self, points: ArrayLike | None = None, **named: ArrayLike) -> Prediction:
+        """Return the predicted value with its prediction band at some targets.
+
+        Parameters
+        ----------
+        points : targets [points] along the parameter of the models
+        named : targets by parameter instead, such as ``p=[1024, 4096], n=1e6``; lengths broadcast
+
+        Returns
+        -------
+        Prediction
+            `value`, `low` and `high`, each [points], SI base units.
 
         Raises
         ------
         UsageError
-            If a target is not positive, a name is no parameter of the models, or there is none.
+            If there is no target, a target is not positive, or the models have no such parameter.
         """
         fitted = self.fitted
         table = self._asked(points, named)
@@ -311,7 +338,7 @@ class CallPathModel(Drawn):
     def _asked(
         self, points: ArrayLike | None, named: Mapping[str, ArrayLike]
     ) -> dict[str, NDArray[np.float64]]:
-        """Return the targets of each parameter, all of one length."""
+        """Return the targets of each parameter, broadcast to one length."""
         known, parameter = self.fitted.parameters, self.fitted.parameter
         hint = f"give targets, or values of {', '.join(known)} by name"
         if points is not None and named:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.choices import check_kind
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.readers.assemble import ReadOptions, assemble_runs
@@ -32,35 +32,36 @@ def from_frame(
     metrics: Mapping[str, str] | Sequence[str] | None = None,
     scaling: Scaling | None = None,
 ) -> Experiment:
-    """Make an experiment of a table with a row per call path and run.
+    """Return the experiment of a table with one row per call path and run.
 
     Parameters
     ----------
-    frame : a column (or index level) for each name below; a value that is NaN = the call path
-        did not occur
-    callpath : column of call paths: names joined by ``->``, ``/`` or ``;``, or sequences of names;
-        or several columns, which name the call path together
-    parameters : columns of numbers; one that is called like a number of processes becomes p
-    repetition : column of numbers; None: rows alike in all else are repetitions in their order
-    metrics : columns of values, and their units; by default all other columns of numbers.
-        Titles say what they are: ``time (inc)``, ``latency_us``, ``bytes_sent``
-    scaling : None = recognise it
+    frame : table with the columns, or index levels, below; NaN = the call path did not occur
+    callpath : column of call paths: names joined by ``->``, ``/`` or ``;``, or sequences of names.
+        Several columns name the call path together
+    parameters : columns of numbers; a column that is named like a number of processes becomes p
+    repetition : column of whole numbers; None = rows that agree in all other columns are
+        repetitions, in their order
+    metrics : columns of values, with or without their units; by default all other columns of
+        numbers. Titles may contain the unit and the kind: ``time (inc)``, ``latency_us``,
+        ``bytes_sent``
+    scaling : weak or strong; None = found from the data
 
     Returns
     -------
     Experiment
-        with exclusive values in SI base units
+        One call tree with exclusive values in SI base units.
 
     Raises
     ------
     UsageError
         If there is no such column.
     InputError
-        If a column does not hold what it should.
+        If a column contains invalid values.
     """
     import pandas as pd
 
-    check_kind(frame, pd.DataFrame, "frame")
+    check_type(frame, pd.DataFrame, "frame")
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     paths, parameters = _listed(callpath, "callpath"), _listed(parameters, "parameters")
@@ -94,7 +95,7 @@ def from_frame(
 
 def _listed(names: str | Sequence[str], what: str) -> list[str]:
     """Return names of columns, or the one."""
-    check_kind(names, (str, list, tuple), what)
+    check_type(names, (str, list, tuple), what)
     return [names] if isinstance(names, str) else list(names)
 
 

@@ -1,4 +1,4 @@
-"""Sources -> experiment: profiles, directories, globs, manifests and stored experiments."""
+"""Experiments from sources: profiles, directories, globs, manifests and stored experiments."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler import store
-from callpath_modeler.choices import check_kind
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.printable import shell_word, shortened
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.pruning import folded, refuse_unnamed, without
+from callpath_modeler.profile.pruning import drop_subtrees, merge_into_callers, refuse_unnamed
 from callpath_modeler.readers.assemble import ReadOptions, assemble, assemble_groups
 from callpath_modeler.readers.base import Agreement, VerifyingReader
-from callpath_modeler.readers.conditions import Selection, is_metadata, metadata_value
-from callpath_modeler.readers.coverage import covered_anew
+from callpath_modeler.readers.coverage import with_coverage_of
 from callpath_modeler.readers.discover import discover, natural_order, write_manifest
+from callpath_modeler.readers.parallel_reading import Progress
 from callpath_modeler.readers.parameters import FROM_PROFILE
-from callpath_modeler.readers.program import AS_TOLD, scaling_anew
-from callpath_modeler.readers.reading import Progress
-from callpath_modeler.readers.registry import Registry, blaming
+from callpath_modeler.readers.plugin_errors import naming_the_reader
+from callpath_modeler.readers.program import AS_TOLD, with_scaling_of
+from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.run_filter import RunSelection, is_metadata, metadata_value
 from callpath_modeler.readers.runs import ReadRun
 from callpath_modeler.units import parameter_value
 
@@ -39,18 +40,18 @@ OF_PROFILES = ("--locations", "--param", "--unit", "--name", "--reader")
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """Which runs to take, and how to read them.
+    """Selection of runs and call paths, and options of reading.
 
     Attributes
     ----------
-    read : what to read of each profile
-    where : conditions on parameters and metadata, e.g. ``"p>=64,InputType=Random"``
-    ignore : patterns, or one, of call paths that are left out with all that they call
-    hide : patterns, or one, of call paths that count as what calls them
-    name_pattern : pattern of run names, e.g. ``"app.p{p}.r{rep}"``
-    reader : name of the reader; None = recognise
-    preset : options, such as ``--name``, that may be left unheeded where they say nothing of what
-        is read: they were not given for it alone
+    read : options of reading each profile
+    where : conditions on parameters and metadata, such as ``"p>=64,InputType=Random"``
+    ignore : pattern, or several, of call paths that are dropped together with their callees
+    hide : pattern, or several, of call paths that are folded into their callers
+    name_pattern : pattern of run names, such as ``"app.p{p}.r{rep}"``
+    reader : name of the reader; None = chosen by the contents of the files
+    preset : names of options from a configuration file, such as ``--name``; such an option is
+        ignored if it does not apply to the sources
     """
 
     read: ReadOptions = field(default_factory=ReadOptions)
@@ -62,30 +63,30 @@ class LoadOptions:
     preset: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        check_kind(self.read, ReadOptions, "read")
+        check_type(self.read, ReadOptions, "read")
         for name in ("where", "name_pattern", "reader"):
-            check_kind(getattr(self, name), (str, NoneType), name)
+            check_type(getattr(self, name), (str, NoneType), name)
         for name in ("ignore", "hide"):
             patterns = getattr(self, name)
             # The letters of a text are texts, too.
             patterns = (patterns,) if isinstance(patterns, str) else patterns
-            check_kind(patterns, (tuple, list), name)
+            check_type(patterns, (tuple, list), name)
             for pattern in patterns:
-                check_kind(pattern, str, name)
+                check_type(pattern, str, name)
             object.__setattr__(self, name, tuple(patterns))
 
     def of_metric(self, metric: str | None) -> LoadOptions:
-        """Return the options to read one metric, unless more are; None = the run time."""
+        """Return the options to read `metric` as well; None = the run time."""
         if metric is None or self.read.metrics is None or metric in self.read.metrics:
             return self
         return replace(self, read=replace(self.read, metrics=(metric,)))
 
     def of_another(self) -> LoadOptions:
-        """Return the options for an experiment that may lack call paths to take away."""
+        """Return the options for a second experiment, in which patterns may select nothing."""
         return replace(self, preset=self.preset | {"--ignore", "--hide"})
 
     def with_requirements(self) -> LoadOptions:
-        """Return the options to read besides what call paths need beside time."""
+        """Return the options to read requirements (visits, bytes, operations) as well."""
         return replace(self, read=replace(self.read, requirements=True))
 
 
@@ -94,15 +95,15 @@ def load(
     options: LoadOptions | None = None,
     progress: Progress | None = None,
 ) -> Experiment:
-    """Read profiles, directories of runs, globs, manifests, or one stored experiment.
+    """Return the experiment of profiles, directories, globs, manifests, or of one store.
 
-    Configuration files are for the command line: they are not read here.
+    Configuration files belong to the command line; this function does not read them.
 
     Parameters
     ----------
-    sources : one of them, or several; a ``cpmodel.toml`` among others is passed over
-    options : which runs to take, and how to read them
-    progress : is told how far reading is
+    sources : one path or several; a ``cpmodel.toml`` among them is ignored
+    options : selection of runs, and options of reading
+    progress : called with the number of files that are read, and of all files
 
     Returns
     -------
@@ -112,15 +113,15 @@ def load(
     Raises
     ------
     InputError
-        If nothing can be read.
+        If no file can be read.
     DataError
-        If what was read does not belong together, or `where` leaves no run.
+        If the profiles do not belong together, or if `where` selects no run.
     UsageError
-        If an option makes no sense.
+        If an option is invalid.
     """
-    check_kind(options, (LoadOptions, NoneType), "options")
+    check_type(options, (LoadOptions, NoneType), "options")
     options = options or LoadOptions()
-    selection = Selection(options.where)
+    selection = RunSelection(options.where)
     whole = _whole(sources, options, selection, progress)
     _refuse_unnamed([whole], options)
     return _chosen(whole, options, selection)
@@ -133,7 +134,7 @@ def load_both(
     progress: Progress | None = None,
 ) -> tuple[Experiment, Experiment]:
     """Do as `load` for two experiments; of call paths to take away, one side may have none."""
-    selections = Selection(options.where), Selection(options.where)
+    selections = RunSelection(options.where), RunSelection(options.where)
     first = _whole(base, options, selections[0], progress)
     second = _whole(new, options, selections[1], progress)
     _refuse_unnamed([first, second], options)
@@ -163,7 +164,7 @@ def load_groups(
     DataError
         If some runs lack it.
     """
-    selection = Selection(options.where)
+    selection = RunSelection(options.where)
     values: list[str] = []
 
     def groups(runs: list[ReadRun]) -> list[list[ReadRun]]:
@@ -195,7 +196,7 @@ def load_groups(
     told = _values_of_runs(whole, name)
     parts = {v: whole.where(np.array([of == v for of in told])) for v in
              _distinct_values(name, told)}  # fmt: skip
-    return {value: covered_anew(scaling_anew(part)) for value, part in parts.items()}
+    return {value: with_coverage_of(with_scaling_of(part)) for value, part in parts.items()}
 
 
 def _values_of_runs(experiment: Experiment, name: str) -> list[str | None]:
@@ -241,7 +242,7 @@ def _refuse_unnamed(experiments: Sequence[Experiment], options: LoadOptions) -> 
 def _whole(
     sources: str | Path | Sequence[str | Path],
     options: LoadOptions,
-    selection: Selection,
+    selection: RunSelection,
     progress: Progress | None,
 ) -> Experiment:
     """Return all call paths of the runs that were read and whose metadata were selected."""
@@ -264,17 +265,17 @@ def _whole(
     return experiment
 
 
-def _chosen(experiment: Experiment, options: LoadOptions, selection: Selection) -> Experiment:
+def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelection) -> Experiment:
     """Return the runs and call paths that were chosen."""
     whole = experiment
     if selection.open:
         experiment = experiment.where(_kept(experiment, selection))
-    experiment = without(experiment, options.ignore)
+    experiment = drop_subtrees(experiment, options.ignore)
     if experiment is not whole:
-        experiment = scaling_anew(experiment)
+        experiment = with_scaling_of(experiment)
     # What is hidden counts as computation where it is called: it has no say in how that scales.
-    chosen = folded(experiment, options.hide)
-    return chosen if chosen is whole else covered_anew(chosen)
+    chosen = merge_into_callers(experiment, options.hide)
+    return chosen if chosen is whole else with_coverage_of(chosen)
 
 
 def _opened(path: Path, options: LoadOptions) -> Experiment:
@@ -310,9 +311,9 @@ def _profiles(sources: Sequence[str | Path]) -> list[Path]:
 
 def _expand(sources: Sequence[str | Path]) -> list[Path]:
     paths: list[Path] = []
-    check_kind(sources, Iterable, "sources")
+    check_type(sources, Iterable, "sources")
     for source in sources:
-        check_kind(source, (str, Path), "source")
+        check_type(source, (str, Path), "source")
         text = str(source)
         if source == "":
             raise UsageError("a name is empty", hint="is a variable of the shell not set?")
@@ -337,7 +338,7 @@ def _is_there(path: str) -> bool:
         raise InputError(what, hint="check the name and its permissions") from cause
 
 
-def _kept(experiment: Experiment, selection: Selection) -> NDArray[np.bool_]:
+def _kept(experiment: Experiment, selection: RunSelection) -> NDArray[np.bool_]:
     keep = np.ones(len(experiment.runs), bool)
     runs = experiment.runs
     for condition in selection.open:
@@ -377,7 +378,7 @@ def manifest(sources: Sequence[str | Path], options: LoadOptions, directory: Pat
     """
     registry = Registry.of_installed(options.reader)
     files = discover(_profiles(sources), registry, name_pattern=options.name_pattern)
-    select = Selection(options.where).by_metadata
+    select = RunSelection(options.where).by_metadata
     experiment = assemble(files, registry, options.read, select=select)
     of_names = [p.name for p in experiment.parameters if p.origin == "name"]
     of_names += [name for name in experiment.constants if name not in FROM_PROFILE]
@@ -404,6 +405,6 @@ def verify(
     registry = Registry.of_installed(options.reader)
     for file in discover(_profiles(sources), registry, name_pattern=options.name_pattern):
         reader = registry.find(file.path)
-        with blaming(reader, file.path):
+        with naming_the_reader(reader, file.path):
             compared = reader.verify(file.path) if isinstance(reader, VerifyingReader) else None
         yield file.path, compared

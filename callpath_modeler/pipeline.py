@@ -1,4 +1,4 @@
-"""Experiment -> models -> ranking: what every front end calls."""
+"""Models and rankings of experiments: the functions that every user interface calls."""
 
 from __future__ import annotations
 
@@ -20,15 +20,12 @@ from callpath_modeler.analysis.fit_findings import (
 )
 from callpath_modeler.analysis.rank import By, Ranking, rank
 from callpath_modeler.analysis.repetitions import repetition_findings
-from callpath_modeler.asking import (
-    Question,
-    Target,
-    checked_target,
-    findings_at,
-    held_at,
-    parse_target,
+from callpath_modeler.argument_checks import (
+    check_choice,
+    check_count,
+    check_probability,
+    check_type,
 )
-from callpath_modeler.choices import check_choice, check_count, check_kind, check_probability
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
 from callpath_modeler.fitted import Fitted, Surface, sliced
@@ -39,7 +36,15 @@ from callpath_modeler.parallel import Threads, Workers, worth
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.readers.reading import Progress
+from callpath_modeler.readers.parallel_reading import Progress
+from callpath_modeler.target_query import (
+    PredictionQuery,
+    Target,
+    checked_target,
+    findings_at,
+    parse_target,
+    slice_at,
+)
 from callpath_modeler.units import as_option, counted, setting_text
 
 _LEFT_OUT = ("CPM101", "CPM125")
@@ -54,18 +59,19 @@ _SECONDS_PER_LINE, _SECONDS_PER_SURFACE = 4e-5, 3e-3
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """How to model.
+    """Options of making models.
 
     Attributes
     ----------
-    parameter : the parameter of the models; None = p if it varies
-    method : a probability for every hypothesis, or one chosen by cross-validation
-    space : the terms of hypotheses; None = those of the method
-    folds : number of folds of the classic cross-validation; None = leave one out
-    aggregate : how repetitions become one value
-    confidence : probability that a band is to hold
-    jobs : how many processes or threads may model; 0 = one for each processor; the models are the
-        same, and where it would take longer to start them there is but one
+    parameter : parameter of the models; None = p if it varies
+    method : ``"mixture"`` gives every hypothesis a probability; ``"classic"`` chooses one by
+        cross-validation
+    space : terms of hypotheses; None = those of the method
+    folds : number of folds of the cross-validation of the classic method; None = leave one out
+    aggregate : centre of the repetitions; ``"auto"`` = the one that scatters least
+    confidence : probability that a band holds a measurement
+    jobs : largest number of processes or threads; 0 = one for each processor. The models are the
+        same for every number
     """
 
     parameter: str | None = None
@@ -79,7 +85,7 @@ class FitOptions:
     def __post_init__(self) -> None:
         check_choice(self.method, get_args(modeling.Method), "method")
         check_choice(self.aggregate, get_args(modeling.Aggregate), "aggregate")
-        check_kind(self.space, (SearchSpace, NoneType), "space")
+        check_type(self.space, (SearchSpace, NoneType), "space")
         check_probability(self.confidence, "--confidence")
         check_count(self.jobs, 0, "--jobs")
         if self.folds is not None:
@@ -89,18 +95,18 @@ class FitOptions:
 def fit(
     experiment: Experiment, metric: str | None = None, options: FitOptions | None = None
 ) -> Fitted:
-    """Model one metric of every call path.
+    """Return the models of one metric, one for every call path.
 
     Parameters
     ----------
     experiment : the measured runs
-    metric : name of the metric; None = the run time
-    options : how to model; None = the defaults of `FitOptions`
+    metric : name of the metric; None = the first duration
+    options : options of making models; None = the defaults of `FitOptions`
 
     Returns
     -------
     Fitted
-        One model per call path, in SI base units. A model gives the exclusive value.
+        One model per call path, in SI base units. A model predicts the exclusive value.
 
     Raises
     ------
@@ -114,8 +120,8 @@ def fit(
     Calotoiu, Hoefler, Poke, Wolf: Using Automated Performance Modeling to Find Scalability Bugs in
     Complex Codes (SC 2013), for the terms of models and the classic method.
     """
-    check_kind(experiment, Experiment, "experiment")
-    check_kind(options, (FitOptions, NoneType), "options")
+    check_type(experiment, Experiment, "experiment")
+    check_type(options, (FitOptions, NoneType), "options")
     options = options or FitOptions()
     chosen = experiment.metric(metric)
     parameters = _parameters(experiment, options)
@@ -375,7 +381,7 @@ def _stored(
 
 def ranking_of(
     sources: Sequence[str | Path],
-    question: Question,
+    question: PredictionQuery,
     *,
     by: str = "value",
     load_options: LoadOptions | None = None,
@@ -385,9 +391,9 @@ def ranking_of(
 ) -> tuple[Ranking, tuple[Finding, ...]]:
     """Load, fit and rank; return the ranking and all findings.
 
-    Parameters and errors are those of `asked_of`.
+    Parameters and errors are those of `models_and_target_of`.
     """
-    fitted, value = asked_of(
+    fitted, value = models_and_target_of(
         sources,
         question,
         load_options=load_options,
@@ -404,7 +410,7 @@ def ranking_of(
 def findings_of(
     experiment: Experiment,
     sources: Sequence[str | Path],
-    question: Question,
+    question: PredictionQuery,
     load_options: LoadOptions,
     fit_options: FitOptions,
 ) -> tuple[Finding, ...]:
@@ -430,7 +436,7 @@ def findings_of(
 
 def rankings_of(
     sources: Sequence[str | Path],
-    question: Question,
+    question: PredictionQuery,
     group_by: str | None,
     *,
     by: str = "value",
@@ -451,7 +457,7 @@ def rankings_of(
     Raises
     ------
     CallpathModelerError
-        As `asked_of`; it names the group.
+        As `models_and_target_of`; it names the group.
     """
     if group_by is None:
         one = ranking_of(
@@ -480,9 +486,9 @@ def rankings_of(
     return found
 
 
-def asked_of(
+def models_and_target_of(
     sources: Sequence[str | Path],
-    question: Question,
+    question: PredictionQuery,
     *,
     load_options: LoadOptions | None = None,
     fit_options: FitOptions | None = None,
@@ -508,7 +514,7 @@ def asked_of(
 
 
 def _wished(
-    question: Question, fit_options: FitOptions | None, default_factor: float | None
+    question: PredictionQuery, fit_options: FitOptions | None, default_factor: float | None
 ) -> tuple[Target, FitOptions]:
     """Return the target of a question, and the options to model along its parameter."""
     fit_options = fit_options or FitOptions()
@@ -523,7 +529,7 @@ def _wished(
 def _at_target(
     fitted: Fitted, target: Target, default_factor: float | None
 ) -> tuple[Fitted, float]:
-    fitted = held_at(fitted, target)
+    fitted = slice_at(fitted, target)
     value = target.named.get(fitted.parameter, target.value)
     if value is None:
         value = float(fitted.points[-1]) * (default_factor or 1.0)

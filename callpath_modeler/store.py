@@ -30,11 +30,11 @@ from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import (
     Experiment,
-    Number,
+    MetricValues,
     Parameter,
     Run,
+    RunNumber,
     Scaling,
-    Values,
 )
 from callpath_modeler.profile.schema import Metric, Reduction, Region
 from callpath_modeler.stored_checks import check_findings, check_measured, check_models, check_runs
@@ -87,7 +87,7 @@ class _Header(msgspec.Struct):
     scaling_reason: str
     findings: list[Finding]
     models: list[_ModelsHeader]
-    numbers: list[Number] = []
+    numbers: list[RunNumber] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ def _experiment(store: _Store) -> Experiment:
             imbalance = _measured(store, name, "<f4", (len(tree), runs))
         if (name := f"run-time-{k}") in header.arrays:
             run_time = _measured(store, name, "<f8", (runs,))
-        columns[metric.name] = Values(metric, values, total, imbalance, run_time)
+        columns[metric.name] = MetricValues(metric, values, total, imbalance, run_time)
     return Experiment(
         name=header.name,
         tree=tree,

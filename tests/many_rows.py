@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.mixture.data import Data, data_of
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
-from callpath_modeler.modeling.mixture.screen import Chosen, screen
-from callpath_modeler.modeling.mixture.spread import noise_of, within
+from callpath_modeler.modeling.mixture.repetition_noise import noise_of, repetition_stats
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, data_of
+from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses, screen
 from callpath_modeler.modeling.terms import DEFAULT_SPACE
 
 FloatArray = npt.NDArray[np.float64]
@@ -61,9 +61,9 @@ def many_rows(kind: Kind, count: int, seed: int = 1) -> tuple[FloatArray, FloatA
     return points, y
 
 
-def rows_to_fit(points: FloatArray, y: FloatArray) -> tuple[Data, Deviations]:
+def rows_to_fit(points: FloatArray, y: FloatArray) -> tuple[ScaledRows, Deviations]:
     """Return the rows that have values at three points or more, and how they may deviate."""
-    reps = within(np.sort(y, axis=2), "mean")
+    reps = repetition_stats(np.sort(y, axis=2), "mean")
     usable = (reps.count > 0).sum(axis=1) >= 3
     usable &= np.nan_to_num(reps.centre).max(axis=1) > 0
     data, _ = data_of(points, noise_of(reps.take(np.flatnonzero(usable)), 1.0))
@@ -72,7 +72,7 @@ def rows_to_fit(points: FloatArray, y: FloatArray) -> tuple[Data, Deviations]:
 
 def screened(
     points: FloatArray, y: FloatArray, known: Hypotheses | None = None
-) -> tuple[Data, Chosen, Hypotheses, Deviations]:
+) -> tuple[ScaledRows, ScreenedHypotheses, Hypotheses, Deviations]:
     """Return what candidates of such rows are made of, before anything is learnt."""
     known = known or hypotheses(DEFAULT_SPACE, points)
     data, ways = rows_to_fit(points, y)

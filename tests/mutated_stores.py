@@ -25,7 +25,6 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler import loading, store
-from callpath_modeler.asking import Question
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.loading import LoadOptions
 from callpath_modeler.modeling.compiled import library
@@ -36,6 +35,7 @@ from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.info import info_table, info_text
 from callpath_modeler.report.ranking import ranking_text
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
+from callpath_modeler.target_query import PredictionQuery
 from store_mutations import Stored, mutate
 
 REFUSED, SAME, OTHER = "refused", "same", "other"
@@ -47,7 +47,7 @@ def answers(path: Path) -> str:
     """Return what `info` and `rank` say of a store, as JSON and as text."""
     everything = LoadOptions(read=ReadOptions(metrics=None))
     experiment = loading.load([path], everything)
-    ranking, findings = ranking_of([path], Question("64"))
+    ranking, findings = ranking_of([path], PredictionQuery("64"))
     rows = all_rows(ranking)
     texts = [
         to_json(info_table(experiment)),
@@ -66,14 +66,14 @@ def answers(path: Path) -> str:
 def _in_numpy() -> Iterator[None]:
     before = os.environ.get(library.VARIABLE)
     os.environ[library.VARIABLE] = "0"
-    library.forget()
+    library.reload()
     try:
         yield
     finally:
         del os.environ[library.VARIABLE]
         if before is not None:
             os.environ[library.VARIABLE] = before
-        library.forget()
+        library.reload()
 
 
 def outcome(path: Path, before: str) -> str:

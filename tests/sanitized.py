@@ -55,7 +55,7 @@ def use(folder: Path, kind: str) -> None:
     path = sources.libraries(folder)[kind]
     # The loader prefers the last, and the first serves where that cannot be loaded.
     library.libraries = lambda _: dict.fromkeys(sources.PROCESSORS, path)
-    library.forget()
+    library.reload()
     assert library.compiled(), f"{path} is not loaded"
     # Arrays in memory of their own end where they should; mapped files end with a page.
     mapped = store._array

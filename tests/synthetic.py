@@ -17,9 +17,9 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import (
     Experiment,
+    MetricValues,
     Run,
     Scaling,
-    Values,
     split_parameters,
 )
 from callpath_modeler.profile.schema import (
@@ -102,7 +102,7 @@ def experiment(
         runs=runs,
         parameters=varying,
         constants=constants,
-        columns={metric.name: Values(metric, exclusive, np.nansum(exclusive, axis=0))},
+        columns={metric.name: MetricValues(metric, exclusive, np.nansum(exclusive, axis=0))},
         declared={metric.name: ""},
         reduction=reduction,
         scaling=scaling,

@@ -42,9 +42,9 @@ def make(count: int, path: Path) -> None:
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.profile.experiment import (
         Experiment,
+        MetricValues,
         Run,
         Scaling,
-        Values,
         split_parameters,
     )
     from callpath_modeler.profile.schema import Extent, Metric, Reduction
@@ -53,7 +53,7 @@ def make(count: int, path: Path) -> None:
         metric = Metric("time", "s")
         runs = tuple(Run(f"p{p}", "none", Extent(p), {"p": float(p)}, 1) for p in SCALES)
         varying, constants = split_parameters(runs, {"p": "name"})
-        values = {"time": Values(metric, cost, cost.sum(axis=0))}
+        values = {"time": MetricValues(metric, cost, cost.sum(axis=0))}
         return Experiment("generated", tree_of(size, np.random.default_rng(2)), runs, varying,
                           constants, values, {"time": ""}, Reduction.MEAN, Scaling.WEAK, "as told",
                           ())  # fmt: skip
@@ -89,18 +89,18 @@ def main() -> None:
     fitted = store.read_models(path, experiment, "time", None)
     loaded = time.process_time()
     from callpath_modeler.analysis.forecast import forecast
-    from callpath_modeler.analysis.known import Known
+    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
     from callpath_modeler.tui.app import Browser
+    from callpath_modeler.tui.services import BrowserServices
     from callpath_modeler.tui.session import Session
-    from callpath_modeler.tui.surroundings import Surroundings
 
     imported = time.process_time()
-    session = Session(forecast(Known(fitted), 4096.0, bands=False))
+    session = Session(forecast(ForecastInputs(fitted), 4096.0, bands=False))
 
     def nothing(*_: object) -> str:
         return ""
 
-    given = Surroundings(nothing, lambda text, _: float(text), *[nothing] * 4)
+    given = BrowserServices(nothing, lambda text, _: float(text), *[nothing] * 4)
     app = Browser(session, given)
     keys: dict[str, float] = {}
     peak = 0
@@ -123,7 +123,7 @@ def main() -> None:
             app.workers.cancel_all()  # no bands are wanted any more
             await asyncio.sleep(2)
             before = time.process_time()
-            forecast(session.forecast.known, 12345.0, bands=False)
+            forecast(session.forecast.inputs, 12345.0, bands=False)
             took["retarget"] = time.process_time() - before
 
     took = {"load": loaded - begin, "imports": imported - loaded}

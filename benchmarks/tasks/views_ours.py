@@ -15,13 +15,19 @@ from trees import tree_of
 
 from callpath_modeler.analysis.ensemble import losses
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Experiment, Run, Scaling, Values, split_parameters
+from callpath_modeler.profile.experiment import (
+    Experiment,
+    MetricValues,
+    Run,
+    Scaling,
+    split_parameters,
+)
 from callpath_modeler.profile.groups import Costs
-from callpath_modeler.profile.hot import hot_path
+from callpath_modeler.profile.hot_path import hot_path
 from callpath_modeler.profile.outline import outline
 from callpath_modeler.profile.schema import Extent, Metric, Reduction
+from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import View, ViewKind, open_view
-from callpath_modeler.profile.wanted import Wanted
 
 T = TypeVar("T")
 SCALES = (8, 16, 32, 64, 128)
@@ -45,7 +51,7 @@ def ensemble(tree: CallTree, rng: np.random.Generator) -> Experiment:
     metric = Metric("time", "s")
     runs = tuple(Run(f"p{p}", "none", Extent(p), {"p": float(p)}, 1) for p in SCALES)
     varying, constants = split_parameters(runs, {"p": "name"})
-    values = {"time": Values(metric, cost, cost.sum(axis=0))}
+    values = {"time": MetricValues(metric, cost, cost.sum(axis=0))}
     return Experiment("app", tree, runs, varying, constants, values, {"time": ""},
                       Reduction.MEAN, Scaling.WEAK, "as told", ())  # fmt: skip
 
@@ -84,7 +90,7 @@ def main() -> None:
         timed(f"{kind} values", lambda view=view, nodes=nodes: view.values(nodes, again))
 
         timed(f"{kind} hot path", lambda view=view: hot(view, costs))
-        selection = Wanted(kind, least=0.001, top=20).selection(view, 0, costs.total[0])
+        selection = ViewRequest(kind, least=0.001, top=20).selection(view, 0, costs.total[0])
         lines = timed(f"{kind} write", lambda v=view, s=selection: outline(v, costs, s))
         assert lines.check(costs).holds
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before

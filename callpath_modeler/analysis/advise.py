@@ -1,9 +1,9 @@
-"""Which scale to run next: how far each would narrow what is predicted of the target.
+"""Advice on the next scale to run: the effect of one more run on the band at a target.
 
-What a run would show is not known, but how probable each outcome is: the mixture of every call path
-tells. So outcomes are drawn from it, models are made as if they had been measured, and the bands of
-the total at the target compared: a preposterior analysis (Raiffa, Schlaifer: *Applied statistical
-decision theory*, 1961).
+The result of a run is not known in advance, but the mixture of models gives its probability
+distribution. So outcomes are drawn from it, models are made with each outcome as if it had been
+measured, and the bands of the total at the target are compared. This is a preposterior analysis
+(Raiffa, Schlaifer: *Applied statistical decision theory*, 1961).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from callpath_modeler import modeling
 from callpath_modeler.analysis.predict import total_of
 from callpath_modeler.analysis.scales import power_of
-from callpath_modeler.choices import check_kind
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
@@ -39,15 +39,14 @@ _SEED = 20
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
-    """One more scale, and what running it would tell of the target.
+    """One more scale, and its effect on the band of the total at the target.
 
     Attributes
     ----------
     scale : value of the parameter
-    time : what the run is predicted to take, per process
-    apart : the upper end of the band of the total over the lower one, once it was run: the median
-        of drawn outcomes
-    least, most : the same in the outcomes that narrow it most, and least
+    time : predicted run time, per process
+    apart : ratio of the ends of the band after this run: the median over the drawn outcomes
+    least, most : the same ratio for the outcomes that narrow the band most and least
     """
 
     scale: float
@@ -59,13 +58,13 @@ class NextRun:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to measure next.
+    """Scales to measure next, with their effect on the band at a target.
 
     Attributes
     ----------
-    target : scale that is asked about
-    value, low, high : of the total there, by what was measured
-    repetitions : of each scale, as outcomes were drawn
+    target : the target
+    value, low, high : total at the target with its band, from the present runs, SI base units
+    repetitions : number of runs of each scale that are assumed
     runs : the scales that were tried, ascending
     """
 
@@ -78,32 +77,32 @@ class Advice:
 
     @property
     def apart(self) -> float:
-        """The upper end of the band over the lower one."""
+        """Upper end of the band over its lower end."""
         return self.high / self.low
 
 
 def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advice:
-    """Tell how far one more scale would narrow the band of the total at a target.
+    """Return the effect of one more scale on the band of the total at a target.
 
     Parameters
     ----------
-    fitted : models of a metric that adds up, along one parameter, by the mixture method
-    target : finite
-    scales : that may be run; by default multiples of the largest one, below the target, cubes or
-        squares where all of those measured are
+    fitted : models of an additive metric along one parameter, by the mixture method
+    target : a finite scale
+    scales : scales to try; by default multiples of the largest one, below the target. They are
+        cubes or squares if all measured scales are
 
     Returns
     -------
     Advice
-        The band of the total at the target after one more run at each scale, in SI base units.
+        Band of the total at the target after one more run at each scale, in SI base units.
 
     Raises
     ------
     DataError
         If there is no scale between the largest run and the target, several parameters vary, the
-        models are classic, or there is no total that is above zero.
+        models are classic, or the total is not above zero.
     UsageError
-        If the target or a scale is not positive or infinite, or a scale was run already.
+        If the target or a scale is not positive and finite, or if a scale was already run.
 
     References
     ----------
@@ -140,8 +139,8 @@ def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advic
 
 
 def _check(fitted: Fitted) -> None:
-    """Refuse models that outcomes cannot be drawn from, or that have no total; and what is none."""
-    check_kind(fitted, Fitted, "fitted")
+    """Raise an error for models without probabilities or without a total above zero."""
+    check_type(fitted, Fitted, "fitted")
     if fitted.surface is not None:
         raise DataError(
             f"several parameters vary: {', '.join(fitted.parameters)}; advice is about one",

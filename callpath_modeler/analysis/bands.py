@@ -1,4 +1,4 @@
-"""Numbers that are not known exactly: values with the ends of their bands."""
+"""Values with uncertainty bands."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """Values with bands, each of the same shape; NaN = not known.
+    """Values with bands, in arrays of one shape; NaN = not known.
 
     Attributes
     ----------
     value, low, high : in one unit
-    measured : which are centres of repetitions with their intervals; the others are predicted
+    measured : True for centres of repetitions with confidence intervals, False for predictions
     """
 
     value: Values
@@ -32,11 +32,11 @@ class Band:
         return Band(self.value[index], self.low[index], self.high[index], measured[index])
 
     def at(self, index: int) -> tuple[float, float, float]:
-        """Return value, low and high of one."""
+        """Return one value with its lower and upper end."""
         return float(self.value[index]), float(self.low[index]), float(self.high[index])
 
     def known_or(self, other: Band) -> Band:
-        """Return the band with what is not known of it taken from another one."""
+        """Return the band with its unknown values replaced by those of another one."""
         known = ~np.isnan(self.value)
         return Band(
             np.where(known, self.value, other.value),
@@ -46,16 +46,16 @@ class Band:
         )
 
 
-def varied(of: Callable[[Sequence[Values]], Values], parts: Sequence[Band]) -> Band:
-    """Return a function of several bands; it is measured where all of them are.
+def propagate_errors(of: Callable[[Sequence[Values]], Values], parts: Sequence[Band]) -> Band:
+    """Return the band of a function of several bands, by propagation of errors.
 
-    One part at a time goes to the ends of its band; the squares of how far that moves the result
-    add up, as those of independent errors do.
+    Each argument in turn is replaced by the ends of its band. The squares of the resulting changes
+    are added, as for independent errors. The result is measured if all arguments are.
 
     Parameters
     ----------
-    of : the function, of one array per part
-    parts : arrays that broadcast against each other
+    of : the function, of one array per argument
+    parts : the arguments, which broadcast against each other
     """
     centre = [part.value for part in parts]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,9 +1,9 @@
-"""Two experiments compared call path by call path: what got better or worse, and where.
+"""Comparison of two experiments, call path by call path.
 
-Three questions, each with what is known for sure: is it different at the largest scale that both
-measured, does it grow differently, and is it different at the target, as measured where both ran it
-two times or more, else as predicted? What occurs in one of the two only has nothing to be compared
-with, but counts in the totals.
+It has three parts, each with its significance: the difference at the largest common scale, the
+difference of growth, and the difference at the target. The last one is measured if both
+experiments ran the target at least twice, else predicted. Call paths of one experiment only are in
+the totals, but not compared.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.at_target import basis_of
 from callpath_modeler.analysis.ensemble import Unmatched, diverging
 from callpath_modeler.analysis.growth_change import GrowthChange, growth_change
 from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.pairing import Pair, Side
+from callpath_modeler.analysis.pairing import AlignedExperiment, ExperimentPair
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
 from callpath_modeler.analysis.sample import Sample, sample_at
+from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.analysis.two_samples import (
     Band,
-    Comparison,
-    bands_compared,
-    compared,
+    SampleComparison,
+    compare_bands,
+    compare_samples,
     deviation_of_models,
     false_discovery_rate,
 )
@@ -36,7 +36,7 @@ from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.profile.groups import Values
 
 BEYOND = 4
-"""Growth shows at this multiple of the largest scale."""
+"""Multiple of the largest scale at which a difference of growth must show."""
 
 Rows = NDArray[np.intp]
 Flags = NDArray[np.bool_]
@@ -44,17 +44,17 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
-    """What changed at one scale: per call path and, last, in the whole program, [n + 1].
+    """Differences at one scale: of each call path and, last, of the whole program, [n + 1].
 
     Attributes
     ----------
-    at : value of the parameter, and of those that are held
-    base, new : in the unit of the metric; NaN = does not occur, or no prediction
-    change : new minus base; what does not occur costs nothing
-    relative, low, high : change over base and its interval, of what costs something in both
-    p : probability of such a difference, or a larger one, if there were none
-    rate : share of false ones among the differences shown, if this were the last of them
-    mark : 1 new is shown to be worse, -1 better, 0 no difference is shown
+    at : value of the parameter, and fixed values of the others
+    base, new : costs in the unit of the metric; NaN = does not occur, or no prediction
+    change : new minus base; a call path that does not occur costs nothing
+    relative, low, high : change over base with its interval, if both have costs
+    p : probability of a difference of this size, or larger, by chance
+    rate : false discovery rate if this difference is the least significant one shown
+    mark : 1 = new is significantly worse, -1 = better, 0 = no significant difference
     """
 
     at: Mapping[str, float]
@@ -75,27 +75,28 @@ class Changes:
 
 
 @dataclass(frozen=True, eq=False)
-class Difference:
-    """The answer: what is different in the new experiment.
+class ExperimentDifference:
+    """Difference of two experiments.
 
     Attributes
     ----------
     pair : the two experiments
-    inclusive : whether values are those of call paths with all that they call
-    confidence : of intervals; 1 - confidence is the share of false ones among what is shown
-    measured : at the largest scale that both measured; None = there is none
-    ran : as measured at the target, if only once; None = not both ran it, or there is none
-    predicted : as models say of the target; None = there is none
-    repetitions : runs of the target in base and in new, if these tell what is different there;
-        zeros = models do
-    growth : before and after; None = one of the two has no models
-    in_base, in_new : [n] whether a call path was measured at the scales of both (without such,
-        at any)
-    left_out : [n] what occurs and yet is not in `predicted`, because one side has no model of it
-    order : rows that occur, by the absolute change at the target, else at the largest scale
+    inclusive : True if values include callees
+    confidence : confidence of intervals; 1 - confidence is the false discovery rate
+    measured : differences at the largest common scale; None = there is none
+    ran : measured differences at the target, even of single runs; None = not both ran it
+    predicted : predicted differences at the target; None = there is none
+    repetitions : runs of the target in base and in new, if the differences there are measured; else
+        zeros
+    growth : growth before and after; None = one of the two has no models
+    in_base, in_new : [n] True if a call path was measured at the common scales (at any scale, if
+        there is none)
+    left_out : [n] True if a call path occurs but is not in `predicted`, because one side has no
+        model
+    order : rows that occur, by the absolute change at the target, else at the largest common scale
     """
 
-    pair: Pair
+    pair: ExperimentPair
     inclusive: bool
     confidence: float
     measured: Changes | None
@@ -114,64 +115,64 @@ class Difference:
 
     @property
     def can_tell(self) -> bool:
-        """Whether anything is known of noise, without which no difference can be shown."""
+        """True if the noise is known, so that a difference can be significant."""
         return any(not np.isnan(changes.p).all() for changes in self.answers)
 
     @property
     def is_measured(self) -> bool:
-        """Whether runs tell what is different at the target, and not models."""
+        """True if the differences at the target are measured."""
         return all(self.repetitions)
 
     @property
     def at_target(self) -> Changes | None:
-        """What is different at the target, as measured or as predicted; None = there is none."""
+        """Differences at the target, measured or predicted; None = there is no target."""
         return self.ran if self.is_measured else self.predicted
 
     @property
     def basis(self) -> str | None:
-        """What changes at the target are: measured or predicted; None = there is none."""
+        """``"measured"`` or ``"predicted"``, for the target; None = no target."""
         return None if self.at_target is None else basis_of(self.is_measured)
 
     @property
     def answers(self) -> tuple[Changes, ...]:
-        """The changes at the target, and those at the largest scale unless that is the same."""
+        """Differences at the target, and at the largest common scale if it is another one."""
         largest = None if self.measured is self.at_target else self.measured
         return tuple(changes for changes in (self.at_target, largest) if changes is not None)
 
     @property
     def changes(self) -> Changes:
-        """What decides the order: the changes at the target, else the measured ones."""
+        """Differences that determine the order: those at the target, else the measured ones."""
         return self.answers[0]
 
     @property
     def costs(self) -> Changes:
-        """What was measured, at the target where runs of it answer; else what is predicted."""
+        """Costs to show: measured ones, at the target if it was run; else predicted ones."""
         return self.changes if self.is_measured else self.answers[-1]
 
 
 def difference(
-    pair: Pair,
+    pair: ExperimentPair,
     target: float | None,
     *,
     inclusive: bool = False,
     confidence: float = 0.95,
     predicted: bool = False,
-) -> Difference:
-    """Compare two experiments at the largest common scale and at `target`.
+) -> ExperimentDifference:
+    """Return the difference of two experiments at the largest common scale and at `target`.
 
     Parameters
     ----------
-    target : where both ran it two times or more, the difference there is that of the runs
-    inclusive : call paths with all that they call
-    confidence : of intervals; 1 - confidence is the share of false ones among what is shown
-    predicted : ask the models, even where both ran the target
+    target : scale of the second comparison; if both ran it at least twice, values are measured
+    inclusive : compare inclusive values
+    confidence : confidence of intervals; 1 - confidence is the false discovery rate
+    predicted : use predictions even if both ran the target
 
     Raises
     ------
     DataError
         If there is neither a common scale nor a target.
     UsageError
-        If sums are asked for of a metric that does not add up.
+        If inclusive values of a metric are requested that is not additive.
     """
     _check(pair, target, inclusive)
     measured = ran = ahead = growth = None
@@ -182,7 +183,7 @@ def difference(
         is_largest = target == pair.scales[-1]
         ran = measured if is_largest else _measured(pair, target, inclusive, confidence)
     if pair.base.fitted and pair.new.fitted:
-        look = _Look(pair, inclusive, confidence, measured)
+        look = _Comparison(pair, inclusive, confidence, measured)
         growth = _growth(look, pair.base.fitted, pair.new.fitted)
         if target is not None:
             ahead = _look_ahead(look, target)
@@ -191,7 +192,7 @@ def difference(
     if inclusive:
         below = pair.tree.inclusive(np.column_stack([in_base, in_new]).astype(float)) > 0
         in_base, in_new = below.T
-    found = Difference(
+    found = ExperimentDifference(
         pair=pair,
         inclusive=inclusive,
         confidence=confidence,
@@ -208,8 +209,8 @@ def difference(
     return replace(found, order=_order(found))
 
 
-def _check(pair: Pair, target: float | None, inclusive: bool) -> None:
-    """Raise an error where that cannot be compared."""
+def _check(pair: ExperimentPair, target: float | None, inclusive: bool) -> None:
+    """Raise an error if the comparison is not possible."""
     if inclusive and not pair.metric.additive:
         raise UsageError(
             f"no inclusive comparison: {pair.metric.name} does not add up over call paths",
@@ -224,8 +225,8 @@ def _check(pair: Pair, target: float | None, inclusive: bool) -> None:
         )
 
 
-def _repetitions(pair: Pair, target: float) -> tuple[int, int]:
-    """Return how many runs of a target there are on both sides; zeros if those of one are few."""
+def _repetitions(pair: ExperimentPair, target: float) -> tuple[int, int]:
+    """Return the numbers of runs of a target on both sides; zeros if one has fewer than two."""
     counts = []
     for side in pair.sides:
         assert side.fitted is not None, "difference() has targets only with models"
@@ -235,8 +236,8 @@ def _repetitions(pair: Pair, target: float) -> tuple[int, int]:
     return (counts[0], counts[1]) if all(counts) else (0, 0)
 
 
-def _order(found: Difference) -> Rows:
-    """Return the rows that occur; those without a change at the target after the others."""
+def _order(found: ExperimentDifference) -> Rows:
+    """Return the rows that occur; rows without a change at the target come last."""
     keys = []
     for changes in reversed(found.answers):
         cost = np.fmax(np.nan_to_num(changes.base), np.nan_to_num(changes.new))
@@ -246,8 +247,8 @@ def _order(found: Difference) -> Rows:
     return found.order[np.lexsort((found.order, *keys))]
 
 
-def _measured(pair: Pair, scale: float, inclusive: bool, confidence: float) -> Changes:
-    """Compare what was measured at a scale of both."""
+def _measured(pair: ExperimentPair, scale: float, inclusive: bool, confidence: float) -> Changes:
+    """Return the measured differences at a common scale."""
     samples, costs = [], []
     for side in pair.sides:
         point = int(np.searchsorted(side.points, scale))
@@ -262,13 +263,13 @@ def _measured(pair: Pair, scale: float, inclusive: bool, confidence: float) -> C
             _unrepeated(sample, side, inclusive)
             for sample, side in zip(samples, pair.sides, strict=True)
         ]
-    test = compared(samples[0], samples[1], confidence)
+    test = compare_samples(samples[0], samples[1], confidence)
     at = {pair.parameter: scale, **pair.line.measured_at}
     return _changes(at, costs[0], costs[1], test, confidence)
 
 
-def _with_total(pair: Pair, values: Values, exclusive: Values) -> Values:
-    """Append what the whole program took, where anything was measured, to values [n, ...]."""
+def _with_total(pair: ExperimentPair, values: Values, exclusive: Values) -> Values:
+    """Append the total of the program to values [n, ...], where anything was measured."""
     total = np.full((1, *values.shape[1:]), np.nan)
     if pair.metric.additive:
         ran = ~np.isnan(exclusive).all(axis=0)
@@ -276,8 +277,8 @@ def _with_total(pair: Pair, values: Values, exclusive: Values) -> Values:
     return np.concatenate([values, total])
 
 
-def _unrepeated(sample: Sample, side: Side, inclusive: bool) -> Sample:
-    """Take the deviations from models for noise."""
+def _unrepeated(sample: Sample, side: AlignedExperiment, inclusive: bool) -> Sample:
+    """Return the sample with the deviations from models as its noise."""
     if side.fitted is None:
         return sample
     variance, dof = deviation_of_models(side.fitted, inclusive=inclusive)
@@ -290,7 +291,7 @@ def _unrepeated(sample: Sample, side: Side, inclusive: bool) -> Sample:
 
 
 def _changes(
-    at: Mapping[str, float], base: Values, new: Values, test: Comparison, confidence: float
+    at: Mapping[str, float], base: Values, new: Values, test: SampleComparison, confidence: float
 ) -> Changes:
     change = np.nan_to_num(new) - np.nan_to_num(base)
     change[np.isnan(base) & np.isnan(new)] = np.nan
@@ -306,10 +307,10 @@ def _changes(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Look:
+class _Comparison:
     """How to look ahead: with which callees, how sure, and what was measured of both."""
 
-    pair: Pair
+    pair: ExperimentPair
     inclusive: bool
     confidence: float
     measured: Changes | None
@@ -329,7 +330,7 @@ class _Look:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Ahead:
+class _ChangesAhead:
     """What models say of a scale: changes, whose models lead (own rows of each side), no model."""
 
     changes: Changes
@@ -337,7 +338,7 @@ class _Ahead:
     left_out: Flags
 
 
-def _look_ahead(look: _Look, scale: float) -> _Ahead:
+def _look_ahead(look: _Comparison, scale: float) -> _ChangesAhead:
     """Compare predictions; what one side measured and has no model of is left out of both."""
     pair = look.pair
     own = [_predict(side, scale) for side in pair.sides]
@@ -356,12 +357,12 @@ def _look_ahead(look: _Look, scale: float) -> _Ahead:
         bands.append((np.append(view.value, total), *ends))
         leaders.append(np.where(view.leader >= 0, side.own_rows()[view.leader], -1))
     base, new = bands
-    found = bands_compared(base, new, look.confidence)
+    found = compare_bands(base, new, look.confidence)
     changes = _changes(pair.line.at(scale), base[0], new[0], found, look.confidence)
-    return _Ahead(look.backed(changes), (leaders[0], leaders[1]), left_out)
+    return _ChangesAhead(look.backed(changes), (leaders[0], leaders[1]), left_out)
 
 
-def _predict(side: Side, scale: float) -> Predicted:
+def _predict(side: AlignedExperiment, scale: float) -> Predicted:
     """Predict a side on the tree of both."""
     assert side.fitted is not None, "difference() looks ahead only with models"
     own = predict(side.fitted, scale)
@@ -387,14 +388,14 @@ def _without(own: Predicted, rows: Flags) -> Predicted:
     return Predicted(value, low, high, added, leader, growth, lead, own.confidence)
 
 
-def _growth(look: _Look, base: Fitted, new: Fitted) -> GrowthChange:
+def _growth(look: _Comparison, base: Fitted, new: Fitted) -> GrowthChange:
     """Compare growth, and whether predictions beyond the data differ as it does."""
     beyond = BEYOND * max(float(side.points[-1]) for side in look.pair.sides)
     ahead = _look_ahead(look, beyond)
     return growth_change(base, new, ahead.leaders, ahead.changes.mark[:-1], look.confidence)
 
 
-def only_in_one(found: Difference) -> Unmatched:
+def only_in_one(found: ExperimentDifference) -> Unmatched:
     """Return where the call trees of the two diverge, with what that costs at the scale shown."""
     tree, changes = found.pair.tree, found.costs
     totals = float(changes.base[-1]), float(changes.new[-1])

@@ -1,7 +1,7 @@
-"""Excess work over an ensemble of runs: which call paths lose what between which scales.
+"""Excess work of an ensemble of runs: the loss of every call path between pairs of scales.
 
-The formulas are those of `analysis.excess`, for many pairs of measured scales at once. Because
-excess work is a share of one run time, it adds up, so any view of the call tree can show it.
+The equations are those of `analysis.excess`, for many pairs of measured scales at once. Excess work
+is a fraction of one run time. Therefore it is additive, and any view of the call tree can show it.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.centre import centre_of
-from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
-from callpath_modeler.choices import check_kind
-from callpath_modeler.displayed import Displayed
+from callpath_modeler.analysis.aggregation import aggregate_for
+from callpath_modeler.analysis.excess import ideal_cost, per_process, scaling_over
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.modeling import Aggregate, Centre, centre
+from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import Costs, Rows, Values
-from callpath_modeler.profile.line import Line, nearest_line
+from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.readers.program import scaling_anew
+from callpath_modeler.readers.program import with_scaling_of
 from callpath_modeler.targets import settings_of, target_of, targets_of
 from callpath_modeler.units import as_option, parameter_value, setting_text
 
 Pair = tuple[float, float]
 
 NOTICEABLE = 0.005
-"""Excess work below this size, as share of the run time, is neither loss nor gain."""
+"""Excess work below this share of the run time is neither loss nor gain."""
 
 _MINOR = 0.1
-"""Of two parts of a loss, one below this fraction of the other is not worth a look."""
+"""Smallest ratio of two parts of a loss at which both are named."""
 
 
-class Reading(StrEnum):
-    """What inclusive against exclusive excess work says of a call path."""
+class ExcessPattern(StrEnum):
+    """Conclusion from the inclusive and the exclusive excess work of a call path."""
 
     OWN = "own cost"
     CALLEES = "look at the callees"
@@ -49,28 +49,28 @@ class Reading(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Losses(Displayed):
+class Losses(HtmlReprMixin):
     """Excess work of every call path between pairs of measured scales.
 
     Attributes
     ----------
-    experiment : the runs that are compared
-    metric : what was measured
-    line : over which parameter, and where others are held
-    scaling : which of the two formulas holds
-    pairs : the smaller and the larger scale of each
-    points : [points] the scales of the pairs, ascending
-    centre : how repetitions became one cost
-    costs : [call paths, points] cost per process
+    experiment : the runs
+    metric : the metric
+    line : the parameter of the scales, and fixed values of the others
+    scaling : weak or strong
+    pairs : the smaller and the larger scale of each pair
+    points : [points] scales of the pairs, ascending
+    centre : centre of the repetitions
+    costs : [call paths, points] cost per process, SI base units
     run_time : [points] cost per process of the whole program
-    slowest : [points] run time of the program, which is that of the slowest process; NaN where runs
-        do not tell it
+    slowest : [points] run time of the program, which is that of the slowest process; NaN = not
+        recorded
     excess : [call paths, pairs] fractions of the run time at the larger scale of the pair
     """
 
     experiment: Experiment
     metric: Metric
-    line: Line
+    line: ParameterLine
     scaling: Scaling
     pairs: tuple[Pair, ...]
     points: Values
@@ -86,18 +86,20 @@ class Losses(Displayed):
 
     @property
     def parameter(self) -> str:
-        """Over which parameter scales are compared."""
+        """Parameter of the scales."""
         return self.line.parameter
 
     def columns(self, pair: int) -> tuple[int, int]:
-        """Return where the two scales of a pair are among `points`."""
+        """Return the positions of the two scales of a pair among `points`."""
         base, scale = np.searchsorted(self.points, self.pairs[pair])
         return int(base), int(scale)
 
     def repetitions(self, pair: int) -> tuple[Costs, Costs]:
-        """Return what each run at the smaller scale would cost at the larger, and the runs there.
+        """Return the costs of the runs of a pair, each [call paths, repetitions], per process.
 
-        [call paths, repetitions], per process; a call path that did not occur costs nothing.
+        The first array has the runs at the smaller scale, converted to their ideal cost at the
+        larger one. The second array has the runs at the larger scale. A call path that did not
+        occur costs nothing.
         """
         p, q = self.pairs[pair]
         points, cube = self.experiment.by_point(self.metric.name, self.parameter)
@@ -108,25 +110,25 @@ class Losses(Displayed):
             of_runs.append(per_process(self.experiment, self.parameter, runs, point))
         before, after = of_runs
         tree = self.experiment.tree
-        return Costs.of(tree, ideal(self.scaling, p, q, before)), Costs.of(tree, after)
+        return Costs.of(tree, ideal_cost(self.scaling, p, q, before)), Costs.of(tree, after)
 
     @property
     def total(self) -> Values:
-        """Excess work of the whole program, [pairs]; one minus it is the parallel efficiency."""
+        """Excess work of the program, [pairs]; 1 minus it is the relative parallel efficiency."""
         return self.excess.total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unmatched:
-    """Where two call trees diverge: those of two scales, or of two experiments.
+    """Subtrees that occur on one side only: at one of two scales, or in one of two experiments.
 
     Attributes
     ----------
-    rows : topmost call paths that occur in one of the two only, the costliest first
-    is_new : [rows] whether that is the larger scale, or the new experiment
-    cost : [rows] cost per process there, with all that they call
+    rows : roots of these subtrees, in descending order of cost
+    is_new : [rows] True = the subtree occurs at the larger scale, or in the new experiment
+    cost : [rows] inclusive cost per process there
     share : [rows] fraction of the run time there
-    callpaths : [rows] number of call paths, with those below
+    callpaths : [rows] number of call paths in the subtree
     """
 
     rows: Rows
@@ -137,19 +139,19 @@ class Unmatched:
 
 
 def choose_pairs(
-    points: Values, line: Line, pair: Pair | None = None, base: float | None = None
+    points: Values, line: ParameterLine, pair: Pair | None = None, base: float | None = None
 ) -> tuple[Pair, ...]:
-    """Return the pairs to compare: `pair`, or all that are larger than `base` against it.
+    """Return the pairs to compare: `pair`, or each larger scale with `base`.
 
     Parameters
     ----------
-    points : the scales measured on a line, ascending
-    base : None = the smallest
+    points : scales measured on a line, ascending
+    base : the smaller scale of all pairs; None = the smallest scale
 
     Raises
     ------
     UsageError
-        If a scale was not measured, or none is larger than the base.
+        If a scale was not measured, or if none is larger than the base.
     """
     listed = _listed(points)
     for wanted in pair or (() if base is None else (base,)):
@@ -189,11 +191,11 @@ def losses(
     Parameters
     ----------
     experiment : the measured runs
-    metric : None = the run time
-    parameter : None = p if it varies
-    held : measured values of other parameters; those not named are held at their largest one
-    pair, base : two scales, or the one that all larger ones are compared with
-    aggregate : how repetitions become one cost; ``"auto"`` as in models of the metric
+    metric : name of the metric; None = the first duration
+    parameter : name of the parameter; None = p if it varies
+    held : measured values of other parameters; by default the largest ones
+    pair, base : two scales, or the smaller scale of all pairs
+    aggregate : centre of repetitions; ``"auto"`` = the same as for models of the metric
 
     Returns
     -------
@@ -203,16 +205,16 @@ def losses(
     Raises
     ------
     UsageError
-        If there is no such metric, parameter, scale or value, or the metric does not add up.
+        If there is no such metric, parameter, scale or value, or if the metric is not additive.
     DataError
-        If there are not two scales to compare, or nothing was spent at one of them.
+        If there are fewer than two scales, or if the total at one of them is zero.
 
     References
     ----------
     Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
-    (ICS 2007).
+    (ICS 2007), the equations for strong and weak scaling.
     """
-    check_kind(experiment, Experiment, "experiment")
+    check_type(experiment, Experiment, "experiment")
     chosen = experiment.metric(metric)
     if not chosen.additive:
         raise UsageError(
@@ -221,9 +223,9 @@ def losses(
         )
     line = _measured_line(experiment, parameter, settings_of(held or {}, "held"))
     parameter = line.parameter
-    how = centre_of(experiment, chosen.name, parameter, aggregate)
+    how = aggregate_for(experiment, chosen.name, parameter, aggregate)
     if line.held:
-        experiment = scaling_anew(experiment.at(line.held))
+        experiment = with_scaling_of(experiment.at(line.held))
     measured, cube = experiment.by_point(chosen.name, parameter)
     has_values = ~np.isnan(cube).all(axis=(0, 2))
     measured, cube = measured[has_values], cube[:, has_values]
@@ -255,7 +257,7 @@ def losses(
 def _run_times(
     experiment: Experiment, metric: Metric, parameter: str, points: Values, how: Centre
 ) -> Values:
-    """Return the run times at points, [points]; NaN where runs do not tell them."""
+    """Return the run times at points, [points]; NaN = not recorded."""
     program = experiment.of_program(metric.name)
     if program is None:
         return np.full(len(points), np.nan)
@@ -264,7 +266,7 @@ def _run_times(
 
 
 def _pair(scales: Pair) -> Pair:
-    """Return a pair, if it is one."""
+    """Return two scales as a pair."""
     found = targets_of(scales).tolist()
     if len(found) != 2:
         raise UsageError(f"a pair is of two scales, not {len(found)}", hint="e.g. pair=(8, 128)")
@@ -273,8 +275,8 @@ def _pair(scales: Pair) -> Pair:
 
 def _measured_line(
     experiment: Experiment, parameter: str | None, held: Mapping[str, float]
-) -> Line:
-    """Return a line on which two scales were measured at least."""
+) -> ParameterLine:
+    """Return a line with at least two measured scales."""
     if not experiment.parameters:
         raise DataError(
             "all runs are at one scale: nothing to compare",
@@ -327,7 +329,7 @@ def _relative(
     metric: Metric,
     parameter: str,
 ) -> Values:
-    """Return exclusive excess work, [call paths, pairs]; NaN where a pair has neither cost."""
+    """Return exclusive excess work, [call paths, pairs]; NaN = no cost at either scale."""
     columns = []
     for p, q in pairs:
         before, after = (cost[:, int(np.searchsorted(points, point))] for point in (p, q))
@@ -338,16 +340,16 @@ def _relative(
                 " nothing to be a share of",
                 hint="choose another metric with -m, or other scales with --pair",
             )
-        lost = np.nan_to_num(after) - ideal(scaling, p, q, np.nan_to_num(before))
+        lost = np.nan_to_num(after) - ideal_cost(scaling, p, q, np.nan_to_num(before))
         columns.append(np.where(np.isnan(before) & np.isnan(after), np.nan, lost / whole))
     return np.column_stack(columns)
 
 
-def readings(inclusive: Values, exclusive: Values) -> list[Reading]:
-    """Say where losses come from; [n] and [n].
+def readings(inclusive: Values, exclusive: Values) -> list[ExcessPattern]:
+    """Return the origin of losses from inclusive [n] and exclusive [n] excess work.
 
-    The part of the callees is the inclusive less the exclusive excess work. A part that gains
-    takes nothing off the other: callees that got faster do not excuse a slow caller.
+    The part of the callees is inclusive less exclusive excess work. Gains of one part do not
+    compensate losses of the other: faster callees do not excuse a slow caller.
     """
     own, below = np.nan_to_num(exclusive), np.nan_to_num(inclusive - exclusive)
     found = []
@@ -355,18 +357,18 @@ def readings(inclusive: Values, exclusive: Values) -> list[Reading]:
         np.nan_to_num(inclusive).tolist(), own.tolist(), below.tolist(), strict=True
     ):
         if max(mine, theirs) < NOTICEABLE:
-            found.append(Reading.GAIN if total <= -NOTICEABLE else Reading.NONE)
+            found.append(ExcessPattern.GAIN if total <= -NOTICEABLE else ExcessPattern.NONE)
         elif theirs <= _MINOR * mine:
-            found.append(Reading.OWN)
+            found.append(ExcessPattern.OWN)
         elif mine <= _MINOR * theirs:
-            found.append(Reading.CALLEES)
+            found.append(ExcessPattern.CALLEES)
         else:
-            found.append(Reading.BOTH)
+            found.append(ExcessPattern.BOTH)
     return found
 
 
 def overlap(before: Values, after: Values) -> NDArray[np.bool_] | None:
-    """Tell where the repetitions of two scales overlap, so that noise may be the difference.
+    """Return whether the repetitions of two scales overlap, so that noise may explain a difference.
 
     Parameters
     ----------
@@ -374,7 +376,7 @@ def overlap(before: Values, after: Values) -> NDArray[np.bool_] | None:
 
     Returns
     -------
-    [n]; None where a scale was run once
+    [n]; None if a scale has a single run
     """
     if min(before.shape[1], after.shape[1]) < 2:
         return None
@@ -384,7 +386,7 @@ def overlap(before: Values, after: Values) -> NDArray[np.bool_] | None:
 
 
 def unmatched(losses: Losses, pair: int) -> Unmatched:
-    """Return where the call trees of a pair's two scales diverge."""
+    """Return the subtrees that occur at one scale of a pair only."""
     base, scale = losses.columns(pair)
     before, after = losses.costs.inclusive[:, base], losses.costs.inclusive[:, scale]
     totals = float(losses.run_time[base]), float(losses.run_time[scale])
@@ -394,13 +396,13 @@ def unmatched(losses: Losses, pair: int) -> Unmatched:
 def diverging(
     tree: CallTree, costs: tuple[Values, Values], totals: tuple[float, float]
 ) -> Unmatched:
-    """Return where call trees diverge.
+    """Return the subtrees that occur on one side only.
 
     Parameters
     ----------
-    tree : of both
-    costs : [call paths] inclusive, of the base and of the new one; NaN = does not occur
-    totals : what the whole program costs in either
+    tree : call tree of both sides
+    costs : [call paths] inclusive costs of the base and of the new side; NaN = does not occur
+    totals : costs of the whole program on both sides
     """
     before, after = costs
     one_only = np.isnan(before) != np.isnan(after)

@@ -1,4 +1,4 @@
-"""Excess work: how much of the time at a larger scale would not be there under perfect scaling.
+"""Excess work between two scales: the part of the run time that perfect scaling would not have.
 
 Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
 (ICS 2007). With p < q processes, cost C per process and run time T,
@@ -6,10 +6,10 @@ Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Usin
 - strong scaling: X = (q C_q - p C_p) / (q T_q)
 - weak scaling:   X = (C_q - C_p) / T_q
 
-0 is perfect, positive is loss, negative is superlinear. 1 - X of the whole program is its relative
-parallel efficiency. That of a call path is its cost under perfect scaling over its cost.
-X of the inclusive cost about equal to X of the exclusive cost: the loss is in the call path's
-own cost; X inclusive above X exclusive: look at the callees.
+0 is perfect, positive is a loss, negative is superlinear. 1 - X of the whole program is its
+relative parallel efficiency. The efficiency of a call path is its cost under perfect scaling over
+its cost. If inclusive and exclusive X are about equal, the loss is in the call path itself. If
+inclusive X is larger, the loss is in the callees.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.centre import centre_of
-from callpath_modeler.choices import check_kind, member
+from callpath_modeler.analysis.aggregation import aggregate_for
+from callpath_modeler.argument_checks import check_type, parse_enum
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Aggregate, centre
 from callpath_modeler.profile.calltree import CallTree
@@ -41,10 +41,10 @@ class Excess:
     ----------
     base, scale : the smaller and the larger number of processes
     exclusive, inclusive : [call paths], fractions of the run time at `scale`
-    lost : [call paths], the exclusive cost per process at `scale` that perfect scaling would not
-        have, in the unit of the metric
-    efficiency : [call paths], relative parallel efficiency of each subtree: the inclusive cost that
-        perfect scaling would have over the inclusive cost; NaN where that is zero or not known
+    lost : [call paths], exclusive cost per process at `scale` beyond that of perfect scaling, in
+        the unit of the metric
+    efficiency : [call paths], relative parallel efficiency of each subtree: its inclusive cost
+        under perfect scaling over its inclusive cost; NaN = the cost is zero or not known
     """
 
     base: float
@@ -65,10 +65,10 @@ def excess_work(
 
     Parameters
     ----------
-    tree : n call paths
+    tree : call tree of n call paths
     scaling : weak or strong
-    base, scale : number of processes, and exclusive cost per process [n] there; NaN counts as
-        zero, a call path that does not occur costs nothing
+    base, scale : number of processes, and exclusive cost per process [n]; NaN = did not occur,
+        which costs nothing
 
     Returns
     -------
@@ -78,16 +78,17 @@ def excess_work(
     Raises
     ------
     UsageError
-        If the scaling is none, a scale is not positive, or a cost is not that of n call paths.
+        If `scaling` is neither weak nor strong, a scale is not positive, or an array does not have
+        n costs.
 
     References
     ----------
     Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
-    (ICS 2007).
+    (ICS 2007), the equations for strong and weak scaling.
     """
-    scaling = member(Scaling, scaling, "scaling")
+    scaling = parse_enum(Scaling, scaling, "scaling")
     (p, cost_p), (q, cost_q) = (_costs(tree, *each) for each in (base, scale))
-    lost = np.nan_to_num(cost_q) - ideal(scaling, p, q, np.nan_to_num(cost_p))
+    lost = np.nan_to_num(cost_q) - ideal_cost(scaling, p, q, np.nan_to_num(cost_p))
     run_time = np.nansum(cost_q)
     relative = lost / run_time if run_time > 0 else np.zeros_like(lost)
     whole = tree.inclusive(np.nan_to_num(cost_q))
@@ -96,11 +97,11 @@ def excess_work(
 
 
 def efficiency_of(cost: NDArray[np.float64], lost: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the part of costs that perfect scaling would have, too; NaN where there is no cost.
+    """Return the fraction of costs that perfect scaling has as well; NaN = no cost.
 
     Parameters
     ----------
-    cost, lost : of the same shape, the cost, and the part of it that perfect scaling would not have
+    cost, lost : arrays of one shape: the cost, and its part beyond that of perfect scaling
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(cost > 0, 1.0 - lost / cost, np.nan))
@@ -118,10 +119,10 @@ def _costs(
     return target_of(scale, what="scale"), costs
 
 
-def ideal(
+def ideal_cost(
     scaling: Scaling, base: float, scale: float, cost: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return what `cost` per process at the base would be at `scale` under perfect scaling."""
+    """Return the cost per process at `scale` under perfect scaling, from `cost` at the base."""
     return cost * (base / scale) if scaling is Scaling.STRONG else cost
 
 
@@ -133,17 +134,17 @@ def measured_excess(
     scale: float,
     aggregate: Aggregate = "auto",
 ) -> Excess:
-    """Return the excess work between two scales that were measured.
+    """Return the excess work between two measured scales.
 
-    Sums over processes are brought back to one process.
+    Sums over processes are divided by the number of processes first.
 
     Parameters
     ----------
     experiment : the measured runs
     metric : name of the metric
-    parameter : name of the parameter that `base` and `scale` are values of
+    parameter : name of the parameter of `base` and `scale`
     base, scale : the smaller and the larger scale
-    aggregate : how repetitions become one cost; ``"auto"`` as in models of the metric
+    aggregate : centre of repetitions; ``"auto"`` = the same as for models of the metric
 
     Returns
     -------
@@ -153,15 +154,15 @@ def measured_excess(
     Raises
     ------
     UsageError
-        If a scale is not among the points, or there is no such metric or parameter.
+        If a scale was not measured, or if there is no such metric or parameter.
 
     References
     ----------
     Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
-    (ICS 2007).
+    (ICS 2007), the equations for strong and weak scaling.
     """
-    check_kind(experiment, Experiment, "experiment")
-    how = centre_of(experiment, metric, parameter, aggregate)
+    check_type(experiment, Experiment, "experiment")
+    how = aggregate_for(experiment, metric, parameter, aggregate)
     points, values = experiment.by_point(metric, parameter)
     costs = []
     for point in (base, scale):
@@ -180,17 +181,17 @@ def measured_excess(
 
 
 def scaling_over(experiment: Experiment, parameter: str) -> Scaling:
-    """Return which formula holds; over another parameter than p, costs compare as they are."""
+    """Return the kind of scaling; costs over another parameter than p are compared as they are."""
     return experiment.scaling if parameter == "p" else Scaling.WEAK
 
 
 def per_process(
     experiment: Experiment, parameter: str, values: NDArray[np.float64], point: float
 ) -> NDArray[np.float64]:
-    """Return cost per process at a point, where the locations were summed and `parameter` is p."""
+    """Return cost per process at a point; only sums over p processes need a division."""
     return values / point if is_summed(experiment, parameter) else values
 
 
 def is_summed(experiment: Experiment, parameter: str) -> bool:
-    """Tell whether values are sums over p processes."""
+    """Return True if values are sums over p processes."""
     return experiment.reduction is Reduction.SUM and parameter == "p"

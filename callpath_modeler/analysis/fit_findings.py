@@ -1,4 +1,4 @@
-"""Findings about models: how many call paths have none, and what the runs leave open."""
+"""Findings about models: call paths without a model, and gaps in the choice of runs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.units import counted, percent, setting_text, significant
 
 RECOMMENDED_POINTS = 5
-"""A model should have at least so many."""
+"""Recommended number of points of a model."""
 
 
 def findings_of_parameters(experiment: Experiment, parameters: tuple[str, ...]) -> list[Finding]:
-    """Name the parameters that change together with those that are modelled."""
+    """Return findings about parameters that change together with the modelled ones."""
     others = [other for other in experiment.parameters if other.name not in parameters]
     main = parameters[0]
     return [
@@ -32,14 +32,14 @@ def findings_of_models(
     parameters: tuple[str, ...],
     centres: NDArray[np.float64],
 ) -> list[Finding]:
-    """Name the call paths that have no model, and what the choice of runs leaves open.
+    """Return findings about call paths without a model, and about the choice of runs.
 
     Parameters
     ----------
     models : n models
     points : [K, D] settings, of parameters in this order
     parameters : [D] names
-    centres : [n, K] what was measured
+    centres : [n, K] measured centres
     """
     total, since = np.nansum(centres), modeling.changes_since(models)
     found = []
@@ -80,7 +80,7 @@ def findings_of_models(
 def _exponentials(
     better: modeling.Exponentials, parameter: str, centres: NDArray[np.float64]
 ) -> Finding:
-    """Name the exponential of the costliest call path that one fits far better."""
+    """Return a finding about the most expensive call path that an exponential fits far better."""
     cost = centres.sum(axis=1)
     worst = int(np.argmax(cost[better.rows]))
     share = percent(cost[better.rows].sum() / cost.sum() if cost.sum() > 0 else 0.0)
@@ -99,9 +99,9 @@ def _exponentials(
 def _change_points(
     since: NDArray[np.float64], parameter: str, centres: NDArray[np.float64]
 ) -> Finding:
-    """Name the change point with most of the cost, and how to select the scales beyond it.
+    """Return a finding about the change point with most of the cost, with the scales beyond it.
 
-    `since` [call paths] is 0 where there is none; `centres` [call paths, K].
+    `since` [call paths] is 0 for call paths without one; `centres` is [call paths, K].
     """
     rows = since > 0
     cost = centres.sum(axis=1)
@@ -118,7 +118,7 @@ def _change_points(
 
 
 def _vary_one_at_a_time(points: NDArray[np.float64]) -> bool:
-    """Tell whether no point of [K, D] has two parameters at other values than they usually have."""
+    """Return True if no point of [K, D] has two parameters at unusual values."""
     apart = np.zeros(len(points), dtype=np.intp)
     for column in points.T:
         values, which, count = np.unique(column, return_inverse=True, return_counts=True)

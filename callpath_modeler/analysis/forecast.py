@@ -1,11 +1,11 @@
-"""What nodes cost at a target, measured or predicted, in any of the three views.
+"""Values of nodes of a view at a target, measured or predicted.
 
-Values, shares and excess work are exclusive values of call paths that add up, so the value of a
-node of a view is the sum that its measured value is. Bands add up as in `analysis.sums`.
-Intervals of what was measured are made of the sums of each run, as in `analysis.measured`.
+Values, shares and excess work are exclusive values of call paths and add up to the values of nodes,
+in each of the three views. Bands add up as in `analysis.sums`, and intervals of measured values are
+those of the sums of each run, as in `analysis.measured`.
 
-Predicted values of 10^6 call paths take a tenth of a second, their bands some seconds; so a
-forecast may be made without bands, which come later.
+Predicted values of 10^6 call paths take a tenth of a second, and their bands take seconds. So a
+forecast may be made without bands, which follow later.
 """
 
 from __future__ import annotations
@@ -17,38 +17,39 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.at_target import Total, basis_of, deviation, total_at
-from callpath_modeler.analysis.known import Known
+from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
 from callpath_modeler.analysis.rank import Loss, loss_at, share_at_target
 from callpath_modeler.analysis.run_time import RunTime, run_time_at
 from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
+from callpath_modeler.analysis.target_costs import Total, basis_of, deviation, total_at
 from callpath_modeler.analysis.trust import LIMITS, at_most, limited, marks_of_trust
-from callpath_modeler.analysis.turning import Turning, turning
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.groups import Codes, Costs, Rows, Values
 from callpath_modeler.profile.outline import Outline, SumCheck
+from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import View
-from callpath_modeler.profile.wanted import Sort
 
 _CHUNK = 4_096
-"""Rows whose bands are made before anyone is asked whether they are still wanted."""
+"""Rows whose bands are made before the next check for cancellation."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Foreseen:
+class NodeForecasts:
     """Values of nodes, exclusive or inclusive, each [nodes].
 
     Attributes
     ----------
-    at_largest : measured at the largest scale; NaN = did not occur there
-    value, low, high : at the target, with band or interval; NaN = not known, of the band: not made
-    modelled : the part of the value that is of call paths with a model
-    predicted : what models say of that part
+    at_largest : measured value at the largest scale; NaN = did not occur there
+    value, low, high : value at the target with its band or interval; NaN = not known, or no band
+        yet
+    modelled : the part of the value that belongs to call paths with a model
+    predicted : prediction for that part
     share_at_largest, share : fractions of the total
     excess : excess work between the smallest scale and the target
     growth : code of the fastest growth in the value; -1 = no model
-    trust : marks of trust, by how far the band reaches; -1 = no band
+    trust : marks of trust, by the width of the band; -1 = no band
     """
 
     at_largest: Values
@@ -65,39 +66,39 @@ class Foreseen:
 
     @property
     def deviation(self) -> Values:
-        """How far models are off at the target, as fractions of what they know."""
+        """Relative deviation of predictions from measured values at the target."""
         return deviation(self.predicted, self.modelled)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Widths:
+class ModelBands:
     """Bands of predictions.
 
     Attributes
     ----------
-    costs : what adds up of them and of limits of their marks, [call paths, columns]
+    costs : additive numbers for bands and for limits of marks, [call paths, columns]
     """
 
     costs: Costs
 
     def ends(self, value: Values, parts: Values) -> tuple[Values, Values]:
-        """Return low and high of values [n], given what `costs` are of these, [n, columns]."""
+        """Return lower and upper ends of values [n], from their sums of `costs`, [n, columns]."""
         return ends_of_sums(value, parts[:, :COLUMNS])
 
     def trust(self, value: Values, low: Values, high: Values, parts: Values) -> NDArray[np.int8]:
-        """Return marks of values with bands, given what `costs` are of these, [n, columns]."""
+        """Return marks of values with bands, from their sums of `costs`, [n, columns]."""
         return at_most(marks_of_trust(value, low, high), value, parts[:, COLUMNS:])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Intervals:
-    """Intervals of what was measured.
+class MeasuredIntervals:
+    """Confidence intervals of measured values.
 
     Attributes
     ----------
     costs : values of all runs, [call paths, K * R]
     measured : the runs
-    point : where they are asked for
+    point : index of the point
     """
 
     costs: Costs
@@ -105,7 +106,7 @@ class Intervals:
     point: int
 
     def ends(self, value: Values, parts: Values) -> tuple[Values, Values]:
-        """Return low and high of values [n], given what `costs` are of these, [n, K * R]."""
+        """Return lower and upper ends of values [n], from their sums of `costs`, [n, K * R]."""
         measured = self.measured
         runs = parts.reshape(len(parts), *measured.runs.shape[1:])
         band = measured.interval(value, runs, self.point, measured.fitted.models.confidence)
@@ -118,29 +119,29 @@ class Intervals:
         high: Values,
         parts: Values,  # noqa: ARG002
     ) -> NDArray[np.int8]:
-        """Return marks of values with intervals, [n]; whatever was measured is no prediction."""
+        """Return marks of values with intervals, [n]."""
         return marks_of_trust(value, low, high)
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """What views show of an experiment at a target.
+    """Values of all call paths of an experiment at a target.
 
     Attributes
     ----------
-    known : what does not depend on the target
+    known : values that do not depend on the target
     target : value of the parameter; ``inf`` = by growth alone
-    repetitions : runs of the target, if values are measured; 0 = they are predicted
-    value : at the target, [call paths, 1]
-    modelled : the same of call paths with a model, [call paths, 1]
-    predicted : what models say of these, [call paths, 1]
-    decides : what tells which nodes are large, [call paths, 1]: the value; in the limit, the share
-    whole : 100 % of that; 0 = of nothing
-    bands : what bands are made of; None = not made, and at infinity, where nothing has one
+    repetitions : number of runs at the target if values are measured; 0 = they are predicted
+    value : value at the target, [call paths, 1]
+    modelled : the same for call paths with a model, [call paths, 1]
+    predicted : prediction for these, [call paths, 1]
+    decides : size of nodes, [call paths, 1]: the value, or the share at infinity
+    whole : sum of `decides`; 0 = there is nothing
+    bands : source of bands; None = not made, or at infinity
     total : sum of all values, with its band
     """
 
-    known: Known
+    inputs: ForecastInputs
     target: float
     repetitions: int
     value: Costs
@@ -148,56 +149,56 @@ class Forecast:
     predicted: Costs
     decides: Costs
     whole: float
-    bands: Widths | Intervals | None
+    bands: ModelBands | MeasuredIntervals | None
     total: Total
 
     @property
     def fitted(self) -> Fitted:
         """The models."""
-        return self.known.fitted
+        return self.inputs.fitted
 
     @property
     def measured(self) -> Measured:
-        """The runs behind the models."""
-        return self.known.measured
+        """Measured values at the scales of the models."""
+        return self.inputs.measured
 
     @property
     def basis(self) -> str:
-        """What values at the target are: measured or predicted."""
+        """Kind of the values at the target: ``"measured"`` or ``"predicted"``."""
         return basis_of(self.repetitions > 0)
 
     @property
     def predicted_total(self) -> float:
-        """What models say of the total."""
+        """Predicted total."""
         return float(self.predicted.total[0])
 
     @property
     def modelled_total(self) -> float:
-        """The part of the total that is of call paths with a model."""
+        """The part of the total that belongs to call paths with a model."""
         return float(self.modelled.total[0])
 
     @property
     def base(self) -> float:
-        """The smallest measured scale, against which excess work is counted."""
+        """The smallest measured scale, the base of excess work."""
         return float(self.fitted.points[0])
 
     @property
     def has_bands(self) -> bool:
-        """Whether all bands there can be were made."""
+        """True if all possible bands were made."""
         return self.bands is not None or bool(np.isinf(self.target))
 
     @cached_property
-    def turning(self) -> Turning | None:
-        """Where the program is fastest, if that is before the target; None without bands."""
+    def turning(self) -> ScalingOptimum | None:
+        """Scale with the shortest run time, if it lies before the target; None without bands."""
         if self.repetitions or not self.has_bands:
             return None
         total = self.run_time.total if self.run_time else self.total
-        return turning(self.fitted, self.target, total)
+        return scaling_optimum(self.fitted, self.target, total)
 
     @cached_property
     def run_time(self) -> RunTime | None:
         """The run time of the program at the target; None = not known."""
-        known, target = self.known, self.target
+        known, target = self.inputs, self.target
         # Where runs tell, only the value is predicted, and its band is not asked.
         said = (self.predicted_total, np.nan, np.nan) if self.repetitions else self.total
         return run_time_at(self.fitted, target, self.measured, said, predicted=known.predicted)
@@ -208,25 +209,25 @@ class Forecast:
 
     @property
     def at_base(self) -> Costs:
-        """What excess work at the target is counted against, [call paths, 1]."""
-        return self.known.all_at_base if self.repetitions else self.known.at_base
+        """Costs at the base of excess work, [call paths, 1]."""
+        return self.inputs.all_at_base if self.repetitions else self.inputs.at_base
 
     @property
     def total_excess(self) -> float:
-        """Excess work of the whole program; NaN where it has no meaning."""
+        """Excess work of the whole program; NaN = not defined."""
         if self._loss is None:
             return float("nan")
         base = np.array([self.at_base.total[0]])
         return float(self._loss.excess(np.array([self.total[0]]), np.ones(1), base)[0])
 
-    def of_nodes(self, view: View, nodes: Rows) -> tuple[Foreseen, Foreseen]:
+    def of_nodes(self, view: View, nodes: Rows) -> tuple[NodeForecasts, NodeForecasts]:
         """Return exclusive and inclusive values of nodes."""
         return self._both(
             lambda costs: view.values(nodes, costs), lambda codes: view.largest(nodes, codes)
         )
 
-    def of_siblings(self, view: View, nodes: Rows) -> tuple[Foreseen, Foreseen]:
-        """Return exclusive and inclusive values of several siblings as if they were one node."""
+    def of_siblings(self, view: View, nodes: Rows) -> tuple[NodeForecasts, NodeForecasts]:
+        """Return exclusive and inclusive values of the sum of several siblings."""
 
         def together(costs: Costs) -> tuple[Values, Values]:
             own, whole = view.together(nodes, costs)
@@ -234,8 +235,10 @@ class Forecast:
 
         return self._both(together, lambda codes: view.largest(nodes, codes).max(keepdims=True))
 
-    def of_outline(self, outline: Outline, places: Rows | None = None) -> tuple[Foreseen, Foreseen]:
-        """Return exclusive and inclusive values of lines; of all unless `places` tells which."""
+    def of_outline(
+        self, outline: Outline, places: Rows | None = None
+    ) -> tuple[NodeForecasts, NodeForecasts]:
+        """Return exclusive and inclusive values of lines; `places` selects some of them."""
         lines = np.arange(len(outline)) if places is None else places
         return self._both(
             lambda costs: outline.values_of(lines, costs),
@@ -246,9 +249,9 @@ class Forecast:
         self,
         of: Callable[[Costs], tuple[Values, Values]],
         largest: Callable[[Codes], NDArray[np.integer]],
-    ) -> tuple[Foreseen, Foreseen]:
-        """Return exclusive and inclusive values, given what sums columns over nodes."""
-        known = self.known
+    ) -> tuple[NodeForecasts, NodeForecasts]:
+        """Return exclusive and inclusive values, from a function that sums columns over nodes."""
+        known = self.inputs
         value, measured, before = of(self.value), of(known.at_largest), of(self.at_base)
         decides = value if self.decides is self.value else of(self.decides)
         modelled = value if self.modelled is self.value else of(self.modelled)
@@ -279,8 +282,8 @@ class Forecast:
         decides: Values,
         reaches: Values | None,
         codes: NDArray[np.integer],
-    ) -> Foreseen:
-        total, nothing = self.known.total_at_largest, np.full(len(value), np.nan)
+    ) -> NodeForecasts:
+        total, nothing = self.inputs.total_at_largest, np.full(len(value), np.nan)
         low = high = nothing
         trust = np.full(len(value), -1, np.int8)
         if self.bands is not None and reaches is not None:
@@ -292,7 +295,7 @@ class Forecast:
             # What does not occur where the target was measured gains what it cost at the base.
             left_out = np.isnan(value) & (self.repetitions == 0)
             excess = np.where(left_out, nothing, self._loss.excess(value, share, at_base))
-        return Foreseen(
+        return NodeForecasts(
             at_largest=at_largest,
             value=value,
             low=low,
@@ -307,7 +310,7 @@ class Forecast:
         )
 
     def order(self, view: View, sort: Sort, *, inclusive: bool) -> Callable[[Rows], Values] | None:
-        """Return what siblings are ordered by, [nodes] -> [nodes]; None: by what decides."""
+        """Return the function that orders siblings, [nodes] -> [nodes]; None = by `decides`."""
         which = 1 if inclusive else 0
 
         def by_name(nodes: Rows) -> Values:
@@ -316,8 +319,8 @@ class Forecast:
 
         orders: dict[Sort, Callable[[Rows], Values]] = {
             Sort.NAME: by_name,
-            Sort.GROWTH: lambda nodes: view.largest(nodes, self.known.growth[which]).astype(float),
-            Sort.MEASURED: lambda nodes: view.values(nodes, self.known.at_largest)[which][:, 0],
+            Sort.GROWTH: lambda nodes: view.largest(nodes, self.inputs.growth[which]).astype(float),
+            Sort.MEASURED: lambda nodes: view.values(nodes, self.inputs.at_largest)[which][:, 0],
             Sort.EXCESS: lambda nodes: self.of_nodes(view, nodes)[which].excess,
         }
         if self.bands is not None:
@@ -326,8 +329,8 @@ class Forecast:
         return orders.get(sort)
 
     def check(self, outline: Outline) -> SumCheck:
-        """Tell whether lines add up to the totals at the largest scale and at the target."""
-        largest, target = (outline.check(c) for c in (self.known.at_largest, self.value))
+        """Return True if lines add up to the totals at the largest scale and at the target."""
+        largest, target = (outline.check(c) for c in (self.inputs.at_largest, self.value))
         return SumCheck(
             np.concatenate([largest.counted, target.counted]),
             np.concatenate([largest.total, target.total]),
@@ -335,19 +338,19 @@ class Forecast:
         )
 
     def with_bands(self, is_wanted: Callable[[], bool] = lambda: True) -> Forecast | None:
-        """Return the forecast with its bands; None where they are no longer wanted.
+        """Return the forecast with its bands; None = cancelled.
 
         Parameters
         ----------
-        is_wanted : asked again and again: bands of 10^6 call paths take a while
+        is_wanted : called repeatedly; False cancels. Bands of 10^6 call paths take seconds
         """
         if np.isinf(self.target):
             return self
-        point = self.known.point(self.target)
+        point = self.inputs.point(self.target)
         if point is not None:
-            intervals = Intervals(self.known.runs, self.known.measured, point)
-            return replace(self, bands=intervals, total=total_at(self.known.measured, point))
-        models, modelled, where = self.fitted.models, self.known.modelled, np.array([self.target])
+            intervals = MeasuredIntervals(self.inputs.runs, self.inputs.measured, point)
+            return replace(self, bands=intervals, total=total_at(self.inputs.measured, point))
+        models, modelled, where = self.fitted.models, self.inputs.modelled, np.array([self.target])
         times = self.fitted.times_largest(self.target)
         added = np.zeros((len(models), COLUMNS + LIMITS), order="F")
         for start in range(0, len(models), _CHUNK):
@@ -359,28 +362,28 @@ class Forecast:
             parts = addable(some, where, band)[:, 0]
             parts = np.concatenate([parts, limited(some, band.value[:, 0], times)], axis=1)
             added[part] = np.where(modelled[part, None], parts, 0.0)
-        bands = Widths(Costs.of(self.fitted.experiment.tree, added))
+        bands = ModelBands(Costs.of(self.fitted.experiment.tree, added))
         total = np.array(self.total[:1])
         low, high = bands.ends(total, added.sum(axis=0)[None])
         return replace(self, bands=bands, total=(self.total[0], float(low[0]), float(high[0])))
 
 
-def forecast(fitted: Fitted | Known, target: float, *, bands: bool = True) -> Forecast:
-    """Tell what every call path costs at `target`, in columns that add up.
+def forecast(fitted: Fitted | ForecastInputs, target: float, *, bands: bool = True) -> Forecast:
+    """Return the values of every call path at `target`, in columns that add up.
 
     Parameters
     ----------
-    fitted : the models, or what was made of them for other targets
-    target : value of the parameter, which may be infinite; where it was run two times or more,
-        values are measured
-    bands : make bands, too, which takes far longer
+    fitted : models, or values that were computed for other targets
+    target : value of the parameter, which may be infinite. If it was run at least twice, values are
+        measured
+    bands : make bands as well, which takes far longer
 
     Raises
     ------
     UsageError
-        If the metric does not add up over call paths.
+        If the metric is not additive.
     """
-    known = fitted if isinstance(fitted, Known) else Known(fitted)
+    known = fitted if isinstance(fitted, ForecastInputs) else ForecastInputs(fitted)
     models = known.fitted.models
     predicted = np.where(known.modelled, models.values(np.array([target]))[:, 0], np.nan)
     said = known.summed(predicted)

@@ -1,7 +1,7 @@
-"""Whether a call path grows faster than before: by the probabilities of all hypotheses.
+"""Changes of growth between two experiments, from the probabilities of all hypotheses.
 
-Probabilities are of laws, and a call path that follows none has one that is sure all the same. So
-a change of growth is told only where predictions beyond the data differ as well.
+A call path that follows no hypothesis still has a most probable one. So a change of growth is
+reported only if the predictions beyond the data differ as well.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class GrowthChange:
 
     Attributes
     ----------
-    before, after : rows of the models of base and of new that speak for a call path; -1 = none
-    faster, slower : probability that new grows faster, or more slowly; NaN where one has no model
-    mark : 1 new surely grows faster, -1 more slowly, else 0
+    before, after : rows of the models of base and of new for a call path; -1 = none
+    faster, slower : probability that new grows faster, or more slowly; NaN = one has no model
+    mark : 1 = new grows faster with the required probability, -1 = more slowly, else 0
     """
 
     before: NDArray[np.intp]
@@ -41,15 +41,15 @@ def growth_change(
     beyond: NDArray[np.int8],
     confidence: float,
 ) -> GrowthChange:
-    """Compare the growth of models row by row.
+    """Return the changes of growth between models, row by row.
 
-    A model's own hypothesis and its alternatives each have a probability; that of a pair is the
-    product, because the experiments are independent.
+    The hypothesis of a model and its alternatives each have a probability. The probability of a
+    pair is the product, because the experiments are independent.
 
     Parameters
     ----------
-    rows : [n] and [n], rows of the two to compare; -1 = none
-    beyond : [n] whether new is more (1) or less (-1) than base well beyond the data
+    rows : [n] and [n], rows of the two models to compare; -1 = none
+    beyond : [n] sign of new minus base well beyond the data
     """
     before, after = rows
     both = np.flatnonzero((before >= 0) & (after >= 0))

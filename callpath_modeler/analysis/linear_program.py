@@ -13,15 +13,15 @@ _ZERO = 1e-12
 def most_within(gain: FloatArray, taken: FloatArray) -> float:
     """Return the largest ``gain @ c`` with ``taken @ c <= 1`` and ``c >= 0``.
 
-    By the simplex method: nothing at all is within, so it begins there. Of equally good steps the
-    first is taken, so it ends (Bland: *New finite pivoting rules for the simplex method*, 1977).
+    The simplex method starts at zero, which is feasible. It takes the first of equally good steps,
+    so it ends (Bland: *New finite pivoting rules for the simplex method*, 1977).
 
     Parameters
     ----------
     gain : ndarray [m]
         Zero or above.
     taken : ndarray [K, m]
-        Zero or above, in each column somewhere above.
+        Zero or above; each column has a positive entry.
     """
     limits, variables = taken.shape
     table = np.zeros((limits + 1, variables + limits + 1))

@@ -1,9 +1,8 @@
-"""What runs say at a scale where they were repeated: a centre with its interval.
+"""Measured values at a repeated scale: a centre with its confidence interval.
 
-Where a target was measured, the question is not what models predict there. Few repetitions say
-little of their own noise, so that is learnt from all call paths of the metric, as when two
-experiments are compared. Sums over call paths are summed run by run: a run that is slow as a whole
-widens their intervals, and cancels in shares.
+Few repetitions estimate their own noise badly. So the noise is estimated from all call paths of the
+metric, as in a comparison of two experiments. Sums over call paths are made run by run. A run that
+is slow as a whole widens their intervals, and cancels in shares.
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.sample import in_chunks, pool_of, sample_at
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling.mixture.spread import Pool
+from callpath_modeler.modeling.mixture.repetition_noise import Pool
 
 Values = NDArray[np.float64]
 Sums = Callable[[Values], Values]
-"""Sums of some call paths of values [call paths, ...]; NaN where none of them occurs."""
+"""Sums over some call paths of values [call paths, ...]; NaN = none of them occurs."""
 
 _LEAST = 2
-"""Repetitions that tell anything of noise."""
+"""Smallest number of repetitions that shows noise."""
 
 _MOST = 1000
-"""More repetitions than these are not worth a number."""
+"""Largest number of repetitions that is recommended."""
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What the runs along the parameter of models measured.
+    """Measured values at the scales of the models.
 
     Attributes
     ----------
@@ -44,7 +43,7 @@ class Measured:
 
     @cached_property
     def runs(self) -> Values:
-        """Values of every run, [call paths, K, R]; NaN = did not occur, or there is no such run."""
+        """Values of every run, [call paths, K, R]; NaN = did not occur, or no such run."""
         fitted = self.fitted
         points, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
         known = np.isin(points, fitted.points)
@@ -56,7 +55,7 @@ class Measured:
 
     @cached_property
     def _totals(self) -> Values:
-        """What the whole program took, [1, K, R]; NaN where there is no run."""
+        """Totals of the program, [1, K, R]; NaN = no such run."""
         return sum_over(self.runs)[None]
 
     @cached_property
@@ -64,38 +63,38 @@ class Measured:
         return pool_of(_ratio(self.runs, self._totals))
 
     def point(self, target: float) -> int | None:
-        """Return which of the points was repeated at a target; None = none was."""
+        """Return the index of the repeated point at a target; None = not repeated."""
         found = self.ran(target)
         return found if found is not None and self.repetitions(found) >= _LEAST else None
 
     def ran(self, target: float) -> int | None:
-        """Return which of the points was run at a target, if only once; None = none was."""
+        """Return the index of the point at a target, even of a single run; None = not run."""
         fitted = self.fitted
         found = np.flatnonzero(fitted.points == target)
         return int(found[0]) if len(found) and fitted.held == fitted.measured_at else None
 
     def repetitions(self, point: int) -> int:
-        """Return how many runs there are of a point."""
+        """Return the number of runs of a point."""
         return int((~np.isnan(self._totals[0, point])).sum())
 
     def deciding_repetitions(
         self, point: int, found: tuple[float, float, float], bound: float
     ) -> int | None:
-        """Return how many repetitions would tell on which side of a bound a centre is.
+        """Return the number of repetitions that would show on which side of a bound a centre lies.
 
-        That is if the centre stays, and they scatter as those that there are: intervals narrow with
-        the square root of their number.
+        It assumes the present centre and scatter. Intervals narrow with the square root of the
+        number of repetitions.
 
         Parameters
         ----------
-        point : number of the point
-        found : value, low and high there
-        bound : what it is not known to be above or below
+        point : index of the point
+        found : value, lower and upper end there
+        bound : the bound inside the interval
 
         Returns
         -------
         int or None
-            None if it takes more than anybody makes.
+            None if the number is unrealistic.
         """
         value, low, high = found
         if not (bound > 0 and 0 < low < high):
@@ -106,29 +105,29 @@ class Measured:
         return int(np.ceil(self.repetitions(point) * (reach / beside) ** 2))
 
     def values(self, sums: Sums, point: int, confidence: float) -> Band:
-        """Return what was measured at a point that was repeated.
+        """Return measured values with confidence intervals at a repeated point.
 
         Parameters
         ----------
-        sums : of which call paths
-        point : number of the point
-        confidence : of the intervals
+        sums : sums over some call paths
+        point : index of the point
+        confidence : confidence of the intervals
 
         Returns
         -------
         Band
-            Of what `sums` returns of a column; NaN where it was measured fewer than two times, or
-            is zero in some runs only.
+            Centres of the sums with intervals; NaN = measured fewer than twice, or zero in some
+            runs only.
         """
         centre = sums(self.fitted.measured[:, point])
         return self.interval(centre, sums(self.runs), point, confidence)
 
     def interval(self, centre: Values, runs: Values, point: int, confidence: float) -> Band:
-        """Return what was measured at a point that was repeated, as `values` does.
+        """Return measured values with confidence intervals at a repeated point, from their runs.
 
         Parameters
         ----------
-        centre, runs : [n] and [n, K, R] sums of centres there, and of the values of all runs
+        centre, runs : [n] and [n, K, R] sums of the centres there, and of the values of all runs
         """
         parts = [
             _interval(*part, point, self._pool, confidence)
@@ -139,7 +138,7 @@ class Measured:
         return Band(value, low, high, known.astype(np.bool_))
 
     def everywhere(self, sums: Sums, confidence: float) -> Band:
-        """Return what was measured at all points, [n, K], as `values` does; NaN = not repeated."""
+        """Return measured values at all points, [n, K], as `values` does; NaN = not repeated."""
         points = [self.point(float(scale)) for scale in self.fitted.points]
         nothing = np.full_like(sums(self.fitted.measured[:, 0]), np.nan)
         found = [
@@ -151,7 +150,7 @@ class Measured:
         return Band(value, low, high, ~np.isnan(value))
 
     def shares(self, sums: Sums, point: int, confidence: float) -> Band:
-        """Return shares of the whole program, as `values` does: of each run, its own."""
+        """Return shares of the program, as `values` does, each from the share in every run."""
         column = self.fitted.measured[:, point]
         centre = _ratio(sums(column), sum_over(column))
         shares = _ratio(sums(self.runs), self._totals)
@@ -160,7 +159,7 @@ class Measured:
 
 
 def _interval(centre: Values, runs: Values, point: int, pool: Pool, confidence: float) -> Band:
-    """Return centres [n] with intervals, made of `runs` [n, K, R] at a point."""
+    """Return centres [n] with intervals, from `runs` [n, K, R], at a point."""
     here = runs[:, point]
     sample = sample_at(runs, point, pool)
     known = (~np.isnan(here)).sum(axis=1) >= _LEAST
@@ -179,5 +178,5 @@ def _ratio(part: Values, whole: Values) -> Values:
 
 
 def sum_over(values: Values) -> Values:
-    """Sum columns [call paths, ...]; NaN where none of the call paths occurs."""
+    """Return sums of columns [call paths, ...]; NaN = none of the call paths occurs."""
     return np.where(np.isnan(values).all(axis=0), np.nan, np.nansum(values, axis=0))

@@ -1,4 +1,4 @@
-"""Two experiments of one program, before and after a change, brought to one call tree."""
+"""Two experiments of one program on one call tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.centre import centre_of
+from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
@@ -18,7 +18,7 @@ from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.groups import Values
-from callpath_modeler.profile.line import Line, nearest_line
+from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line
 from callpath_modeler.profile.schema import PROGRAM, Metric
 from callpath_modeler.profile.unify import unify
 from callpath_modeler.readers.program import of_one_program
@@ -26,16 +26,16 @@ from callpath_modeler.units import as_option, parameter_value, setting_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Side:
+class AlignedExperiment:
     """One of two experiments, on the call tree of both.
 
     Attributes
     ----------
-    experiment : what was measured
-    fitted : its models; None = it has too few scales for any
-    rows : [call paths of the experiment], their rows in the tree of both
-    points : [K] values of the parameter that were measured where others are held, ascending
-    values : [call paths of both, K, R] exclusive; NaN = did not occur
+    experiment : the runs
+    fitted : its models; None = it has too few scales
+    rows : [call paths of the experiment] rows in the common tree
+    points : [K] measured values of the parameter at the fixed values of the others, ascending
+    values : [call paths of both, K, R] exclusive values; NaN = did not occur
     """
 
     experiment: Experiment
@@ -45,52 +45,52 @@ class Side:
     values: Values
 
     def occurs(self, points: Values) -> NDArray[np.bool_]:
-        """Tell which call paths were measured at any of `points`, [call paths of both]."""
+        """Return which call paths were measured at any of `points`, [call paths of both]."""
         here = np.isin(self.points, points)
         return np.asarray(~np.isnan(self.values[:, here]).all(axis=(1, 2)))
 
     def spread(self, column: NDArray[Any], absent: float = np.nan) -> NDArray[Any]:
-        """Bring columns over the experiment's call paths to those of both."""
+        """Return columns over the call paths of the experiment as columns over those of both."""
         wide = np.full((len(self.values), *column.shape[1:]), absent, column.dtype)
         wide[self.rows] = column
         return wide
 
     def own_rows(self) -> NDArray[np.intp]:
-        """Return the experiment's row of each call path of both; -1 where it has none."""
+        """Return the row of each common call path in the experiment; -1 = it has none."""
         return self.spread(np.arange(len(self.rows)), absent=-1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pair:
+class ExperimentPair:
     """Two experiments that can be compared.
 
     Attributes
     ----------
     base, new : before and after
-    tree : the call paths of both
-    metric : what is compared
-    line : over which parameter, and where others are held
-    scales : values of the parameter at which both were measured there, ascending
-    centre : how repetitions of both become one value
-    renumbered : functions of one name that only their order tells apart
+    tree : common call tree
+    metric : metric of the comparison
+    line : parameter of the comparison, and fixed values of the others
+    scales : values of the parameter that both measured, ascending
+    centre : centre of repetitions, the same for both
+    renumbered : functions with one name that only their order distinguishes
     """
 
-    base: Side
-    new: Side
+    base: AlignedExperiment
+    new: AlignedExperiment
     tree: CallTree
     metric: Metric
-    line: Line
+    line: ParameterLine
     scales: Values
     centre: Centre
     renumbered: tuple[str, ...] = ()
 
     @property
     def parameter(self) -> str:
-        """Over which parameter they are compared."""
+        """Parameter of the comparison."""
         return self.line.parameter
 
     @property
-    def sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[AlignedExperiment, AlignedExperiment]:
         """Before and after."""
         return self.base, self.new
 
@@ -99,26 +99,26 @@ def pair_up(
     base: tuple[Experiment, Fitted | None],
     new: tuple[Experiment, Fitted | None],
     metric: str | None,
-    line: Line,
+    line: ParameterLine,
     aggregate: Aggregate = "auto",
-) -> Pair:
-    """Bring two experiments to one call tree.
+) -> ExperimentPair:
+    """Return two experiments on one call tree.
 
-    Call paths are the same if all their callers are and they agree in what stays the same of their
-    names from build to build, as in one experiment.
+    Two call paths are the same if their callers and names agree. Parts of names that change from
+    build to build are ignored, as within one experiment.
 
     Parameters
     ----------
-    metric : None = the run time
-    line : as `common_line` returns it
-    aggregate : how repetitions become one value where there are no models that say it
+    metric : name of the metric; None = the first duration
+    line : parameter and fixed values, from `common_line`
+    aggregate : centre of repetitions, if there are no models
 
     Raises
     ------
     UsageError
         If there is no such metric.
     DataError
-        If the two do not hold the same metric, or have no call path in common.
+        If the experiments have no metric or no call path in common.
     """
     chosen = _common_metric(base[0], new[0], metric)
     unified = unify([base[0].tree, new[0].tree])
@@ -138,14 +138,16 @@ def pair_up(
         values = np.full((len(unified.tree), int(measured.sum()), cube.shape[2]), np.nan)
         # Siblings of one experiment differ in what is compared here, so no two share a row.
         values[rows] = cube[:, measured]
-        sides.append(Side(experiment, fitted, rows, points[measured], values))
+        sides.append(AlignedExperiment(experiment, fitted, rows, points[measured], values))
     before, after = sides
     scales = before.points[np.isin(before.points, after.points)]
     if line.held and not line.measured_at:
         scales = scales[:0]
     modelled = [fitted.models.aggregate for _, fitted in (base, new) if fitted]
-    how = modelled[0] if modelled else centre_of(base[0], chosen.name, aggregate=aggregate)
-    return Pair(before, after, unified.tree, chosen, line, scales, how, unified.renumbered)
+    how = modelled[0] if modelled else aggregate_for(base[0], chosen.name, aggregate=aggregate)
+    return ExperimentPair(
+        before, after, unified.tree, chosen, line, scales, how, unified.renumbered
+    )
 
 
 def _common_metric(base: Experiment, new: Experiment, wanted: str | None) -> Metric:
@@ -164,26 +166,28 @@ def _common_metric(base: Experiment, new: Experiment, wanted: str | None) -> Met
 
 
 def common_line(
-    base: Experiment, new: Experiment, wanted: str | None, held: Mapping[str, float] | None = None
-) -> Line:
-    """Return the parameter whose values are the scales of both experiments, others held.
+    base: Experiment,
+    new: Experiment,
+    parameter: str | None,
+    held: Mapping[str, float] | None = None,
+) -> ParameterLine:
+    """Return the parameter of the comparison, and fixed values of the others.
 
-    The parameter varies in one of the two at least, unless both were run at one scale. The others
-    are held where `held` says, or at the largest value that both measured. Measurements are
-    compared at the setting nearest to that which both measured; where there is none, `measured_at`
-    is empty.
+    The parameter varies in at least one experiment, unless both were run at one scale. The others
+    have the values of `held`, or the largest values that both measured. Measurements are compared
+    at the common setting that is nearest to these values; `measured_at` is empty if there is none.
 
     Raises
     ------
     UsageError
-        If `wanted` or one of `held` is no parameter that varies.
+        If `wanted` or a name in `held` is no parameter that varies.
     DataError
-        If the two vary in different parameters, or nothing says at which scale one was run, or
-        whether one can be known at the values held.
+        If the experiments vary in different parameters, or if the scale of one is not known, or
+        nothing is known about one of them at the fixed values.
     """
     sides = (("base", base), ("new", new))
-    varying = {which: _modelled(which, side, wanted) for which, side in sides if side.parameters}
-    parameter, others = _roles(varying, wanted)
+    varying = {which: _modelled(which, side, parameter) for which, side in sides if side.parameters}
+    parameter, others = _roles(varying, parameter)
     held = held or {}
     for name in held:
         if name not in others:
@@ -200,7 +204,7 @@ def common_line(
     both = settings[0][(settings[0][:, None] == settings[1]).all(axis=2).any(axis=1)]
     if len(both):
         return nearest_line((parameter, *others), both, held)
-    return Line(parameter, *_apart(others, settings, held))
+    return ParameterLine(parameter, *_apart(others, settings, held))
 
 
 def _modelled(which: str, experiment: Experiment, wanted: str | None) -> tuple[str, ...]:
@@ -211,7 +215,7 @@ def _modelled(which: str, experiment: Experiment, wanted: str | None) -> tuple[s
 
 
 def _roles(varying: Mapping[str, tuple[str, ...]], wanted: str | None) -> tuple[str, list[str]]:
-    """Return the parameter that both are compared along, and those that are held."""
+    """Return the parameter of the comparison, and the parameters with fixed values."""
     if not varying:
         return wanted or "p", []
     every = list(dict.fromkeys(name for names in varying.values() for name in names))
@@ -241,7 +245,7 @@ def _check_known(which: str, experiment: Experiment, name: str, parameter: str) 
 def _check_held(
     which: str, experiment: Experiment, name: str, held: Mapping[str, float], parameter: str
 ) -> None:
-    """Refuse to hold a parameter where one of the two says nothing of that."""
+    """Raise an error if one experiment has no information about a parameter at a fixed value."""
     values = experiment.points(name)
     if len(values) > 1:
         raise DataError(
@@ -259,7 +263,7 @@ def _check_held(
 def _apart(
     others: Sequence[str], settings: Sequence[Values], held: Mapping[str, float]
 ) -> tuple[dict[str, float], dict[str, float], tuple[str, ...]]:
-    """Return where to hold parameters of two that have no setting in common."""
+    """Return fixed values of parameters for two experiments without a common setting."""
     assumed = tuple(name for name in others if name not in held)
     at = dict(held)
     for name in assumed:
@@ -274,8 +278,8 @@ def _apart(
     return {name: at[name] for name in others}, {}, assumed
 
 
-def pair_findings(pair: Pair) -> list[Finding]:
-    """Say what may keep the two from being alike: parameters, programs, functions of one name."""
+def pair_findings(pair: ExperimentPair) -> list[Finding]:
+    """Return findings about differences of parameters, programs and names."""
     before, after = (side.experiment.constants for side in pair.sides)
     shared = (name for name in before if name in after and name != pair.parameter)
     found = [

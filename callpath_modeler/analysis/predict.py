@@ -1,7 +1,7 @@
-"""Predictions at a target: of each call path by itself, or summed over what it calls.
+"""Predictions at a target, exclusive or inclusive.
 
-Models are of exclusive values. Inclusive predictions are their sums, as inclusive measurements are,
-so a caller is never predicted below its callees, and both views have one total.
+Models describe exclusive values. Inclusive predictions are sums of exclusive ones, as for
+measurements. So a caller is never predicted below its callees, and both views have one total.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import inclusive_values
 
 _CHUNK = 16_384
-"""Predictions that are made together: each takes a kilobyte."""
+"""Predictions that are made at a time; each takes a kilobyte."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,13 +27,13 @@ class Predicted:
 
     Attributes
     ----------
-    value, low, high : in the metric's unit; NaN without a model
-    added : what adds up of them where values do, [call paths, columns]; as of `sums.addable`
-    leader : the row whose model grows fastest: the call path's own, or one that it calls; -1
-        without a model
-    growth : code of that growth, the larger the faster; -1 without a model
-    lead : coefficient of that growth, summed over all call paths that share it
-    confidence : of the bands
+    value, low, high : in the unit of the metric; NaN = no model
+    added : additive numbers for bands of sums, [call paths, columns], from `sums.addable`
+    leader : row in the subtree, or of the call path itself, whose model grows fastest; -1 = no
+        model
+    growth : code of that growth, larger for faster growth; -1 = no model
+    lead : coefficient of that growth, summed over all call paths that have it
+    confidence : confidence of the bands
     """
 
     value: NDArray[np.float64]
@@ -46,14 +46,14 @@ class Predicted:
     confidence: float
 
     def total(self) -> tuple[float, float, float]:
-        """Return value, low and high of the whole program."""
+        """Return the predicted total of the program with its band."""
         value = np.array(np.nansum(self.value))
         low, high = ends_of_sums(value, self.added.sum(axis=0))
         return float(value), float(low), float(high)
 
 
 def predict(fitted: Fitted, target: float) -> Predicted:
-    """Predict every call path by itself at `target`, which may be infinite."""
+    """Return exclusive predictions of every call path at `target`, which may be infinite."""
     models, modelled, where = fitted.models, fitted.modelled, np.array([target])
     band = _prediction(models, where)
     value, low, high = (
@@ -67,7 +67,7 @@ def predict(fitted: Fitted, target: float) -> Predicted:
 
 
 def _prediction(models: Models, points: NDArray[np.float64]) -> Prediction:
-    """Predict with bands; at infinity, where all are endless, without."""
+    """Return predictions with bands; at infinity, without bands."""
     if np.isfinite(points).all():
         return models.predict(points)
     value = models.values(points)
@@ -75,7 +75,7 @@ def _prediction(models: Models, points: NDArray[np.float64]) -> Prediction:
 
 
 def with_callees(tree: CallTree, own: Predicted) -> Predicted:
-    """Sum predictions over subtrees."""
+    """Return predictions summed over subtrees."""
     value, added = inclusive_values(tree, own.value), tree.inclusive(own.added)
     low, high = ends_of_sums(value, added)
     growth, lead, leader = _fastest(tree, own.growth, own.lead, own.leader)
@@ -85,14 +85,14 @@ def with_callees(tree: CallTree, own: Predicted) -> Predicted:
 def predict_sum(
     fitted: Fitted, rows: NDArray[np.integer], points: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Predict what some call paths cost together; return value, low and high, each [points]."""
+    """Return the predicted sum of some call paths: value, low and high, each [points]."""
     return total_of(fitted.models.take(rows[fitted.modelled[rows]]), points)
 
 
 def total_of(
     models: Models, points: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Predict the sum of rows that all have models; return value, low and high, each [points]."""
+    """Return the predicted sum of rows with models: value, low and high, each [points]."""
     value, added = np.zeros(len(points)), np.zeros((len(points), COLUMNS))
     rows = max(1, _CHUNK // len(points))
     for start in range(0, len(models), rows):
@@ -109,7 +109,7 @@ def _fastest(
     lead: NDArray[np.float64],
     leader: NDArray[np.intp],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.intp]]:
-    """Find the fastest growth in each subtree, its summed coefficient, and who has most of it."""
+    """Return the fastest growth in each subtree, its summed coefficient, and its main row."""
     growth, lead, leader, most = growth.copy(), lead.copy(), leader.copy(), lead.copy()
     for rows in reversed(tree.levels()[1:]):
         callers, home = np.unique(tree.parent[rows], return_inverse=True)

@@ -1,4 +1,4 @@
-"""Call paths ranked by what they cost at a target scale, or at infinity."""
+"""Rankings of call paths by their cost at a target scale, or at infinity."""
 
 from __future__ import annotations
 
@@ -9,18 +9,25 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.at_target import (
-    AtTarget,
+from callpath_modeler.analysis.excess import (
+    Excess,
+    efficiency_of,
+    ideal_cost,
+    is_summed,
+    scaling_over,
+)
+from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
+from callpath_modeler.analysis.predict import Predicted, predict, with_callees
+from callpath_modeler.analysis.run_time import RunTime, maxima_at_largest, run_time_at
+from callpath_modeler.analysis.target_costs import (
+    TargetCosts,
     Total,
     basis_of,
     deviation,
     measured_at,
     predicted_at,
 )
-from callpath_modeler.analysis.excess import Excess, efficiency_of, ideal, is_summed, scaling_over
-from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.predict import Predicted, predict, with_callees
-from callpath_modeler.analysis.run_time import RunTime, maxima_at_largest, run_time_at
 from callpath_modeler.analysis.trust import (
     among_the_first,
     at_most,
@@ -28,22 +35,21 @@ from callpath_modeler.analysis.trust import (
     marks_of_probability,
     marks_of_trust,
 )
-from callpath_modeler.analysis.turning import Turning, turning
-from callpath_modeler.choices import check_kind, member
-from callpath_modeler.displayed import Displayed
+from callpath_modeler.argument_checks import check_type, parse_enum
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.targets import target_of
 
 Values = NDArray[np.float64]
 
 FIRST = 10
-"""Among how many a call path may be: as many as a table shows."""
+"""Number of call paths of `Ranking.first`; a table shows as many rows."""
 
 
 class By(StrEnum):
-    """What call paths are ranked by.
+    """Criterion of a ranking.
 
     Attributes
     ----------
@@ -60,37 +66,40 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking(Displayed):
-    """The answer: which call paths hurt at the target.
+class Ranking(HtmlReprMixin):
+    """Call paths in the order of their cost at a target.
 
-    All columns are [call paths] of the experiment; `order` says which of them are ranked, and how.
+    All columns are [call paths] in the order of the experiment, with values in SI base units.
+    `order` has the rows of the ranked call paths.
 
     Attributes
     ----------
-    fitted : the models behind it
-    measured : the runs behind these
-    target : value of the parameter; ``inf`` = by growth alone
-    base : the smallest measured scale, against which excess work is counted
-    by : what the order is by
+    fitted : the models
+    measured : measured values at the scales of the models
+    target : value of the parameter; ``inf`` = ranked by growth alone
+    base : the smallest measured scale, the base of excess work
+    by : criterion of the order
     order : rows of ranked call paths, worst first
-    inclusive : whether values are those of call paths with all that they call
-    repetitions : runs of the target, if values there are measured; 0 = they are predicted
+    inclusive : True if values include callees
+    repetitions : number of runs at the target if values are measured; 0 = values are predicted
     at_largest : measured value at the largest scale; NaN = did not occur there
-    value, low, high : at the target. Predicted, with bands, NaN = no model; or measured, with
-        intervals, NaN = did not occur there, of the interval: repetitions do not tell
-    modelled, modelled_total : the part of value and total that is of call paths with a model
-    predicted : what models say of that part
-    leader : the row whose model grows fastest of those that the value is made of; -1 = no model
-    share_at_largest, share : fractions of the total
-    own_share : fraction of the total at the target of each call path by itself
-    excess : excess work between the base and the target, of both kinds
-    lost : cost per process at the target beyond the ideal
-    trust : marks of trust, 0 to `MARKS`, by how far the band reaches; -1 = none
-    first : probability to be among the `FIRST` largest values at the target; at infinity NaN
-    total_at_largest, total : sums over all call paths, the total with its band
-    unmodelled : rows that occur at the largest scale but have no model
+    value, low, high : value at the target and its range. A predicted value has a prediction band,
+        and NaN = no model. A measured value has a confidence interval, and NaN = did not occur;
+        NaN ends = too few repetitions
+    modelled, modelled_total : the part of value and total that belongs to call paths with a model
+    predicted : predictions for that part
+    leader : row of the call path, among those summed in the value, whose model grows fastest;
+        -1 = no model
+    share_at_largest, share : fractions of the total, at the largest scale and at the target
+    own_share : fraction of the total at the target, exclusive
+    excess : excess work between base and target, exclusive and inclusive
+    lost : cost per process at the target beyond that of perfect scaling
+    trust : marks of trust, 0 to `MARKS`, by the width of the band; -1 = no band
+    first : probability to be among the `FIRST` largest values at the target; NaN at infinity
+    total_at_largest, total : sums over all call paths; `total` has a band
+    unmodelled : rows of call paths that occur at the largest scale but have no model
     unmodelled_share : their share of the total at the largest scale
-    run_time : of the program at the target, which the total need not be; None = not known
+    run_time : run time of the program at the target; None = not known
     """
 
     fitted: Fitted
@@ -107,7 +116,7 @@ class Ranking(Displayed):
     high: NDArray[np.float64]
     modelled: NDArray[np.float64]
     modelled_total: float
-    predicted: AtTarget
+    predicted: TargetCosts
     leader: NDArray[np.intp]
     share_at_largest: NDArray[np.float64]
     share: NDArray[np.float64]
@@ -124,29 +133,29 @@ class Ranking(Displayed):
 
     @property
     def basis(self) -> str:
-        """What values at the target are: measured or predicted."""
+        """Kind of the values at the target: ``"measured"`` or ``"predicted"``."""
         return basis_of(self.repetitions > 0)
 
     @property
     def predicted_total(self) -> float:
-        """What models say of the total; NaN where it has no meaning."""
+        """Predicted total; NaN if the metric is not additive."""
         return self.predicted.total[0]
 
     @property
     def deviation(self) -> NDArray[np.float64]:
-        """How far models are off at the target, as fractions of what they know, [call paths]."""
+        """Relative difference between predicted and measured values at the target, [call paths]."""
         return deviation(self.predicted.value, self.modelled)
 
     @cached_property
     def maxima_at_largest(self) -> tuple[Values, Values]:
-        """Exclusive maxima over processes at the largest scale, and the imbalance there."""
+        """Exclusive maxima over processes, and imbalance, at the largest scale, [call paths]."""
         return maxima_at_largest(self.fitted)
 
     @cached_property
-    def turning(self) -> Turning | None:
-        """Where the program is fastest, if that is before the target."""
+    def turning(self) -> ScalingOptimum | None:
+        """Scale with the shortest run time, if it lies before the target; None = it does not."""
         total = self.run_time.total if self.run_time else self.predicted.total
-        return turning(self.fitted, self.target, total)
+        return scaling_optimum(self.fitted, self.target, total)
 
     def __repr__(self) -> str:
         return (
@@ -163,15 +172,15 @@ def rank(
     inclusive: bool = False,
     predicted: bool = False,
 ) -> Ranking:
-    """Rank call paths at `target`, which may be infinite.
+    """Return the call paths in the order of their cost at `target`, which may be infinite.
 
     Parameters
     ----------
     fitted : models of one metric
-    target : value of the parameter; where it was run two times or more, values are measured
-    by : what to order by; ties go to the costlier, then to the earlier call path
-    inclusive : rank each call path with all that it calls
-    predicted : ask the models, even where the target was measured
+    target : value of the parameter. If it was run at least twice, values are measured ones
+    by : criterion of the order; ties are ordered by cost, then by position in the call tree
+    inclusive : rank each call path together with its callees
+    predicted : use predictions even if the target was measured
 
     Returns
     -------
@@ -181,11 +190,16 @@ def rank(
     Raises
     ------
     UsageError
-        If the target is not positive, or the order or the view needs sums and the metric does not
-        add up over call paths.
+        If the target is not positive. If the order, or the inclusive view, needs sums and the
+        metric does not add up over call paths.
+
+    References
+    ----------
+    Calotoiu, Hoefler, Poke, Wolf: Using Automated Performance Modeling to Find Scalability Bugs in
+    Complex Codes (SC 2013), section 3, for ranking by predicted cost and by growth.
     """
-    check_kind(fitted, Fitted, "fitted")
-    target, by = target_of(target), member(By, by, "order")
+    check_type(fitted, Fitted, "fitted")
+    target, by = target_of(target), parse_enum(By, by, "order")
     if not fitted.metric.additive and (inclusive or by in {By.LOSS, By.SHARE}):
         what = "inclusive ranking" if inclusive else f"ranking by {by}"
         raise UsageError(
@@ -247,11 +261,11 @@ def rank(
 
 
 def _trust(
-    fitted: Fitted, view: Predicted, found: AtTarget, target: float, *, inclusive: bool
+    fitted: Fitted, view: Predicted, found: TargetCosts, target: float, *, inclusive: bool
 ) -> NDArray[np.int8]:
-    """Give marks by the band; at infinity, which has none, by how probable the growth is.
+    """Return marks by the width of the band; at infinity, by the probability of the growth.
 
-    Predictions have no more than the data behind them allow.
+    Predictions have at most as many marks as their data allow.
     """
     if found.repetitions:
         return marks_of_trust(found.value, found.low, found.high)
@@ -267,7 +281,7 @@ def _trust(
     return at_most(marks_of_trust(found.value, found.low, found.high), found.value, parts)
 
 
-def _first(fitted: Fitted, found: AtTarget, target: float) -> NDArray[np.float64]:
+def _first(fitted: Fitted, found: TargetCosts, target: float) -> NDArray[np.float64]:
     if np.isinf(target):
         return np.full(len(found.value), np.nan)
     confidence = fitted.models.confidence
@@ -276,7 +290,7 @@ def _first(fitted: Fitted, found: AtTarget, target: float) -> NDArray[np.float64
 
 def _order(
     view: Predicted,
-    found: AtTarget,
+    found: TargetCosts,
     target: float,
     by: By,
     columns: dict[By, NDArray[np.float64]],
@@ -294,12 +308,12 @@ def _order(
 
 
 def total_at_largest(fitted: Fitted) -> float:
-    """Return the sum of what was measured at the largest scale; NaN if it does not add up."""
+    """Return the measured total at the largest scale; NaN = the metric is not additive."""
     return _total(fitted, fitted.measured[:, -1])
 
 
 def unmodelled(fitted: Fitted) -> tuple[NDArray[np.intp], float]:
-    """Return the rows that occur but have no model, and their share of the total at the largest."""
+    """Return the rows without a model, and their share of the total at the largest scale."""
     rows = np.flatnonzero(~fitted.modelled)
     rows = rows[~np.isnan(fitted.measured[rows]).all(axis=1)]
     lost, whole = float(np.nansum(fitted.measured[rows, -1])), total_at_largest(fitted)
@@ -307,14 +321,14 @@ def unmodelled(fitted: Fitted) -> tuple[NDArray[np.intp], float]:
 
 
 def _total(fitted: Fitted, exclusive: NDArray[np.float64]) -> float:
-    """Return the whole program's value; NaN for a metric that does not add up."""
+    """Return the total of the program; NaN = the metric is not additive."""
     return float(np.nansum(exclusive)) if fitted.metric.additive else float("nan")
 
 
 def share_at_target(
     fitted: Fitted, value: NDArray[np.float64], total: float, target: float
 ) -> NDArray[np.float64]:
-    """Return exclusive shares; in the limit, the fastest growth takes all, by coefficients.
+    """Return exclusive shares; at infinity, the fastest growth has all, by coefficients.
 
     Parameters
     ----------
@@ -335,13 +349,13 @@ def share_at_target(
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """How excess work between the smallest scale and a target follows from costs.
+    """Factors of excess work between the smallest scale and a target.
 
     Attributes
     ----------
-    of_target, of_base : what a cost at the target, and one at the base, are multiplied by
-    run_time : cost of the whole program at the target, in the same measure; ``inf`` = the costs
-        that grow without end are all that is lost
+    of_target, of_base : factors of a cost at the target, and of one at the base
+    run_time : cost of the whole program at the target, in the same unit; ``inf`` = only costs that
+        grow without limit are lost
     """
 
     of_target: float
@@ -349,13 +363,13 @@ class Loss:
     run_time: float
 
     def lost(self, value: Values, base: Values) -> Values:
-        """Return the cost at the target that perfect scaling would not have."""
+        """Return the cost at the target beyond that of perfect scaling."""
         if np.isinf(self.run_time):
             return np.where(np.isinf(value), np.inf, 0.0)
         return self.of_target * np.nan_to_num(value) - self.of_base * np.nan_to_num(base)
 
     def excess(self, value: Values, share: Values, base: Values) -> Values:
-        """Return lost costs as a fraction of the run time at the target."""
+        """Return lost costs as fractions of the run time at the target."""
         if np.isinf(self.run_time):
             return np.nan_to_num(share)
         lost = self.lost(value, base)
@@ -363,30 +377,31 @@ class Loss:
 
 
 def loss_at(fitted: Fitted, target: float, total: float) -> Loss | None:
-    """Return how excess work at `target` follows from costs; None where it has no meaning.
+    """Return the factors of excess work at `target`; None = excess work is not defined.
 
-    That is for what does not add up, for sums over ever more processes, and below the base.
+    It is not defined for metrics that are not additive, for sums over a growing number of
+    processes, and below the base.
 
     Parameters
     ----------
-    total : the sum of all costs at the target
+    total : sum of all costs at the target
     """
     base = float(fitted.points[0])
     is_sum = is_summed(fitted.experiment, fitted.parameter)
     if not fitted.metric.additive or target < base or (np.isinf(target) and is_sum):
         return None
     scaling = scaling_over(fitted.experiment, fitted.parameter)
-    of_base = float(ideal(scaling, base, target, np.ones(1))[0])
+    of_base = float(ideal_cost(scaling, base, target, np.ones(1))[0])
     if is_sum:
         return Loss(1 / target, of_base / base, total / target)
     return Loss(1.0, of_base, total)
 
 
-def _excess_at(fitted: Fitted, target: float, found: AtTarget, share: Values) -> Excess:
+def _excess_at(fitted: Fitted, target: float, found: TargetCosts, share: Values) -> Excess:
     """Return excess work between the smallest scale and the target.
 
-    The cost at the base is measured where it can be. Where that at the target is predicted, a call
-    path without a model is left out at both.
+    The cost at the base is measured if possible. If the cost at the target is predicted, call paths
+    without a model are excluded at both scales.
     """
     tree, base = fitted.experiment.tree, float(fitted.points[0])
     loss = loss_at(fitted, target, found.total[0])

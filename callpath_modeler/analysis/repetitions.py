@@ -1,11 +1,11 @@
-"""Whether enough repetitions were made, and whether one of them was slower as a whole.
+"""Number of repetitions, and runs that were slower as a whole.
 
-The field's rule of thumb: a mean is known well enough where its 95 % confidence interval, by
-Student's t, lies within 5 % of it. It is asked of the call paths that carry cost; the worst of a
+A rule of thumb of the field: the 95 % confidence interval of a mean, by Student's t, should lie
+within 5 % of the mean. The rule applies to call paths that carry cost. The worst call path of a
 point decides.
 
-What all call paths of a run have in common, a slow node or another job on the machine, is no noise
-that many call paths average out: models bend with it. So such runs are named.
+An error that all call paths of a run share, such as a slow node or another job on the machine, does
+not average out over call paths. It distorts models. So findings name such runs.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ CONFIDENCE = 0.95
 WITHIN = 0.05
 
 _NAMED = 3
-"""So many settings are named; the others are counted."""
+"""Settings that a finding names; it counts the others."""
 
 _MOST = 1000
-"""More repetitions than these are not worth a number."""
+"""Largest number of repetitions that is written as a number."""
 
 _SLOWER = 0.05
 _NEARLY_ALL = 0.9
 _ENOUGH = 20
-"""Of 20 call paths, 18 are slower by chance in one of 5,000 runs."""
+"""Smallest number of call paths: 18 of 20 are slower by chance in one of 5,000 runs."""
 
 _LOOKED_AT = 1000
-"""Call paths that a run is judged by at most; more of them say the same."""
+"""Largest number of call paths that judge a run; more would not change the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A point that was repeated too few times.
+    """A point with too few repetitions.
 
     Attributes
     ----------
     setting : values of the varying parameters
-    made : repetitions
-    needed : repetitions by which the rule should hold, if they scatter as these do
-    row : the call path that is known least
+    made : number of repetitions
+    needed : number of repetitions that the rule requires, at the present scatter
+    row : the call path with the widest interval
     within : half the width of its interval, as fraction of its mean
     """
 
@@ -62,11 +62,11 @@ class Shortage:
 
 
 def shortages(experiment: Experiment, metric: str | None = None) -> list[Shortage]:
-    """Return the points that were repeated too few times; those measured once cannot be judged.
+    """Return the points with too few repetitions; points with a single run cannot be judged.
 
     Parameters
     ----------
-    metric : None = the run time
+    metric : name of the metric; None = the first duration
     """
     values = experiment.values(metric)
     reach = _reach(np.arange(2, _MOST + 1))
@@ -95,9 +95,9 @@ class SlowRun:
 
     Attributes
     ----------
-    run : its number
-    longer : by how much, the median over call paths, as fraction of the median of the others
-    share : of the call paths, that took longer
+    run : number of the run
+    longer : relative increase, the median over call paths, against the median of the repetitions
+    share : fraction of the call paths that took longer
     """
 
     run: int
@@ -108,11 +108,11 @@ class SlowRun:
 def slow_runs(experiment: Experiment, metric: str | None = None) -> list[SlowRun]:
     """Return runs in which nine of ten call paths took longer, by 5 % or more in the median.
 
-    A run has two repetitions at least, and 20 call paths that take time in all of these.
+    A judged run has at least two repetitions, and 20 call paths that take time in all of them.
 
     Parameters
     ----------
-    metric : None = the run time; of other metrics than times no run is slow
+    metric : name of the metric; None = the first duration. Runs are slow in times only
     """
     if not experiment.metric(metric).is_time:
         return []
@@ -132,7 +132,7 @@ def slow_runs(experiment: Experiment, metric: str | None = None) -> list[SlowRun
 
 
 def _costly(values: Values, *, additive: bool) -> Rows:
-    """Return the rows that carry cost, of values [call paths, repetitions]."""
+    """Return the rows that carry cost, from values [call paths, repetitions]."""
     present = ~np.isnan(values)
     mean = np.nansum(values, axis=1) / np.maximum(present.sum(axis=1), 1)
     least = CARRIES_COST * mean.sum() if additive else 0.0
@@ -140,18 +140,18 @@ def _costly(values: Values, *, additive: bool) -> Rows:
 
 
 def _reach(number: Rows) -> Values:
-    """Return half the width of an interval in standard deviations, by number of repetitions."""
+    """Return half the width of an interval in standard deviations, for a number of repetitions."""
     freedom = np.asarray(number - 1, np.float64)
     return student_quantile(freedom, 0.5 + CONFIDENCE / 2) / np.sqrt(number)
 
 
 def repetition_findings(experiment: Experiment, metric: str | None = None) -> list[Finding]:
-    """Say how many repetitions are missing, and where; and which run was slower as a whole."""
+    """Return findings about missing repetitions, and about runs that were slower as a whole."""
     return [*_too_few(experiment, metric), *_slower(experiment, metric)]
 
 
 def _slower(experiment: Experiment, metric: str | None) -> list[Finding]:
-    """Name in one finding the runs that were slower as a whole, the slowest first."""
+    """Return one finding about the runs that were slower as a whole, the slowest first."""
     slow = sorted(slow_runs(experiment, metric), key=lambda run: -run.longer)
     if not slow:
         return []
@@ -165,7 +165,7 @@ def _slower(experiment: Experiment, metric: str | None) -> list[Finding]:
 
 
 def _listed(names: Sequence[str], settings: Sequence[tuple[float, ...]]) -> str:
-    """Write the first settings, and how many more there are; a single name stands once."""
+    """Return the first settings as text, with the number of the others."""
     shown, more = settings[:_NAMED], len(settings) - _NAMED
     first, *others = (setting_text(dict(zip(names, each, strict=True))) for each in shown)
     if len(names) == 1:
@@ -175,7 +175,7 @@ def _listed(names: Sequence[str], settings: Sequence[tuple[float, ...]]) -> str:
 
 
 def _too_few(experiment: Experiment, metric: str | None) -> list[Finding]:
-    """Say in one finding how many repetitions are missing, and where."""
+    """Return one finding about missing repetitions."""
     short = shortages(experiment, metric)
     if not short:
         return []

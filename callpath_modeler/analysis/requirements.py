@@ -1,8 +1,8 @@
-"""What call paths need of the machine, beside the time that they take: where waiting hides.
+"""Requirements of call paths, and wait time that they do not explain.
 
 Calls, messages, bytes and operations are counted exactly, times are not (Calotoiu et al., SC13,
-section 4: requirement models). A call path whose time grows faster than all that it needs does not
-do more: it waits, or each operation takes longer.
+section 4: requirement models). A call path whose time grows faster than all its requirements does
+not do more work: it waits, or each operation takes longer.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from callpath_modeler.profile.schema import Metric
 FloatArray = npt.NDArray[np.float64]
 
 _UNREPEATED = 0.05
-"""How far a time may be off, relatively, where nothing was repeated."""
+"""Relative error of a time without repetitions."""
 _SURE = 2.0
-"""In standard errors."""
+"""Tolerance in standard errors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Requirement:
-    """One metric of what a call path needs.
+    """One requirement metric of a call path.
 
     Attributes
     ----------
-    metric : counts, bytes, operations: no time
-    values : [K] at the points of the time's models; NaN = did not occur
-    growth : that of its model; None without one
-    at_target : predicted, NaN without a model
+    metric : visits, bytes or operations
+    values : [K] at the points of the models of the time, SI base units; NaN = did not occur
+    growth : growth of its model; None = no model
+    at_target : predicted value at the target; NaN = no model
     """
 
     metric: Metric
@@ -47,18 +47,18 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Requirements:
-    """What a call path needs at each scale, and how much of its time that explains at most.
+    """Requirements of a call path, and the largest part of its time that they explain.
 
     Attributes
     ----------
-    points : [K] of the parameter
-    time : [K] what it takes there; NaN = did not occur
-    time_at_target : predicted or measured
-    needs : those that are not zero, never empty
-    base : position of the smallest point at which it does all that it does at the largest
-    explained : [K] the most of `time` that the needs explain, if each costs as much at all scales;
-        NaN below the base
-    explained_at_target : the same of what it needs at the target; NaN where that is not known
+    points : [K] values of the parameter
+    time : [K] time of the call path, seconds; NaN = did not occur
+    time_at_target : predicted or measured time at the target, seconds
+    needs : requirements that are not zero; at least one
+    base : index of the smallest point at which all requirements of the largest point occur
+    explained : [K] the largest part of `time` that the requirements explain if each unit costs the
+        same at all scales; NaN below the base
+    explained_at_target : the same at the target; NaN = not known
     """
 
     points: FloatArray
@@ -71,39 +71,40 @@ class Requirements:
 
     @property
     def share(self) -> float:
-        """How much of the time at the largest point is explained at most, a fraction."""
+        """Largest explained fraction of the time at the largest point."""
         return float(self.explained[-1] / self.time[-1])
 
     @property
     def share_at_target(self) -> float:
-        """The same at the target; NaN where that is not known."""
+        """Largest explained fraction of the time at the target; NaN = not known."""
         known = self.time_at_target > 0
         return self.explained_at_target / self.time_at_target if known else float("nan")
 
     def times(self, values: FloatArray) -> float:
-        """Return by what `values` [K] have become more since the base."""
+        """Return the ratio of `values` [K] at the largest point to those at the base."""
         return float(values[-1] / values[self.base])
 
 
 def requirements(ranking: Ranking, models: Sequence[Fitted], row: int) -> Requirements | None:
-    """Hold the time of a call path, without what it calls, against what it needs.
+    """Return the part of the exclusive time of a call path that its requirements explain at most.
 
-    Costs ``c >= 0`` of each call, byte and operation that are the same at all scales can explain no
-    more than was measured at any: ``c R(p) <= t(p)``, R being what is needed. Of all such costs,
-    those count at each scale that explain most there. What is left is waiting, contention, or code
-    that has become slower, whatever the costs are.
+    A cost ``c >= 0`` of each call, byte or operation that is the same at all scales cannot explain
+    more than was measured at any scale: ``c R(p) <= t(p)`` for a requirement R. At each scale, the
+    costs that explain most are used. The rest is wait time, contention, or code that became slower,
+    for any such costs.
 
     Parameters
     ----------
-    ranking : of a time, at the target
-    models : of metrics that are no times, over the same runs; those that are zero are passed over
-    row : the call path
+    ranking : ranking by a time at the target
+    models : models of requirements over the same runs; requirements that are zero are ignored
+    row : number of the call path
 
     Returns
     -------
     Requirements or None
-        None if it needs nothing, or does not do at two points what it does at the largest. A sum
-        over callees is held against nothing: their calls do not cost the same.
+        None if the call path has no requirement, or if the requirements of the largest point occur
+        at fewer than two points. Inclusive values of call paths with callees have no requirements,
+        because calls of different functions have different costs.
     """
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     if ranking.inclusive and tree.end[row] > row + 1:
@@ -140,7 +141,7 @@ def _requirement(fitted: Fitted, models: Fitted, row: int, target: float) -> Req
 
 
 def _error(fitted: Fitted, row: int) -> FloatArray:
-    """Return how far the times of a call path may be off by chance, relatively, [K]."""
+    """Return the relative standard error of the times of a call path, [K]."""
     _, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
     runs = values[row][np.isin(fitted.line.points(fitted.parameter), fitted.points)]
     count = np.maximum((~np.isnan(runs)).sum(axis=1), 1)

@@ -1,14 +1,14 @@
-"""The run time of the program at a target: measured where it was run, else predicted.
+"""The run time of the program at a target: measured if it was run, else predicted.
 
-The run time is the inclusive time of the program on the slowest process. It is a series of its own
-with a model of its own: listed call paths are means over processes, or maxima of different
-processes, and do not add up to it.
+The run time is the inclusive time of the program on the slowest process. It is a separate series
+with its own model. Listed call paths are means over processes, or maxima of different processes,
+and do not add up to it.
 
-No process is slower than the slowest, so means over processes never add up to more than the run
-time. The model of the run time and those of the call paths know nothing of each other. Where they
-disagree with that, the predicted run time is the sum of the call paths: of value and band, the
-larger of both. On measured series this is closer than the model of the run time alone
-(docs/explanation/modeling.md).
+No process is slower than the slowest, so the sum of means never exceeds the run time. The models of
+the run time and of the call paths are independent. If their predictions disagree with this rule,
+the predicted run time is the sum of the call paths. For the value and for each end of the band, the
+larger number is used. On measured series, this is closer than the model of the run time alone
+(docs/explanation/accuracy.md).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.at_target import Total
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import predict
+from callpath_modeler.analysis.target_costs import Total
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.reductions import statistic_of_present
@@ -28,23 +28,23 @@ from callpath_modeler.readers.reductions import statistic_of_present
 Values = NDArray[np.float64]
 
 _AT_MOST_MEANS = frozenset({Reduction.MEAN, Reduction.GEOMEAN, Reduction.MIN})
-"""Reductions that make of the times of processes no more than their mean."""
+"""Reductions whose result is at most the mean over processes."""
 _TOLERANCE = 0.01
-"""By how much, as a fraction, the sum of call paths of a run may exceed its run time."""
+"""Relative tolerance of the sum of call paths against the run time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunTime:
-    """The run time at a target, in the unit of the metric.
+    """Run time at a target, in the unit of the metric.
 
     Attributes
     ----------
-    fitted : the model of the run time
+    fitted : model of the run time
     target : value of the parameter
-    repetitions : runs of the target, if the value is measured; 0 = it is predicted
-    total : value, and its band or interval; NaN where one run tells no interval
-    predicted : the predicted value, also where the target was measured
-    by_model : what the model of the run time alone predicts; less than `predicted` where that is
+    repetitions : number of runs at the target if the value is measured; 0 = it is predicted
+    total : value with its band or interval; NaN ends = a single run has no interval
+    predicted : predicted value, even if the target was measured
+    by_model : prediction of the model of the run time alone; it is less than `predicted` if that is
         the sum of the call paths
     """
 
@@ -57,7 +57,7 @@ class RunTime:
 
     @property
     def is_sum(self) -> bool:
-        """Whether the predicted run time is the sum of the call paths."""
+        """True if the predicted run time is the sum of the call paths."""
         return self.predicted > self.by_model
 
     @property
@@ -72,7 +72,7 @@ def maxima_at_largest(fitted: Fitted) -> tuple[Values, Values]:
     Returns
     -------
     maximum, imbalance : [call paths], medians of repetitions; the imbalance is the largest over the
-        mean of the processes; NaN where it is not known
+        mean of the processes; NaN = not known
     """
     line, metric = fitted.line, fitted.metric.name
     here = line.settings([fitted.parameter])[:, 0] == fitted.points[-1]
@@ -100,14 +100,14 @@ def run_time_at(
     ----------
     fitted : models of call paths, with that of the run time
     target : value of the parameter
-    measured : the runs behind the models
-    of_call_paths : the sum of call paths that the models predict there
-    predicted : ask the model, even where the target was measured
+    measured : measured values at the scales of the models
+    of_call_paths : predicted sum of the call paths at the target
+    predicted : use predictions even if the target was measured
 
     Returns
     -------
     RunTime or None
-        None where runs do not tell their run time, or it has no model, and at infinity.
+        None if the run time is not recorded, if it has no model, and at infinity.
     """
     of_program = fitted.run_time
     if of_program is None or np.isinf(target):
@@ -126,10 +126,10 @@ def run_time_at(
 
 
 def sum_is_a_bound(fitted: Fitted) -> bool:
-    """Tell whether the run time is never less than the sum of the call paths.
+    """Return True if the run time is never less than the sum of the call paths.
 
-    It is so by definition of means over processes. Profiles whose run times are shorter than the
-    sum of their call paths define these otherwise, and the rule is not used.
+    This follows from the definition of means over processes. Profiles that break the rule use
+    another definition, so the rule is not applied to them.
     """
     experiment, line = fitted.experiment, fitted.line
     values = line.columns[fitted.metric.name]
@@ -163,7 +163,7 @@ def run_times(fitted: Fitted, points: Values) -> Values:
 
 
 def predicted_run_time(fitted: Fitted, target: float) -> Total:
-    """Return the predicted run time at one target with its band, of the same models."""
+    """Return the predicted run time at one target with its band, from the same models."""
     of_program = _model_of(fitted)
     alone = None if of_program is None else predict(of_program, target).total()
     if alone is not None and not sum_is_a_bound(fitted):
@@ -173,13 +173,13 @@ def predicted_run_time(fitted: Fitted, target: float) -> Total:
 
 
 def _model_of(fitted: Fitted) -> Fitted | None:
-    """Return the model of the run time, where there is one."""
+    """Return the model of the run time, if there is one."""
     of_program = fitted.run_time
     return of_program if of_program is not None and of_program.modelled[0] else None
 
 
 def _measured_at(runs: Measured, pool: Measured, point: int) -> Total:
-    """Return what was measured at a point, with an interval by the noise of all call paths."""
+    """Return the measured run time at a point; its interval uses the noise of all call paths."""
     fitted = runs.fitted
     value = float(fitted.measured[0, point])
     if runs.point(float(fitted.points[point])) is None:

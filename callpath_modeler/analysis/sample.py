@@ -1,8 +1,8 @@
-"""What the repetitions at one scale say: a centre of each value, and how well it is known.
+"""Repetitions at one scale: a centre of each value, and its noise.
 
-Times differ by factors, so it is logarithms that scatter. One call path has few repetitions and an
-experiment has many call paths, so its variance is shrunk towards that of all, but never below what
-its own repetitions show.
+Times differ by factors, so the statistics use logarithms. A call path has few repetitions, and an
+experiment has many call paths. So the variance of a call path is shrunk towards that of all, but
+never below the variance of its own repetitions.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.modeling.distributions import student_quantile
-from callpath_modeler.modeling.mixture.spread import (
+from callpath_modeler.modeling.mixture.repetition_noise import (
     EXACT_VARIANCE,
     Pool,
-    Within,
+    RepetitionStats,
     noise_of,
     pooled,
     profile_of,
@@ -24,17 +24,17 @@ from callpath_modeler.modeling.mixture.spread import (
 from callpath_modeler.profile.groups import Values
 
 _CHUNK = 16_384
-"""Rows that are looked at together: logarithms take as much memory as what they are of."""
+"""Rows that are processed at a time, because logarithms take as much memory as the values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """What repetitions at one scale say of n values.
+    """Repetitions of n values at one scale.
 
     Attributes
     ----------
-    centre : [n] geometric mean; NaN = not measured, or nothing but zeros
-    count : [n] repetitions it is made of
+    centre : [n] geometric mean; NaN = not measured, or only zeros
+    count : [n] number of repetitions
     variance : [n] variance of the logarithm of one repetition; NaN = unknown
     dof : [n] degrees of freedom of `variance`
     """
@@ -46,14 +46,14 @@ class Sample:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether repetitions tell anything of noise."""
+        """True if repetitions show the noise."""
         return not np.isnan(self.variance).all()
 
     def reach(self, confidence: float) -> Values:
-        """Return how far the interval of a centre reaches to either side, in logarithms, [n].
+        """Return half the width of the confidence interval of a centre, in logarithms, [n].
 
-        By Student's t. It is 0 where repetitions agree at every scale, and NaN where nothing is
-        known of noise.
+        It follows from Student's t. It is 0 if repetitions agree at every scale, and NaN if the
+        noise is not known.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.sqrt(self.variance / self.count)
@@ -62,7 +62,7 @@ class Sample:
 
 
 def pool_of(values: Values) -> Pool:
-    """Sum up how repetitions of `values` [n, K, R] scatter over all points and rows."""
+    """Return the pooled scatter of repetitions of `values` [n, K, R] over all points and rows."""
     parts = [row_spread(_in_logarithms(part)) for part in in_chunks(values)]
     raw, dof, size = (np.concatenate(column) for column in zip(*parts, strict=True))
     some = values[:: len(values) // _CHUNK + 1]
@@ -70,19 +70,18 @@ def pool_of(values: Values) -> Pool:
 
 
 def in_chunks(values: Values) -> list[Values]:
-    """Divide rows [n, ...] among as many arrays as keep what is made of one small; at least one."""
+    """Return rows [n, ...] as at least one array, each small enough for intermediate results."""
     return np.array_split(values, len(values) // _CHUNK + 1)
 
 
 def sample_at(values: Values, point: int, pool: Pool | None = None) -> Sample:
-    """Sum up the repetitions at one point, with the noise of all points and rows in mind.
+    """Return the sample of repetitions at one point, with the noise of all points and rows.
 
     Parameters
     ----------
-    values : [n, K, R]; NaN = missing. A zero has no logarithm and counts as missing, too: what
-        costs nothing is as good as absent
-    point : which of the K
-    pool : the noise of the rows that these are among; None = they are all
+    values : [n, K, R]; NaN = missing. A zero has no logarithm and is treated as missing
+    point : index of the point
+    pool : noise of a larger set of rows; None = these rows are the set
     """
     within = _in_logarithms(values)
     noise = noise_of(within, 1.0) if pool is None else pool.noise(within, 1.0)
@@ -95,15 +94,15 @@ def sample_at(values: Values, point: int, pool: Pool | None = None) -> Sample:
         # One spike in a thousand runs is in no variance of others: what is seen here counts.
         own = squares[:, point] / np.maximum(count[:, point] - 1, 1.0)
     variance = np.where(noise.variance <= EXACT_VARIANCE, EXACT_VARIANCE, np.maximum(variance, own))
-    if not noise.known:
+    if not noise.is_known:
         variance = np.full(len(values), np.nan)
     return Sample(within.centre[:, point], count[:, point], variance, noise.dof)
 
 
-def _in_logarithms(values: Values) -> Within:
+def _in_logarithms(values: Values) -> RepetitionStats:
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(values > 0, np.log(values), np.nan)
     count = (~np.isnan(logs)).sum(axis=2).astype(np.float64)
     mean = np.where(count > 0, np.nansum(logs, axis=2) / np.maximum(count, 1.0), np.nan)
     squares = np.nansum((logs - mean[:, :, None]) ** 2, axis=2)
-    return Within(np.exp(mean), count, squares)
+    return RepetitionStats(np.exp(mean), count, squares)

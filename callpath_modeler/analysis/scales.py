@@ -1,4 +1,4 @@
-"""Scales that people would run: whole numbers, and cubes or squares where those measured are."""
+"""Realistic scales: whole numbers, and cubes or squares if the measured scales are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DIGITS = 2
 
 
 def power_of(points: FloatArray) -> int | None:
-    """Return 3 where all points are cubes, 2 or 1 where they are squares or whole, or None."""
+    """Return 3 if all points are cubes, 2 if squares, 1 if whole numbers, else None."""
     return next((power for power in (3, 2, 1) if _are_powers(points, power)), None)
 
 
@@ -22,12 +22,12 @@ def _are_powers(points: FloatArray, power: int) -> bool:
 
 
 def scale_to_run(points: FloatArray, least: float) -> float:
-    """Return a scale from `least` on, and not far from it, that people would run.
+    """Return a realistic scale slightly above `least`.
 
     Parameters
     ----------
-    points : [K] those that were measured, ascending
-    least : above all of them
+    points : [K] measured scales, ascending
+    least : a scale above all of them
     """
     doublings = math.log2(least / points[-1])
     if math.isclose(doublings, round(doublings), abs_tol=1e-9):

@@ -1,7 +1,7 @@
 """Bands of sums of call paths.
 
-Errors of call paths are partly common, because all models miss the same effects, and partly their
-own. The end of a call path's band under the common error alone is a mean over its own error:
+Errors of call paths have a common part, because all models miss the same effects, and an own part.
+The end of a call path's band under the common error alone is a mean over its own error:
 
     S(z) = E[q(sqrt(r) z + sqrt(1 - r) e)],  e normal, q(z) the quantile at the normal score z
 
@@ -10,9 +10,9 @@ portfolio value*, Risk, 2002). Common parts add up linearly, squares of own part
 
     end of a sum = sum of m, plus or minus the square root of (sum of a)^2 + sum of (d^2 - a^2)
 
-with the middle m of a call path and the distances a and d from there to S(z) and to the end of its
-own band. So the band of one call path is its own. Each further call path raises both ends of a sum,
-or leaves them: a sum never has a lower or an upper end below that of a part.
+with the middle m of a call path and its distances a to S(z) and d to the end of its own band. So
+the band of one call path is its own. Each further call path raises both ends of a sum, or leaves
+them. A sum never has a lower or an upper end below that of a part.
 """
 
 from __future__ import annotations
@@ -31,41 +31,43 @@ _INNER = 0.3, 0.6
 """Scores of inner quantiles, as fractions of the score of the ends of bands."""
 
 _OUTER, _BEYOND = 3.0, 0.5
-"""The outermost score: this one, or as much beyond the ends. There is nothing further out."""
+"""The outermost score: this one, or this much beyond the ends of the band."""
 
 _SCORES = 2 * len(_INNER) + 5
 
 COLUMNS = 6
-"""How many numbers add up of each prediction."""
+"""Additive numbers of each prediction."""
 
 _PARTS = 4
-"""Of each step between scores; within steps the logarithm of a quantile is a line."""
+"""Parts of each step between scores; the logarithm of a quantile is linear within a step."""
 
 _NEGLIGIBLE = 1e-12
-"""Against the largest quantile, one that has no logarithm of its own."""
+"""Fraction of the largest quantile below which a quantile has no logarithm of its own."""
 
 _WIDE = 2.0
-"""Ends of a band by more than this factor apart: its shape counts. Others are as normal."""
+"""Ratio of the ends of a band above which its shape is used; narrower bands are normal."""
 
 _ALIKE, _DECADES = 0.6, 4.0
-"""Call paths whose bands span decades are in doubt for the same reason: in simulated whole programs
-such errors correlate by 0.6. The logarithm of the ends' ratio at which a correlation is half way
-there."""
+"""Correlation of errors of call paths whose bands span decades, in simulated whole programs.
+
+The second number is the logarithm of the ratio of the ends at which a correlation is half way
+there.
+"""
 
 _LARGEST = 1e150
-"""Distances up to it have a square."""
+"""Largest distance that can be squared."""
 
 _CORRELATIONS = 17
-"""Correlations at which weights of quantiles are known; between these they are lines."""
+"""Correlations with stored weights of quantiles; weights between them are interpolated."""
 
 _CHUNK = 8_192
-"""Rows that are worked on at once."""
+"""Rows that are processed at a time."""
 
 
 def scores(confidence: float) -> Values:
     """Return the normal scores of the quantiles of a row, ascending; the middle one is 0.
 
-    Those of the ends of bands are the second and the last but one.
+    The second and the last but one belong to the ends of the band.
     """
     end = _end(confidence)
     outer = max(_OUTER, end + _BEYOND)
@@ -74,15 +76,13 @@ def scores(confidence: float) -> Values:
 
 
 def addable(models: Models, points: Values, band: Prediction) -> Values:
-    """Return what adds up where predictions of rows do, [n, m, columns].
-
-    Rows without a model add nothing.
+    """Return the additive numbers of predictions, [n, m, columns]; zeros without a model.
 
     Parameters
     ----------
     models : n rows
     points : [m] values of the parameter
-    band : what the models predict there, [n, m]; sure where there is no band
+    band : predictions there, [n, m]; a value without a band is exact
     """
     added = np.empty((len(models), len(points), COLUMNS))
     rows = max(1, _CHUNK // max(1, len(points)))
@@ -100,7 +100,7 @@ def addable(models: Models, points: Values, band: Prediction) -> Values:
 
 
 def _shape(quantiles: Values, models: Models, points: Values, wide: NDArray[np.bool_]) -> None:
-    """Put quantiles of mixtures where bands are wide; their ends are there already."""
+    """Replace the inner quantiles of wide bands by those of the mixtures."""
     # Of each row and target with some of it, all: targets differ less than rows.
     rows, columns = (np.flatnonzero(wide.any(axis=axis)) for axis in (1, 0))
     at = rows[:, None], columns
@@ -117,12 +117,12 @@ def _shape(quantiles: Values, models: Models, points: Values, wide: NDArray[np.b
 
 
 def as_normal(value: Values, low: Values, high: Values, confidence: float) -> Values:
-    """Return quantiles of what is normal on either side of a value, [..., scores].
+    """Return quantiles of distributions that are normal on either side of a value, [..., scores].
 
     Parameters
     ----------
-    value, low, high : [...] with bands; a value without a band is sure, one that is NaN is nothing
-    confidence : of the bands
+    value, low, high : [...] with bands; a value without a band is exact, and NaN is nothing
+    confidence : confidence of the bands
     """
     share = scores(confidence) / _end(confidence)
     value, low, high = (column[..., None] for column in (value, low, high))
@@ -135,13 +135,13 @@ def as_normal(value: Values, low: Values, high: Values, confidence: float) -> Va
 
 
 def as_addends(quantiles: Values, correlation: float, confidence: float) -> Values:
-    """Return what adds up of rows, [..., columns]: m, a and d^2 - a^2 of lower and upper ends.
+    """Return additive numbers of rows, [..., columns]: m, a and d^2 - a^2 of lower and upper ends.
 
     Parameters
     ----------
-    quantiles : [..., scores] ascending, above or equal to zero
-    correlation : between the errors of any two rows with narrow bands, 0 to 1
-    confidence : of the bands
+    quantiles : [..., scores] ascending, zero or above
+    correlation : correlation of the errors of two rows with narrow bands, 0 to 1
+    confidence : confidence of the bands
     """
     flat = quantiles.reshape(-1, _SCORES)
     low, high = flat[:, 1], flat[:, -2]
@@ -180,12 +180,12 @@ def _write_addends(found: Values, quantiles: Values, alike: Values, confidence: 
 
 
 def ends_of_sums(value: Values, added: Values) -> tuple[Values, Values]:
-    """Return low and high of sums of predictions, which hold the value.
+    """Return lower and upper ends of sums of predictions; the band contains the value.
 
     Parameters
     ----------
     value : [...] sums of values
-    added : [..., columns] sums of what `addable` returns of them
+    added : [..., columns] sums of the results of `addable`
     """
     middle, common, own = added[..., :2], added[..., 2:4], added[..., 4:6]
     with np.errstate(invalid="ignore", over="ignore"):
@@ -201,7 +201,7 @@ def _end(confidence: float) -> float:
 
 
 def _between(columns: Values) -> Values:
-    """Return columns with more between each two, on lines."""
+    """Return columns with linearly interpolated ones between them."""
     share = np.arange(_PARTS) / _PARTS
     start, step = columns[..., :-1, None], np.diff(columns)[..., None]
     inner = (start + share * step).reshape(*columns.shape[:-1], _PARTS * (columns.shape[-1] - 1))
@@ -209,7 +209,7 @@ def _between(columns: Values) -> Values:
 
 
 def _finely(quantiles: Values) -> Values:
-    """Return quantiles at more scores, [n, k], as lines of their logarithms."""
+    """Return quantiles at more scores, [n, k], by linear interpolation of logarithms."""
     floor = np.maximum(_NEGLIGIBLE * quantiles[:, -1:], np.finfo(float).tiny)
     return np.asarray(np.exp(_between(np.log(np.maximum(quantiles, floor)))))
 
@@ -218,7 +218,8 @@ def _finely(quantiles: Values) -> Values:
 def _weights(confidence: float) -> tuple[Values, Values]:
     """Return the weights of quantiles in S(z) at both ends, each [k, correlations].
 
-    S(z) is the mean of a function of a normal variable: a line between scores, constant beyond.
+    S(z) is the mean of a function of a normal variable that is linear between scores and constant
+    beyond them.
     """
     at = _between(scores(confidence))
     found = []

@@ -1,7 +1,7 @@
-"""What a band is worth: marks of trust, and the chance to be among the costliest.
+"""Marks of trust, and the probability to be among the most expensive call paths.
 
-Both say what the bands say, in other words: a band is made to hold the value in as many cases as
-the confidence tells, and how often it does is measured (docs/explanation/modeling.md).
+Both follow from bands. A band should hold the value in as many cases as its confidence says. The
+measured rates are in docs/explanation/accuracy.md.
 """
 
 from __future__ import annotations
@@ -15,30 +15,32 @@ from callpath_modeler.modeling.distributions import normal_quantile, normal_shar
 Values = NDArray[np.float64]
 
 MARKS = 4
-"""Marks of trust that a prediction can have."""
+"""Largest number of marks of trust."""
 
 WITHIN = (1.1, 1.25, 2.0, 5.0)
-"""Factors: a prediction whose band stays within the first has four marks, within the next three."""
+"""Factors: a prediction whose band stays within the first has four marks, within the second three.
+"""
 
 PROBABLE = (0.25, 0.5, 0.8, 0.95)
-"""Least probabilities of a model for one to four marks, where there is no band: at infinity."""
+"""Smallest probabilities of a model for one to four marks, if there is no band: at infinity."""
 
 FAR = 16.0
-"""From this multiple of the largest scale on a target is far beyond the data. Models are chosen by
-what they predict there, and the bands of real programs hold clearly less often beyond it."""
+"""Extrapolation factor above which a target is far beyond the data. Models are chosen by their
+predictions there, and bands of real programs hold less often beyond it.
+"""
 
 MOST_IN_DOUBT, MOST_UNREPEATED = 2, 3
-"""Most marks of predictions far beyond the data or outside the model class, and of single runs."""
+"""Largest number of marks far beyond the data or outside the model class, and for single runs."""
 
 LIMITS = 2
-"""How many numbers add up of each prediction to limit the marks of sums."""
+"""Additive numbers of each prediction that limit the marks of sums."""
 
 _HALVINGS = 60
 _LEAST = 1e-12
 
 
 def marks_of_trust(value: Values, low: Values, high: Values) -> NDArray[np.int8]:
-    """Give marks by how far the band reaches, as a factor of the value.
+    """Return marks by the largest ratio between the value and an end of its band.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ def marks_of_trust(value: Values, low: Values, high: Values) -> NDArray[np.int8]
     Returns
     -------
     [n]
-        0 to `MARKS`; -1 without a band. A value of zero in a band of zero is sure.
+        0 to `MARKS`; -1 without a band. A value of zero with a band of zero has all marks.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.maximum(high / value, value / low)
@@ -57,18 +59,18 @@ def marks_of_trust(value: Values, low: Values, high: Values) -> NDArray[np.int8]
 
 
 def limited(models: Models, value: Values, times_largest: float) -> Values:
-    """Return the parts of predictions that limit their marks, [n, LIMITS]; they add up in sums.
+    """Return the parts of predictions that limit their marks, [n, LIMITS]; they are additive.
 
     Parameters
     ----------
     models : n rows
-    value : [n] what they predict at the target; NaN = nothing
-    times_largest : how many times the largest run the target is, see `Fitted.times_largest`
+    value : [n] predictions at the target; NaN = none
+    times_largest : extrapolation factor, see `Fitted.times_largest`
 
     Returns
     -------
     [n, LIMITS]
-        The values that have at most `MOST_IN_DOUBT` marks, and at most `MOST_UNREPEATED`.
+        The values with at most `MOST_IN_DOUBT` marks, and those with at most `MOST_UNREPEATED`.
     """
     in_doubt = models.doubtful()
     if FAR <= times_largest < np.inf:
@@ -79,7 +81,7 @@ def limited(models: Models, value: Values, times_largest: float) -> Values:
 
 
 def at_most(marks: NDArray[np.int8], value: Values, parts: Values) -> NDArray[np.int8]:
-    """Limit marks of values [n], half of which or more has fewer; given sums of `limited`."""
+    """Return marks, limited for values at least half of which have a limit in `parts`."""
     half = np.nan_to_num(value)[:, None] / 2
     with np.errstate(invalid="ignore"):
         is_limited = (parts > 0) & (parts >= half)
@@ -89,7 +91,7 @@ def at_most(marks: NDArray[np.int8], value: Values, parts: Values) -> NDArray[np
 
 
 def marks_text(marks: int) -> str:
-    """Write marks of trust; nothing without a model.
+    """Return marks of trust as text; empty without a model.
 
     >>> marks_text(3), marks_text(-1)
     ('●●●○', '')
@@ -98,7 +100,7 @@ def marks_text(marks: int) -> str:
 
 
 def marks_of_probability(probability: Values) -> NDArray[np.int8]:
-    """Give marks to growth in the limit by how probable the model is, [n]; -1 where that is NaN."""
+    """Return marks by the probability of the growth at infinity, [n]; -1 = NaN."""
     marks = np.searchsorted(PROBABLE, np.nan_to_num(probability), side="right")
     return np.where(np.isnan(probability), -1, marks).astype(np.int8)
 
@@ -106,18 +108,18 @@ def marks_of_probability(probability: Values) -> NDArray[np.int8]:
 def among_the_first(
     value: Values, low: Values, high: Values, count: int, confidence: float
 ) -> Values:
-    """Return the probability to be among the `count` largest, [n]; 0 without a value.
+    """Return the probability to be among the `count` largest values, [n]; 0 without a value.
 
-    Values are taken as independent, and log-normal on either side of the prediction with the band
-    as quantiles. The probability is that of exceeding a threshold which `count` of them exceed on
-    average; so the probabilities sum to `count`.
+    Values are independent, with a two-piece log-normal distribution whose quantiles are the ends of
+    the band. The probability is that of exceeding the threshold which `count` values exceed on
+    average. So the probabilities add up to `count`.
 
     Parameters
     ----------
-    value, low, high : [n] finite values with bands or intervals; NaN = none. One without a band
-        counts as known exactly
-    count : how many
-    confidence : of the bands
+    value, low, high : [n] finite values with bands or intervals; NaN = none. A value without a band
+        is exact
+    count : number of largest values
+    confidence : confidence of the bands
     """
     known = np.isfinite(value) & (value > 0)
     low, high = (np.where(np.isnan(end), value, end) for end in (low, high))

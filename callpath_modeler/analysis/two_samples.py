@@ -1,8 +1,8 @@
-"""Two groups of repetitions compared, call path by call path.
+"""Comparison of two groups of repetitions, call path by call path.
 
-Logarithms are compared: Welch's test (The generalization of Student's problem when several
-different population variances are involved, 1947). Over many call paths some differences appear by
-chance; the share of such among those that are told is kept below a limit (Benjamini and Hochberg:
+Logarithms are compared with Welch's test (The generalization of Student's problem when several
+different population variances are involved, 1947). Among many call paths, some differences appear
+by chance. The false discovery rate keeps their share below a limit (Benjamini and Hochberg:
 Controlling the false discovery rate, 1995).
 """
 
@@ -24,20 +24,20 @@ from callpath_modeler.modeling.noise import EXACT
 from callpath_modeler.profile.groups import Values
 
 Band = tuple[Values, Values, Values]
-"""Predicted values, and the low and high ends of their bands, each [n]."""
+"""Predicted values, and the lower and upper ends of their bands, each [n]."""
 
 _LEAST_ERROR = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
-    """Whether new differs from base, [n]; NaN where one of the two has no value.
+class SampleComparison:
+    """Difference of new and base, [n]; NaN = one of the two has no value.
 
     Attributes
     ----------
     difference : logarithm of new over base
-    low, high : its interval; NaN where noise is unknown
-    p : probability of such a difference, or a larger one, if there were none
+    low, high : its confidence interval; NaN = the noise is not known
+    p : probability of a difference of this size, or larger, by chance
     """
 
     difference: Values
@@ -47,16 +47,16 @@ class Comparison:
 
 
 def deviation_of_models(fitted: Fitted, *, inclusive: bool) -> tuple[Values, Values]:
-    """Return what stands for noise where nothing was repeated: the deviations from the models.
+    """Return the deviations from the models, as the noise of unrepeated measurements.
 
     Parameters
     ----------
-    inclusive : whether values are sums over what is called
+    inclusive : True for values that include callees
 
     Returns
     -------
     variance, dof : [call paths + 1], relative variance of one measurement and its degrees of
-        freedom (Welch-Satterthwaite); the last is of the whole program
+        freedom (Welch-Satterthwaite); the last entry belongs to the whole program
     """
     models, tree = fitted.models, fitted.experiment.tree
     value = np.nan_to_num(fitted.measured[:, -1])
@@ -69,8 +69,8 @@ def deviation_of_models(fitted: Fitted, *, inclusive: bool) -> tuple[Values, Val
         return squares / whole**2, squares**2 / share
 
 
-def compared(base: Sample, new: Sample, confidence: float) -> Comparison:
-    """Compare two samples row by row; where only one was repeated, its noise is that of both."""
+def compare_samples(base: Sample, new: Sample, confidence: float) -> SampleComparison:
+    """Return the comparison of two samples; if one was repeated, its noise is used for both."""
     shared = base.is_repeated != new.is_repeated
     if shared:
         known = base if base.is_repeated else new
@@ -88,12 +88,12 @@ def compared(base: Sample, new: Sample, confidence: float) -> Comparison:
     return _test(difference, reach, reach, p)
 
 
-def bands_compared(base: Band, new: Band, confidence: float) -> Comparison:
-    """Compare two predictions row by row.
+def compare_bands(base: Band, new: Band, confidence: float) -> SampleComparison:
+    """Return the comparison of two predictions.
 
-    The band of a ratio is that of the difference of logarithms, by the distances of each band
-    that lie towards the other (Zou and Donner: Construction of confidence limits about effect
-    measures, 2008). How far zero lies beyond, in half-widths, gives the probability.
+    The band of a ratio is that of the difference of logarithms. It uses the distances of each band
+    that point towards the other (Zou and Donner: Construction of confidence limits about effect
+    measures, 2008). The distance of zero from it, in half-widths, gives the probability.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         before, after = ([np.log(edge) for edge in side] for side in (base, new))
@@ -105,16 +105,16 @@ def bands_compared(base: Band, new: Band, confidence: float) -> Comparison:
     return _test(difference, down, up, p)
 
 
-def _test(difference: Values, down: Values, up: Values, p: Values) -> Comparison:
-    """Return a comparison; what two programs round differently does not differ."""
+def _test(difference: Values, down: Values, up: Values, p: Values) -> SampleComparison:
+    """Return a comparison; differences within rounding errors are zero."""
     finite = np.isfinite(difference)
     p = np.where((np.abs(difference) <= EXACT) & ~np.isnan(p), 1.0, p)
     columns = (difference, difference - down, difference + up, p)
-    return Comparison(*(np.where(finite, column, np.nan) for column in columns))
+    return SampleComparison(*(np.where(finite, column, np.nan) for column in columns))
 
 
 def false_discovery_rate(p: Values) -> Values:
-    """Return the least share of false ones among what is told if this is told, too; NaN stays.
+    """Return the smallest false discovery rate at which each difference is significant.
 
     Parameters
     ----------

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-EXIT_INTERRUPT = 130
-"""Exit status after Ctrl-C. It lives here because no other module may be loaded by then."""
+from callpath_modeler.cli.exit_status import EXIT_INTERRUPT
 
 
 def main() -> None:

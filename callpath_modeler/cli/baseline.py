@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -18,13 +18,13 @@ from callpath_modeler.cli.options import (
     output_file,
     question_options,
 )
-from callpath_modeler.cli.viewing import parse_share
+from callpath_modeler.cli.view_options import parse_share
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.target_query import PredictionQuery
 
 
 @click.command("baseline", cls=Configured)
@@ -59,7 +59,7 @@ def command(
     cover: str,
     top: int | None,
     margin: str,
-    question: Question,
+    question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
@@ -68,8 +68,8 @@ def command(
     Growth and value of the whole program and of the call paths that matter, the values at the
     largest scale that was measured, or at --target; of several parameters, --at p=128,n=1e6.
     """
-    from callpath_modeler import asking, pipeline
-    from callpath_modeler.analysis.expectations.baseline import Settings, baseline
+    from callpath_modeler import pipeline, target_query
+    from callpath_modeler.analysis.expectations.baseline import BaselineSettings, baseline
     from callpath_modeler.report.baseline import to_toml
 
     if question.inclusive:
@@ -78,7 +78,7 @@ def command(
             hint="inclusive = true in the file",
         )
     covered, allowed = parse_share(cover, "--cover"), parse_share(margin, "--margin")
-    asked = asking.parse_target(question.target, question.at, fitting.parameter)
+    asked = target_query.parse_target(question.target, question.at, fitting.parameter)
     if float("inf") in (asked.value, *asked.named.values()):
         raise UsageError("--target inf: values have no bound there", hint="a finite scale")
     fitted = pipeline.models_of(
@@ -88,11 +88,11 @@ def command(
         replace(fitting, parameter=asked.parameter or fitting.parameter),
         console.progress("read"),
     )
-    fitted = asking.held_at(fitted, asked)
+    fitted = target_query.slice_at(fitted, asked)
     target = asked.named.get(fitted.parameter, asked.value)
-    found = baseline(fitted, Settings(target, covered, top, allowed))
+    found = baseline(fitted, BaselineSettings(target, covered, top, allowed))
     console.write(to_toml(found), output, overwrite=force)
     if output is not None:
         console.note(f"{output}: cpmodel check RUNS {output}")
-    held = asking.held_findings(fitted.held, fitted.assumed)
+    held = target_query.slice_findings(fitted.held, fitted.assumed)
     console.findings((*fitted.experiment.findings, *fitted.findings, *held))

@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured, unset
+from callpath_modeler.cli.configured_command import Configured, unset
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
     load_options,
     target_options,
 )
-from callpath_modeler.cli.retelling import retold
-from callpath_modeler.cli.tables import TABLE, format_of
-from callpath_modeler.cli.viewing import sort_options, view_options
+from callpath_modeler.cli.table_options import TABLE, format_of
+from callpath_modeler.cli.view_options import sort_options, view_options
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
-    from callpath_modeler.analysis.known import Known
-    from callpath_modeler.asking import Question
+    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.profile.wanted import Wanted
+    from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.report.listing import Listing
-    from callpath_modeler.tui.surroundings import Answer, Surroundings
+    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.tui.services import BrowserServices, CommandAnswer
 
 _SAID_ANEW = ("--target", "--at", "--metric", "--inclusive", "--exclusive", "--predicted")
 """Options that a view in words says itself."""
@@ -56,10 +56,10 @@ def command(
     console: Console,
     *,
     experiment: tuple[str, ...],
-    viewing: Callable[[str, int | None, bool, bool], Wanted],
+    viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     sort: str,
     reverse: bool,
-    question: Question,
+    question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
@@ -72,14 +72,14 @@ def command(
     ctx = click.get_current_context()
     _refuse_pipes(console, ctx)
     from callpath_modeler.analysis.forecast import forecast
-    from callpath_modeler.analysis.known import Known
-    from callpath_modeler.asking import FURTHER, findings_at
-    from callpath_modeler.pipeline import asked_of
-    from callpath_modeler.profile.wanted import Sort
+    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+    from callpath_modeler.pipeline import models_and_target_of
+    from callpath_modeler.profile.view_request import Sort
+    from callpath_modeler.target_query import FURTHER, findings_at
 
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
     wanted = replace(viewed, sort=Sort(sort), reverse=reverse)
-    fitted, target = asked_of(
+    fitted, target = models_and_target_of(
         experiment,
         question,
         load_options=load,
@@ -91,10 +91,10 @@ def command(
     from callpath_modeler.tui.session import Session
     from callpath_modeler.units import counted
 
-    known = Known(fitted, predicted=question.predicted)
+    known = ForecastInputs(fitted, predicted=question.predicted)
     made = forecast(known, target, bands=len(fitted.experiment.tree) <= AT_ONCE)
     findings = console.heard(findings_at(fitted, target))
-    given = _surroundings(console, ctx, load, fitting)
+    given = browser_services(console, ctx, load, fitting)
     if findings:
         told = f"{counted(len(findings), 'finding')}, listed when you quit"
         given = replace(given, message=told)
@@ -107,17 +107,18 @@ def _refuse_pipes(console: Console, ctx: click.Context) -> None:
     """Raise `UsageError` where there is no terminal to browse on."""
     if console.is_interactive:
         return
-    twin = retold(ctx, in_full=True, every=True).line("views")
+    twin = invocation_of(ctx, in_full=True, every=True).line("views")
     raise UsageError("browse needs a terminal", hint=f"{twin} prints the same view")
 
 
-def _surroundings(
+def browser_services(
     console: Console, ctx: click.Context, load: LoadOptions, fitting: FitOptions
-) -> Surroundings:
-    from callpath_modeler.tui.surroundings import Surroundings
+) -> BrowserServices:
+    """Return what the browser asks of the command line: models, targets, files, commands."""
+    from callpath_modeler.tui.services import BrowserServices
 
-    here = _Here(console, ctx, load, fitting)
-    return Surroundings(
+    here = _Services(console, ctx, load, fitting)
+    return BrowserServices(
         models_of=here.models_of,
         target_of=here.target_of,
         command=here.command,
@@ -129,61 +130,61 @@ def _surroundings(
     )
 
 
-class _Here:
+class _Services:
     """The experiment that is browsed, in the words of the command line."""
 
     def __init__(
         self, console: Console, ctx: click.Context, load: LoadOptions, fitting: FitOptions
     ) -> None:
-        from callpath_modeler.asking import parse_target
+        from callpath_modeler.target_query import parse_target
 
         self._console, self._ctx, self._load = console, ctx, load
         self._paths: tuple[str, ...] = ctx.params["experiment"]
-        self._same = retold(ctx, without=_SAID_ANEW, in_full=True)
+        self._same = invocation_of(ctx, without=_SAID_ANEW, in_full=True)
         self._asked = parse_target(ctx.params["target"], ctx.params["at"], fitting.parameter)
         self._fitting = replace(fitting, parameter=self._asked.parameter or fitting.parameter)
 
     def models_of(self, metric: str) -> Fitted:
         """Make the models of another metric."""
-        from callpath_modeler import asking, pipeline
+        from callpath_modeler import pipeline, target_query
 
         load = self._load.of_metric(metric)
         found = pipeline.models_of(self._paths, metric, load, self._fitting)
-        return asking.held_at(found, self._asked)
+        return target_query.slice_at(found, self._asked)
 
     def target_of(self, text: str, fitted: Fitted) -> float:
         """Read a target as it is typed."""
-        from callpath_modeler import asking
+        from callpath_modeler import target_query
 
-        value = asking.parse_target(text, None).value
+        value = target_query.parse_target(text, None).value
         if value is None:
             raise UsageError("no target scale", hint="e.g. 4096, 1e6 or inf")
-        return asking.checked_target(fitted, value)
+        return target_query.checked_target(fitted, value)
 
-    def command(self, wanted: Wanted, known: Known, target: float) -> str:
+    def command(self, request: ViewRequest, inputs: ForecastInputs, target: float) -> str:
         """Write the command that prints a view."""
-        from callpath_modeler.tui.words import words_of
+        from callpath_modeler.tui.cli_options import to_cli_options
 
-        words = [*self._asked_of(known, target), *words_of(wanted)]
+        words = [*self._asked_of(inputs, target), *to_cli_options(request)]
         return self._same.line("views", shell_words(words))
 
-    def _asked_of(self, known: Known, target: float) -> list[str]:
+    def _asked_of(self, inputs: ForecastInputs, target: float) -> list[str]:
         """Return the options that ask for values at a target."""
-        metric = ["-m", known.fitted.metric.name]
-        return [*self._at(target), *metric, *["--predicted"] * known.predicted]
+        metric = ["-m", inputs.fitted.metric.name]
+        return [*self._at(target), *metric, *["--predicted"] * inputs.predicted]
 
-    def save(self, forecast: Forecast, wanted: Wanted, path: Path) -> str:
+    def save(self, forecast: Forecast, request: ViewRequest, path: Path) -> str:
         """Write a view to a file."""
-        from callpath_modeler.asking import findings_at
         from callpath_modeler.cli.render import render_lines, render_table
         from callpath_modeler.report.views import ForecastView, views_table, views_text
+        from callpath_modeler.target_query import findings_at
         from callpath_modeler.units import counted
 
-        shown, form = ForecastView(forecast, wanted), format_of(None, path)
+        shown, form = ForecastView(forecast, request), format_of(None, path)
         if form == TABLE:
-            words = shell_words(self._asked_of(forecast.known, forecast.target))
+            words = shell_words(self._asked_of(forecast.inputs, forecast.target))
             again = replace(self._same, options=f"{words} {self._same.options}".rstrip())
-            lines = views_text(shown, width=None, full_names=False, again=again,
+            lines = views_text(shown, width=None, full_names=False, invocation=again,
                                ascii_only=self._console.ascii_only)  # fmt: skip
             render_lines(self._console, lines, path, force=False)
         else:
@@ -191,46 +192,51 @@ class _Here:
             render_table(self._console, views_table(shown, findings), form, path, force=False)
         return f"{path}: {counted(len(shown.outline), 'line')}"
 
-    def compare(self, other: str, forecast: Forecast, inclusive: bool) -> Answer:
+    def compare(self, other: str, forecast: Forecast, inclusive: bool) -> CommandAnswer:
         """Compare another experiment, measured before, with what is shown."""
-        from callpath_modeler.comparing import compare_with
-        from callpath_modeler.report.diff import Look, difference_listing
-        from callpath_modeler.tui.surroundings import Answer
+        from callpath_modeler.comparison import compare_with
+        from callpath_modeler.report.diff import TextStyle, difference_listing
+        from callpath_modeler.tui.services import CommandAnswer
 
         fitted = forecast.fitted
         compared = compare_with([other], fitted, forecast.target, inclusive=inclusive,
-                                predicted=forecast.known.predicted,
+                                predicted=forecast.inputs.predicted,
                                 load_options=self._load, fit_options=self._fitting)  # fmt: skip
         found = compared.difference
 
         def listing(width: int) -> Listing:
-            look = Look(width, full_names=False, ascii_only=self._console.ascii_only)
+            look = TextStyle(width, full_names=False, ascii_only=self._console.ascii_only)
             return difference_listing(found, found.order[:_LISTED], look)
 
         asked = ["-m", fitted.metric.name]
         if found.at_target is not None:
-            asked = self._asked_of(forecast.known, forecast.target)
+            asked = self._asked_of(forecast.inputs, forecast.target)
         words = [*asked, "-i" if inclusive else "-e", *unset(self._ctx, "select")]
-        both = retold(self._ctx, sources=[other, *self._paths], without=_SAID_ANEW, in_full=True,
-                      of_files=True)  # fmt: skip
+        both = invocation_of(
+            self._ctx,
+            sources=[other, *self._paths],
+            without=_SAID_ANEW,
+            in_full=True,
+            of_files=True,
+        )
         command = both.line("diff", shell_words(words))
         if len(self._paths) > 1:
             command = "cpmodel diff takes one directory, pattern in quotes or .cpm for each side"
-        return Answer(f"base: {other}", listing, command)
+        return CommandAnswer(f"base: {other}", listing, command)
 
-    def check(self, name: str, forecast: Forecast) -> Answer:
+    def check(self, name: str, forecast: Forecast) -> CommandAnswer:
         """Hold the expectations of a file against the models; they say their targets themselves."""
-        from callpath_modeler.analysis.expectations.reading import read
-        from callpath_modeler.asking import Question
-        from callpath_modeler.checking import check_of
+        from callpath_modeler.analysis.expectations.interpretation import read
+        from callpath_modeler.expectation_check import check_of
         from callpath_modeler.report.check import check_listing
-        from callpath_modeler.tui.surroundings import Answer
+        from callpath_modeler.target_query import PredictionQuery
+        from callpath_modeler.tui.services import CommandAnswer
 
         path = Path(name).expanduser()
         at = self._at(forecast.target) if read(path).parameter is None else []
         metric = forecast.fitted.metric.name
         said = dict(zip(at[::2], at[1::2], strict=True))
-        question = Question(said.get("--target"), said.get("--at"), metric)
+        question = PredictionQuery(said.get("--target"), said.get("--at"), metric)
         found, _ = check_of(self._paths, path, question,
                             load_options=self._load, fit_options=self._fitting)  # fmt: skip
 
@@ -238,7 +244,7 @@ class _Here:
             return check_listing(found, width, ascii_only=self._console.ascii_only)
 
         command = self._same.line("check", shell_words([str(path), *at, "-m", metric]))
-        return Answer(f"expectations: {path}", listing, command)
+        return CommandAnswer(f"expectations: {path}", listing, command)
 
     def expectations(self) -> str:
         """Return the expectation file that is likely meant: beside the runs, or here."""

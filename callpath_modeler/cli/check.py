@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured
-from callpath_modeler.cli.console import EXIT_NO, Console
+from callpath_modeler.cli.complete import refuse_incomplete
+from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
@@ -17,13 +19,13 @@ from callpath_modeler.cli.options import (
     output_file,
     question_options,
 )
-from callpath_modeler.cli.tables import FORMATS, format_of
+from callpath_modeler.cli.table_options import FORMATS, format_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.target_query import PredictionQuery
 
 _GITHUB = "github"
 
@@ -59,7 +61,7 @@ def command(
     format_: str | None,
     output: Path | None,
     force: bool,
-    question: Question,
+    question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
@@ -67,8 +69,8 @@ def command(
 
     `cpmodel baseline` writes a file to start from.
     """
-    from callpath_modeler.checking import check_of
     from callpath_modeler.cli.render import render_lines, render_table
+    from callpath_modeler.expectation_check import check_of
     from callpath_modeler.report.annotations import to_annotations
     from callpath_modeler.report.check import check_table, check_text
     from callpath_modeler.report.junit import to_junit
@@ -100,3 +102,4 @@ def command(
     console.findings(findings)
     if not found.passed:
         click.get_current_context().exit(EXIT_NO)
+    refuse_incomplete(findings)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from callpath_modeler.cli import EXIT_INTERRUPT
+from callpath_modeler.cli.exit_status import EXIT_BUG, EXIT_CLOSED_PIPE, EXIT_INTERRUPT
 from callpath_modeler.errors import (
     LONGEST,
     CallpathModelerError,
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 
     from callpath_modeler.diagnostics import Finding
 
-EXIT_NO = 1
-"""The answer is no: said by `click.Context.exit` once the answer is out."""
-
-EXIT_BUG = 70
-EXIT_CLOSED_PIPE = 141
 _BEFORE_THE_COMMAND = frozenset(
     {"-v", "--verbose", "-q", "--quiet", "--color", "--ascii", "--no-progress",
      "--ignore-findings", "--config"}
@@ -161,7 +156,7 @@ class Console:
         return sum(len(_wrapped(self.dress(line))) for line in self._said(findings, notes))
 
     def _said(self, findings: Sequence[Finding], notes: Notes) -> list[str]:
-        from callpath_modeler.cli.retelling import listing_of_findings
+        from callpath_modeler.cli.invocations import listing_of_findings
         from callpath_modeler.diagnostics import by_kind, in_short, summarise
 
         heard = self.heard(findings)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured, note_other
-from callpath_modeler.cli.console import EXIT_NO, Console
+from callpath_modeler.cli.complete import refuse_incomplete
+from callpath_modeler.cli.configured_command import Configured, note_other
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.exit_status import EXIT_NO
+from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import fit_options, load_options, target_options
-from callpath_modeler.cli.retelling import retold
-from callpath_modeler.cli.tables import (
+from callpath_modeler.cli.table_options import (
     format_of,
     output_options,
     picked,
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from callpath_modeler.analysis.diff import Difference
-    from callpath_modeler.asking import Question
+    from callpath_modeler.analysis.diff import ExperimentDifference
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.target_query import PredictionQuery
 
 _TOP_OF_A_TABLE = 10
 
@@ -58,7 +60,7 @@ def command(
     columns: str | None,
     no_header: bool,
     wide: bool,
-    question: Question,
+    question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
     format_: str | None,
@@ -72,10 +74,10 @@ def command(
     with --target there: as measured where both ran it two times or more, else as predicted. Of
     several parameters, --at p=4096,n=1e6 says where.
     """
-    from callpath_modeler.analysis.limits import Limits, breaches
+    from callpath_modeler.analysis.gates import RegressionGate, violations
     from callpath_modeler.cli.render import render_lines, render_table
-    from callpath_modeler.comparing import difference_of
-    from callpath_modeler.report.diff import Look, breach_lines, difference_text
+    from callpath_modeler.comparison import difference_of
+    from callpath_modeler.report.diff import TextStyle, difference_text, violation_lines
     from callpath_modeler.report.diff_table import difference_table
 
     console: Console = ctx.obj
@@ -88,7 +90,7 @@ def command(
         raise UsageError("--predicted: no target is asked for", hint="add --target P")
     form = format_of(format_, output)
     refuse_columns(form, columns)
-    limits = None if fail_on is None else Limits.parse(fail_on)
+    limits = None if fail_on is None else RegressionGate.parse(fail_on)
     base, new = experiment
     note_other(ctx, new)
     compared = difference_of(
@@ -101,24 +103,26 @@ def command(
     )
     found = compared.difference
     rows = _chosen(found, select)
-    broken = [] if limits is None else breaches(found, limits, rows)
+    broken = [] if limits is None else violations(found, limits, rows)
     if form == "table":
         width = None if output is not None or wide else console.width
-        look = Look(width, wide, console.ascii_only)
-        again = retold(ctx, sources=[new], of_files=True)
+        look = TextStyle(width, wide, console.ascii_only)
+        again = invocation_of(ctx, sources=[new], of_files=True)
         lines = difference_text(found, rows[: top or _TOP_OF_A_TABLE], look, again)
         render_lines(console, lines, output, force=force)
     else:
         content = picked(difference_table(compared, rows[:top], broken), columns)
         render_table(console, content, form, output, force=force, header=not no_header)
     console.findings(compared.findings)
-    for line in breach_lines(found, broken):
+    for line in violation_lines(found, broken):
         console.note(line)
     if broken:
         ctx.exit(EXIT_NO)
+    if limits is not None:
+        refuse_incomplete(compared.findings)
 
 
-def _chosen(found: Difference, select: str | None) -> NDArray[np.intp]:
+def _chosen(found: ExperimentDifference, select: str | None) -> NDArray[np.intp]:
     from callpath_modeler.profile.pattern import match, unmatched
 
     if select is None:

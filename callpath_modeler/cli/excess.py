@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     AGGREGATE,
     EXPERIMENT,
@@ -18,15 +19,14 @@ from callpath_modeler.cli.options import (
     load_options,
     metric_options,
 )
-from callpath_modeler.cli.retelling import retold
-from callpath_modeler.cli.tables import (
+from callpath_modeler.cli.table_options import (
     format_of,
     output_options,
     picked,
     refuse_columns,
     table_options,
 )
-from callpath_modeler.cli.viewing import view_options
+from callpath_modeler.cli.view_options import view_options
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_words
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.ensemble import Pair
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import Aggregate
-    from callpath_modeler.profile.wanted import Wanted
-    from callpath_modeler.report.again import Again
+    from callpath_modeler.profile.view_request import ViewRequest
+    from callpath_modeler.report.invocation import Invocation
 
 
 @click.command("excess", cls=Configured)
@@ -58,7 +58,7 @@ def command(
     pair: str | None,
     base: str | None,
     at: str | None,
-    viewing: Callable[[str, int | None, bool, bool], Wanted],
+    viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     top: int | None,
     columns: str | None,
     no_header: bool,
@@ -80,11 +80,11 @@ def command(
     are held where --at says, or at their largest measured value.
     """
     from callpath_modeler.analysis.ensemble import losses
-    from callpath_modeler.asking import held_findings, parse_target
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.loading import load as read
     from callpath_modeler.pipeline import FitOptions, aggregate_of
     from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
+    from callpath_modeler.target_query import parse_target, slice_findings
 
     form = format_of(format_, output)
     refuse_columns(form, columns)
@@ -109,7 +109,7 @@ def command(
         # A run that was left out may be the scale that is missing.
         console.findings(findings)
         raise
-    findings += held_findings(found.line.held, found.line.assumed)
+    findings += slice_findings(found.line.held, found.line.assumed)
     shown = ExcessView(found, wanted)
     if form == "table":
         width = None if output is not None or wide else console.width
@@ -118,7 +118,7 @@ def command(
             width=width,
             full_names=wide,
             ascii_only=console.ascii_only,
-            again=_again(click.get_current_context(), pair, base),
+            invocation=_again(click.get_current_context(), pair, base),
         )
         render_lines(console, lines, output, force=force)
     else:
@@ -127,9 +127,9 @@ def command(
     console.findings(findings)
 
 
-def _again(ctx: click.Context, pair: str | None, base: str | None) -> Again:
+def _again(ctx: click.Context, pair: str | None, base: str | None) -> Invocation:
     """Return what asks for the same losses."""
-    again = retold(ctx)
+    again = invocation_of(ctx)
     scales = {"--pair": pair, "--base": base}
     given = [shell_words([option, text]) for option, text in scales.items() if text is not None]
     return replace(again, options=" ".join([*given, again.options]).rstrip())

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured, was_asked
+from callpath_modeler.cli.configured_command import Configured, was_asked
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.expecting import EXPECT, checked
+from callpath_modeler.cli.expectation_option import EXPECT, check_ranking
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -21,18 +21,18 @@ from callpath_modeler.cli.options import (
     output_file,
     target_options,
 )
-from callpath_modeler.cli.tables import FORMATS, format_of
+from callpath_modeler.cli.table_options import FORMATS, format_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.profile.schema import Metric
+    from callpath_modeler.target_query import PredictionQuery
 
 GRAPHS = ("graphml", "dot")
 PROFILES = ("folded", "speedscope", "hatchet")
@@ -73,7 +73,7 @@ def command(
     what: str,
     expect: Path | None,
     force: bool,
-    question: Question,
+    question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
@@ -85,12 +85,12 @@ def command(
     predicted; folded has whole microseconds. python is a module with the models as functions.
     """
     from callpath_modeler import pipeline
-    from callpath_modeler.asking import FURTHER
-    from callpath_modeler.checking import reading_for
     from callpath_modeler.cli.render import render_table
+    from callpath_modeler.expectation_check import reading_for
     from callpath_modeler.report import export
+    from callpath_modeler.report.python_source import python_source
     from callpath_modeler.report.ranking_table import ranking_table
-    from callpath_modeler.report.source import python_source
+    from callpath_modeler.target_query import FURTHER
 
     form = _form(format_, output)
     ctx = click.get_current_context()
@@ -122,10 +122,10 @@ def command(
     elif form == PYTHON:
         console.write(python_source(ranking.fitted), output, overwrite=force)
     elif form in GRAPHS:
-        text = export.graph_text(ranking, form, checked(ranking, expect))
+        text = export.graph_text(ranking, form, check_ranking(ranking, expect))
         console.write(text, output, overwrite=force)
     elif what == "ranking":
-        table = ranking_table(ranking, findings=findings, check=checked(ranking, expect))
+        table = ranking_table(ranking, findings=findings, check=check_ranking(ranking, expect))
         render_table(console, table, form, output, force=force)
     else:
         render_table(console, export.models_table(ranking.fitted), form, output, force=force)
@@ -151,7 +151,7 @@ def _expected(ctx: click.Context, form: str, what: str) -> Path | None:
 def _measured(
     console: Console,
     sources: tuple[str, ...],
-    question: Question,
+    question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
     form: str,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, output_file
 

@@ -10,7 +10,8 @@ import click
 
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import PluginError, nearest_or_all
-from callpath_modeler.readers.registry import OURS, package_of, said
+from callpath_modeler.readers.plugin_errors import error_line
+from callpath_modeler.readers.registry import OURS, package_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -134,7 +135,7 @@ def load(entry: EntryPoint) -> click.Command:
         command = entry.load()
     except (Exception, SystemExit) as cause:
         raise PluginError(
-            f"command {entry.name!r} of {package_of(entry)} does not load: {said(cause)}",
+            f"command {entry.name!r} of {package_of(entry)} does not load: {error_line(cause)}",
             hint=f"reinstall or remove {package_of(entry)}",
         ) from cause
     if not isinstance(command, click.Command):

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import load_options, model_names, model_options
-from callpath_modeler.cli.tables import format_of, output_options
+from callpath_modeler.cli.table_options import format_of, output_options
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:
-    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.target_query import PredictionQuery
 
 
 @click.command("info", cls=Configured)
@@ -45,7 +45,7 @@ def command(
     write_manifest: bool,
     config: bool,
     advise: bool,
-    question: Question,
+    question: PredictionQuery,
     fitting: FitOptions,
     load: LoadOptions,
     format_: str | None,
@@ -117,7 +117,7 @@ def _advise(
     console: Console,
     sources: tuple[str, ...],
     load: LoadOptions,
-    question: Question,
+    question: PredictionQuery,
     fitting: FitOptions,
     form: str,
     output: Path | None,
@@ -127,11 +127,11 @@ def _advise(
     """Say which scale would tell most of the target."""
     from callpath_modeler import pipeline
     from callpath_modeler.analysis.advise import advise
-    from callpath_modeler.asking import FURTHER, findings_at
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.report.advice import advice_table, advice_text
+    from callpath_modeler.target_query import FURTHER, findings_at
 
-    fitted, value = pipeline.asked_of(
+    fitted, value = pipeline.models_and_target_of(
         sources,
         question,
         load_options=load,
@@ -150,16 +150,17 @@ def _advise(
 
 def _configuration(console: Console, form: str, output: Path | None, *, force: bool) -> None:
     """Say what options are set to, and where."""
-    from callpath_modeler.cli.configured import configuration_of
-    from callpath_modeler.cli.origins import origins, strangers
+    from callpath_modeler.cli.configured_command import configuration_of
+    from callpath_modeler.cli.option_origins import origins
     from callpath_modeler.cli.render import render_lines, render_table
+    from callpath_modeler.cli.settings import unknown_variables
     from callpath_modeler.report.configuration import configuration_table, configuration_text
 
     ctx = click.get_current_context()
     found, told = configuration_of(ctx), origins(ctx)
     if form == "table":
         width = None if output is not None else console.width
-        lines = configuration_text(told, found.places, strangers(ctx.find_root()), width)
+        lines = configuration_text(told, found.places, unknown_variables(ctx.find_root()), width)
         render_lines(console, lines, output, force=force)
     else:
         render_table(console, configuration_table(told, found.files), form, output, force=force)

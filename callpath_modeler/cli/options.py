@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callpath_modeler.cli.gathering import F, added, gathered
+from callpath_modeler.cli.option_groups import F, add_options, option_group
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shortened
 
 if TYPE_CHECKING:
-    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.target_query import PredictionQuery
 
 
 def refuse_both(*, inclusive: bool, exclusive: bool) -> None:
@@ -172,33 +172,33 @@ _FIT = (
 
 def load_options(command: F) -> F:
     """Add the options that say which runs to read, and how; they arrive as ``load``."""
-    return gathered(command, (*_LOAD, _JOBS), "load", _make_load)
+    return option_group(command, (*_LOAD, _JOBS), "load", _make_load)
 
 
 def fit_options(command: F) -> F:
     """Add the options that say how to model; they arrive as ``fitting``."""
-    return gathered(command, _FIT, "fitting", _make_fit)
+    return option_group(command, _FIT, "fitting", _make_fit)
 
 
 def question_options(command: F) -> F:
     """Add the options that say what is asked; they arrive as ``question``."""
-    return gathered(command, _ASK, "question", _make_question)
+    return option_group(command, _ASK, "question", _make_question)
 
 
 def model_options(command: F) -> F:
     """Add the options that say which models are meant; as ``question`` and ``fitting``."""
-    asked = gathered(command, (*_SCALE, _METRIC[0]), "question", _make_question_of_metric)
+    asked = option_group(command, (*_SCALE, _METRIC[0]), "question", _make_question_of_metric)
     return fit_options(asked)
 
 
 def target_options(command: F) -> F:
     """Add those of `question_options`, and ``predicted``: of runs or models at the target."""
-    return gathered(command, (*_ASK, _PREDICTED), "question", _make_question_at_target)
+    return option_group(command, (*_ASK, _PREDICTED), "question", _make_question_at_target)
 
 
 def metric_options(command: F) -> F:
     """Add ``metric``, ``inclusive`` and ``exclusive``."""
-    return added(command, _METRIC)
+    return add_options(command, _METRIC)
 
 
 def model_names() -> frozenset[str]:
@@ -288,17 +288,19 @@ def _preset() -> frozenset[str]:
 
 def _make_question(
     *, target: str | None, at: str | None, metric: str | None, inclusive: bool, exclusive: bool
-) -> Question:
-    from callpath_modeler.asking import Question
+) -> PredictionQuery:
+    from callpath_modeler.target_query import PredictionQuery
 
     refuse_both(inclusive=inclusive, exclusive=exclusive)
-    return Question(target, at, metric, inclusive)
+    return PredictionQuery(target, at, metric, inclusive)
 
 
-def _make_question_of_metric(*, target: str | None, at: str | None, metric: str | None) -> Question:
-    from callpath_modeler.asking import Question
+def _make_question_of_metric(
+    *, target: str | None, at: str | None, metric: str | None
+) -> PredictionQuery:
+    from callpath_modeler.target_query import PredictionQuery
 
-    return Question(target, at, metric)
+    return PredictionQuery(target, at, metric)
 
 
 def _make_question_at_target(
@@ -309,7 +311,7 @@ def _make_question_at_target(
     inclusive: bool,
     exclusive: bool,
     predicted: bool,
-) -> Question:
+) -> PredictionQuery:
     from dataclasses import replace
 
     asked = _make_question(

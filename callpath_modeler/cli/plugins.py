@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from callpath_modeler.cli import group
-from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.tables import format_of, output_options
+from callpath_modeler.cli.table_options import format_of, output_options
 from callpath_modeler.errors import PluginError
 from callpath_modeler.readers import registry
 from callpath_modeler.readers.base import Reader

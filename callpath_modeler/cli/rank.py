@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console, Notes
-from callpath_modeler.cli.expecting import EXPECT, checked
-from callpath_modeler.cli.fitting_screen import ROWS, fitted_to_screen
+from callpath_modeler.cli.expectation_option import EXPECT, check_ranking
+from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
     load_options,
     target_options,
 )
-from callpath_modeler.cli.retelling import retold
-from callpath_modeler.cli.tables import (
+from callpath_modeler.cli.screen_size import ROWS, fit_to_screen
+from callpath_modeler.cli.table_options import (
     format_of,
     output_options,
     picked,
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from callpath_modeler.analysis.rank import Ranking
-    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.target_query import PredictionQuery
 
 _TRUST = """\
 ●●●● four marks: the band lies within 10 % of the value; ●●●○ within 25 %;
@@ -83,7 +83,7 @@ def command(
     wide: bool,
     explain_trust: bool,
     expect: Path | None,
-    question: Question,
+    question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
     format_: str | None,
@@ -99,8 +99,8 @@ def command(
     """
     import numpy as np
 
-    from callpath_modeler.checking import reading_for
     from callpath_modeler.cli.render import render_lines, render_table
+    from callpath_modeler.expectation_check import reading_for
     from callpath_modeler.pipeline import rankings_of
     from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
     from callpath_modeler.report.ranking import ranking_text
@@ -121,13 +121,13 @@ def command(
         fit_options=fitting,
         progress=console.progress("read"),
     )
-    checks = {value: checked(ranking, expect) for value, (ranking, _) in groups.items()}
+    checks = {value: check_ranking(ranking, expect) for value, (ranking, _) in groups.items()}
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     findings, notes = of_groups(group_by, groups), Notes.FULL
     if form == "table":
         width = None if output is not None or wide else console.width
         without = ("--where",) if group_by else ()
-        again = retold(click.get_current_context(), without=without)
+        again = invocation_of(click.get_current_context(), without=without)
         shown = {
             value: chosen[value][np.isin(chosen[value], ranking.order)]
             for value, (ranking, _) in groups.items()
@@ -144,7 +144,7 @@ def command(
                     width=width,
                     full_names=wide,
                     ascii_only=console.ascii_only,
-                    again=of_group(again, load.where, group_by, value) if group_by else again,
+                    invocation=of_group(again, load.where, group_by, value) if group_by else again,
                     check=checks[value],
                     complete=complete,
                 )
@@ -152,7 +152,7 @@ def command(
 
         if top is None and output is None and not wide and not group_by:
             (rows,) = shown.values()
-            lines, notes = fitted_to_screen(console, lay, len(rows), findings)
+            lines, notes = fit_to_screen(console, lay, len(rows), findings)
         else:
             lines = lay(top or ROWS, complete=True)
         render_lines(console, lines, output, force=force)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured, configuration_of, unset, was_asked
+from callpath_modeler.cli.configured_command import Configured, configuration_of, unset, was_asked
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.expecting import EXPECT, checked
+from callpath_modeler.cli.expectation_option import EXPECT, check_ranking
+from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -19,16 +20,15 @@ from callpath_modeler.cli.options import (
     output_file,
     target_options,
 )
-from callpath_modeler.cli.retelling import retold
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
-    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
-    from callpath_modeler.report.page.content import Making
+    from callpath_modeler.report.page.content import Provenance
+    from callpath_modeler.target_query import PredictionQuery
 
 _CARDS = 20
 _PACKAGES = ("callpath-modeler", "numpy", "scipy")
@@ -60,7 +60,7 @@ def command(
     force: bool,
     top: int,
     expect: Path | None,
-    question: Question,
+    question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
@@ -73,12 +73,12 @@ def command(
         raise UsageError("no file for the page", hint="-o report.html")
     from callpath_modeler import pipeline
     from callpath_modeler.analysis.forecast import forecast
-    from callpath_modeler.analysis.known import Known
-    from callpath_modeler.asking import FURTHER
-    from callpath_modeler.checking import reading_for
-    from callpath_modeler.explaining import explain_all
-    from callpath_modeler.report.page.content import Content
+    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+    from callpath_modeler.expectation_check import reading_for
+    from callpath_modeler.explanation import explain_all
+    from callpath_modeler.report.page.content import PageContent
     from callpath_modeler.report.page.document import page
+    from callpath_modeler.target_query import FURTHER
 
     if expect is not None:
         load = reading_for(expect, question.metric, load)
@@ -91,12 +91,12 @@ def command(
         default_factor=FURTHER,
     )
     fitted = ranking.fitted
-    known = Known(fitted, predicted=question.predicted) if fitted.metric.additive else None
-    content = Content(
+    known = ForecastInputs(fitted, predicted=question.predicted) if fitted.metric.additive else None
+    content = PageContent(
         ranking=ranking,
         forecast=forecast(known, ranking.target) if known is not None else None,
         needs=explain_all(ranking, ranking.order[:top].tolist()),
-        check=checked(ranking, expect),
+        check=check_ranking(ranking, expect),
         findings=findings,
         making=_making(click.get_current_context(), experiment, fitted.experiment),
         top=top,
@@ -105,15 +105,15 @@ def command(
     console.findings(findings)
 
 
-def _making(ctx: click.Context, sources: Sequence[str], experiment: Experiment) -> Making:
+def _making(ctx: click.Context, sources: Sequence[str], experiment: Experiment) -> Provenance:
     import platform
     from importlib.metadata import version
 
     from callpath_modeler import store
     from callpath_modeler.fingerprints import fingerprints
-    from callpath_modeler.report.page.content import Making
+    from callpath_modeler.report.page.content import Provenance
 
-    again, everything = retold(ctx), unset(ctx, "by", "select", "top")
+    again, everything = invocation_of(ctx), unset(ctx, "by", "select", "top")
     words = []
     for name, option in (("top", "--top"), ("expect", "--expect")):
         if was_asked(ctx, name):
@@ -122,10 +122,10 @@ def _making(ctx: click.Context, sources: Sequence[str], experiment: Experiment) 
     paths = dict.fromkeys(run.source for run in experiment.runs)
     if store.is_stored(Path(sources[0])):
         paths = dict.fromkeys(sources)
-    return Making(
+    return Provenance(
         listing=again.line("rank", shell_words(["--format", "csv", *everything])),
         command=" ".join([again.line("report"), *words, "-o report.html"]),
-        again=again,
+        invocation=again,
         versions=[*versions, ("python", platform.python_version())],
         inputs=fingerprints(paths),
         configuration=[file.fingerprint for file in configuration_of(ctx).files],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,8 @@ import click
 from callpath_modeler import config
 
 if TYPE_CHECKING:
-    from callpath_modeler.config import Setting
-    from callpath_modeler.toml.format import Format
+    from callpath_modeler.config import ConfiguredValue
+    from callpath_modeler.toml.format import TomlFormat
     from callpath_modeler.toml.positions import Place
 
 PREFIX = "CPMODEL"
@@ -61,6 +62,8 @@ _EXAMPLES = {
     "where": '["p>=64", "n=30"]',
     "rule": '["Allgather <= Gather + Bcast(p*m)"]',
 }
+_SIMILAR = 0.75
+"""From this likeness on, of 1, a variable is meant that has another name."""
 
 
 def key_of(parameter: click.Parameter) -> str:
@@ -124,7 +127,7 @@ def variables_of(command: click.Command) -> set[str]:
     return found
 
 
-def form_of(options: Mapping[str, click.Option], commands: Iterable[str]) -> Format[Any]:
+def form_of(options: Mapping[str, click.Option], commands: Iterable[str]) -> TomlFormat[Any]:
     """Return what configuration files may hold, as the options have it.
 
     Parameters
@@ -172,7 +175,7 @@ def _example(option: click.Option) -> str:
     return "0.95" if isinstance(option.type, click.types.FloatParamType) else '"..."'
 
 
-def told(setting: Setting, option: click.Option) -> Any:
+def setting_value(setting: ConfiguredValue, option: click.Option) -> Any:
     """Return the value of a setting as the command line writes it."""
     value = setting.value
     if option.is_flag or option.multiple:
@@ -194,3 +197,24 @@ def variable_of(option: click.Parameter) -> str:
     names = option.envvar or f"{PREFIX}_{key_of(option)}".upper()
     every = [names] if isinstance(names, str) else names
     return next((name for name in every if os.environ.get(name)), "")
+
+
+def unknown_variables(root: click.Context) -> dict[str, str]:
+    """Return the variables that are named like ours and are none, each with what may be meant."""
+    from callpath_modeler.modeling.compiled.library import VARIABLE
+
+    begin = f"{PREFIX}_"
+    known = {VARIABLE}.union(*map(variables_of, (root.command, *commands_of(root))))
+    keys = [name.removeprefix(begin) for name in known]
+    of_this = f"{begin}{root.invoked_subcommand}".upper()
+
+    def meant(name: str) -> str:
+        key = name.removeprefix(begin)
+        of_one = [one for one in known if one.endswith(f"_{key}")]
+        if of_one:
+            return f"for one command: {min(of_one, key=lambda one: (of_this not in one, one))}"
+        close = get_close_matches(key, keys, n=1, cutoff=_SIMILAR)
+        return f"did you mean {begin}{close[0]}?" if close else ""
+
+    found = sorted(name for name in os.environ if name.startswith(begin) and name not in known)
+    return {name: meant(name) for name in found}

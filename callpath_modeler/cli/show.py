@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
+    from callpath_modeler.target_query import PredictionQuery
 
 _WIDTH_OF_A_PIPE = 100
 
@@ -34,7 +34,7 @@ def command(
     experiment: tuple[str, ...],
     callpath: str,
     linear: bool,
-    question: Question,
+    question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
@@ -44,10 +44,10 @@ def command(
     Without a target it is four times the largest scale.
     """
     from callpath_modeler import pipeline
-    from callpath_modeler.asking import FURTHER
     from callpath_modeler.cli.render import render_lines
-    from callpath_modeler.explaining import explain
+    from callpath_modeler.explanation import explain
     from callpath_modeler.report.model import model_text
+    from callpath_modeler.target_query import FURTHER
 
     ranking, findings = pipeline.ranking_of(
         experiment,
@@ -73,10 +73,10 @@ def command(
 def _found(experiment: Experiment, callpath: str) -> int:
     """Return the row of a call path; where it may have been taken away, an error says so."""
     from callpath_modeler.profile.pattern import find_one
-    from callpath_modeler.profile.pruning import left_by
+    from callpath_modeler.profile.pruning import excluded_call_paths
 
     try:
         return find_one(experiment.tree, callpath)
     except UsageError as error:
-        message = error.message + left_by(experiment)
+        message = error.message + excluded_call_paths(experiment)
         raise UsageError(message, hint=error.hint) from None

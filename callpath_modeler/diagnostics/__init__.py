@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from callpath_modeler.diagnostics.kind import Kind
+from callpath_modeler.diagnostics.finding_kind import FindingKind
 from callpath_modeler.diagnostics.models import OF_MODELS
 from callpath_modeler.diagnostics.profiles import OF_PROFILES
 from callpath_modeler.diagnostics.series import OF_SERIES
@@ -47,7 +47,7 @@ class Finding:
 
 
 # 1xx: profiles and series.  2xx: models.  3xx: comparisons.
-KINDS: dict[str, Kind] = dict(sorted({**OF_PROFILES, **OF_SERIES, **OF_MODELS}.items()))
+KINDS: dict[str, FindingKind] = dict(sorted({**OF_PROFILES, **OF_SERIES, **OF_MODELS}.items()))
 
 _MOST_INFLUENTIAL = (
     "CPM101", "CPM166", "CPM121", "CPM164", "CPM165", "CPM160", "CPM161",

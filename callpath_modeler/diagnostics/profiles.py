@@ -2,208 +2,208 @@
 
 from __future__ import annotations
 
-from callpath_modeler.diagnostics.kind import Kind
+from callpath_modeler.diagnostics.finding_kind import FindingKind
 
 OF_PROFILES = {
-    "CPM101": Kind(
+    "CPM101": FindingKind(
         what="A profile was not used",
         why="The models rest on the other runs.",
         remedy="Measure the run again, or remove it from the list. `--strict` makes this an error.",
         example="runs/app.p64.r3/profile.cubex: the file is cut off",
     ),
-    "CPM103": Kind(
+    "CPM103": FindingKind(
         what="The data of a metric end too early",
         why="Missing values are zero, so costs of this run are too low.",
         remedy="Copy the profile again, or repeat the run.",
         example="app.p16: time: 12 rows are cut off",
     ),
-    "CPM104": Kind(
+    "CPM104": FindingKind(
         what="A counter has values below zero",
         why="Such values are zero in the result.",
         remedy="Use another metric with `-m`, or check how the counter was measured.",
         example="app.p16: PAPI_TOT_INS: 3 values",
     ),
-    "CPM105": Kind(
+    "CPM105": FindingKind(
         what="Callees cost more than their caller",
         why="The exclusive cost of such callers would be negative, and is zero in the result.",
         remedy="Check the measurement of these call paths.",
         example="app.p16: time, down to -0.002",
     ),
-    "CPM106": Kind(
+    "CPM106": FindingKind(
         what="The call tree was cut at a depth limit",
         why="All calls below the limit are one call path, so the ranking cannot name them.",
         remedy="Set SCOREP_PROFILING_MAX_CALLPATH_DEPTH to a larger depth and measure again.",
         example="app.p16: calls below the depth limit are one region COLLAPSE",
     ),
-    "CPM107": Kind(
+    "CPM107": FindingKind(
         what="Some metrics cannot be read",
         why="They can be neither modelled nor ranked. Other metrics are not affected.",
         remedy="For derived metrics of Cube, store their values with `cube_remap2 -d`.",
         example="app.p16: stalls, ipc",
     ),
-    "CPM108": Kind(
+    "CPM108": FindingKind(
         what="The profile does not hold values of single threads",
         why="Means, maxima and imbalance over processes may be wrong.",
         remedy="Measure with SCOREP_PROFILING_FORMAT=default.",
         example="app.p16: columns are called Average thread",
     ),
-    "CPM109": Kind(
+    "CPM109": FindingKind(
         what="The call paths of tasks were not used",
         why="Their time is already part of the regions that executed the tasks.",
         remedy="You need not do anything.",
         example="app.p16: 7 call paths of tasks",
     ),
-    "CPM110": Kind(
+    "CPM110": FindingKind(
         what="Accelerators are not part of the values of processes",
         why="The ranking of CPU times does not include the time on accelerators.",
         remedy="List the metrics with `cpmodel info`: some formats have one for accelerators.",
         example="app.p16: 4 locations are no CPU threads",
     ),
-    "CPM111": Kind(
+    "CPM111": FindingKind(
         what="The definitions of a profile were repaired",
         why="Names of functions may be wrong, because the XML was not well-formed.",
         remedy="Check the names of the call paths in the ranking.",
         example="app.p16: the definitions are no well-formed XML",
     ),
-    "CPM112": Kind(
+    "CPM112": FindingKind(
         what="Call paths with one name were added",
         why="The ranking shows their sum.",
         remedy="Give them different names if you need separate models.",
         example="app.p16: 2 call paths added to a sibling of their name",
     ),
-    "CPM114": Kind(
+    "CPM114": FindingKind(
         what="The call paths do not add up to the recorded total",
         why="Data were lost, so costs and shares may be wrong.",
         remedy="Copy the profile again. If that does not help, please report it.",
         example="app.p16: time: call paths add up to 20.1, the program took 22.6",
     ),
-    "CPM117": Kind(
+    "CPM117": FindingKind(
         what="Some values are not finite numbers",
         why="They are missing in the result.",
         remedy="Check the source of these values.",
         example="app.p16: time: 3 values",
     ),
-    "CPM118": Kind(
+    "CPM118": FindingKind(
         what="Two metrics have one name",
         why="Only the first of them is used.",
         remedy="Rename one of the two.",
         example="app.p16: metric time is defined more than once",
     ),
-    "CPM120": Kind(
+    "CPM120": FindingKind(
         what="The measurement clustered the iterations of a loop",
         why="Clusters differ from run to run, so models of single iterations mean nothing.",
         remedy="Set SCOREP_PROFILING_ENABLE_CLUSTERING=false and measure again.",
         example="app.p16: iterations are numbered by cluster",
     ),
-    "CPM122": Kind(
+    "CPM122": FindingKind(
         what="A profile was given twice",
         why="It is used once.",
         remedy="Remove one of the two from the command line.",
         example="runs/app.p16.cubex: given twice, counted once",
     ),
-    "CPM124": Kind(
+    "CPM124": FindingKind(
         what="The headers of an archive do not match its contents",
         why="Values were found between the headers, and may be incomplete.",
         remedy="Copy the profile again, or repeat the run.",
         example="app.p16: members lie elsewhere than their headers say",
     ),
-    "CPM126": Kind(
+    "CPM126": FindingKind(
         what="The database holds only sums over processes",
         why="Maxima, imbalance and the time of the slowest process are unknown.",
         remedy="Keep the metric-db files, or use hpcprof of HPCToolkit 2022.10 or later.",
         example="app.p16: values of single processes are not stored",
     ),
-    "CPM127": Kind(
+    "CPM127": FindingKind(
         what="Some regions have no end in the trace",
         why="Their time ends with the last event of the process, which may be too early.",
         remedy="Trace a run that ends normally.",
         example="app.p16: 2 regions are never left",
     ),
-    "CPM128": Kind(
+    "CPM128": FindingKind(
         what="Calls and returns in the trace do not match",
         why="A call without a return ends with its caller. A return without a call does not count.",
         remedy="Check the manual instrumentation of the program.",
         example="app.p16: 2 returns name another region than was called last",
     ),
-    "CPM129": Kind(
+    "CPM129": FindingKind(
         what="The measurement was paused",
         why="The time of the pauses is missing from the run time.",
         remedy="If the trace buffer was flushed, raise SCOREP_TOTAL_MEMORY and measure again.",
         example="app.p16: 1.5 s of 4 locations do not count",
     ),
-    "CPM130": Kind(
+    "CPM130": FindingKind(
         what="The file holds means instead of single repetitions",
         why="The noise is unknown, so bands may be too narrow or too wide.",
         remedy="Export the experiment with all of its values.",
         example="series.json: 40 values are means of repetitions that the file does not hold",
     ),
-    "CPM132": Kind(
+    "CPM132": FindingKind(
         what="Some processes have no values",
         why="Means, maxima and imbalance describe the other processes only.",
         remedy="Give the profiles of all processes.",
         example="app.p16: 2 of 16 processes have no profile; p = 16",
     ),
-    "CPM133": Kind(
+    "CPM133": FindingKind(
         what="The trace has communication outside all regions",
         why="No call path holds this communication, so it is missing from the result.",
         remedy="Instrument at least main and measure again.",
         example="app.p16: 5 messages and operations outside any region",
     ),
-    "CPM138": Kind(
+    "CPM138": FindingKind(
         what="Some communication of the trace is not in the output",
         why="The generated program communicates less than the traced one.",
         remedy="Check that the missing operations do not matter for your purpose.",
         example="app.p16: 2 one-sided calls",
     ),
-    "CPM151": Kind(
+    "CPM151": FindingKind(
         what="TAU cut call paths at a depth limit",
         why="Callers above the limit are unknown, so these call paths start below the program.",
         remedy="Set TAU_CALLPATH_DEPTH above the depth of the program and measure again.",
         example="app.p16: the callers of 12 call paths are unknown",
     ),
-    "CPM152": Kind(
+    "CPM152": FindingKind(
         what="Timers that repeat the time of other timers were not used",
         why="Every time counts once.",
         remedy="You need not do anything.",
         example="app.p16: 9 timers of samples, parameters or call sites repeat the time of others",
     ),
-    "CPM160": Kind(
+    "CPM160": FindingKind(
         what="A time has no unit in the profile",
         why="The values are read as seconds.",
         remedy="Give the unit if it is another one, e.g. `--unit time=us`.",
         example="app.p16: time has no unit: read as seconds",
     ),
-    "CPM161": Kind(
+    "CPM161": FindingKind(
         what="The number of processes is an estimate from sums and averages",
         why="It is wrong if the averages leave out processes without the call path.",
         remedy="Record mpi.world.size: enable Caliper's mpi service, or Adiak's jobsize.",
         example="app.p16: sums are 16 times the averages, so p = 16",
     ),
-    "CPM162": Kind(
+    "CPM162": FindingKind(
         what="Stacks have frames without a name",
         why="Such a frame is called (unnamed), so different functions may share one call path.",
         remedy="Build the program with symbols, so that the profiler finds the names of functions.",
         example="app.folded: 3 stacks with frames called (unnamed)",
     ),
-    "CPM163": Kind(
+    "CPM163": FindingKind(
         what="The stacks have two counts each",
         why="The first is the default metric; the second is another profile.",
         remedy="Model the second with `-m samples_2`.",
         example="diff.folded: 120 stacks have two counts",
     ),
-    "CPM164": Kind(
+    "CPM164": FindingKind(
         what="No reader recognises some files",
         why="They are not part of the answer.",
         remedy="Give one of them alone to learn the reason, or move them out of the directory.",
         example="runs: notes.csv and 2 more",
     ),
-    "CPM165": Kind(
+    "CPM165": FindingKind(
         what="Texts of a table are used as call paths",
         why="The table has no column that is called callpath, and texts about runs look the same.",
         remedy="Call the column of call paths `callpath`.",
         example="runs.csv: the columns kernel, variant",
     ),
-    "CPM166": Kind(
+    "CPM166": FindingKind(
         what="Failed runs are not part of the answer",
         why="Models rest on the other runs, and a scale at which all runs failed is missing.",
         remedy="Repeat the failed runs.",

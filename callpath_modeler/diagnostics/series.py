@@ -2,114 +2,114 @@
 
 from __future__ import annotations
 
-from callpath_modeler.diagnostics.kind import Kind
+from callpath_modeler.diagnostics.finding_kind import FindingKind
 
 OF_SERIES = {
-    "CPM102": Kind(
+    "CPM102": FindingKind(
         what="The name of a run and its profile disagree on a parameter",
         why="A wrong value moves the run to a wrong scale, which bends all models.",
         remedy="Decide with `--param p=name` or `--param p=processes`, or rename the run.",
         example="app.p64: p = 64 in the name, 32 in the profile: the profile counts",
     ),
-    "CPM113": Kind(
+    "CPM113": FindingKind(
         what="Some call paths do not occur in every run",
         why="Each is modelled from the runs that have it.",
         remedy="Choose runs that have the same call paths, e.g. `--where 'p>=64'`.",
         example="time: 25 of 4581 call paths do not occur in every run",
     ),
-    "CPM115": Kind(
+    "CPM115": FindingKind(
         what="The listed times add up to more than the run time",
         why="Each is the maximum over processes, and different processes are slowest in "
         "different call paths.",
         remedy="Use `--locations mean` for shares of the run time.",
         example="app.p64: time: call paths add up to 39 % more than the program took",
     ),
-    "CPM116": Kind(
+    "CPM116": FindingKind(
         what="A second parameter varies together with the first",
         why="The models cannot separate the effects of the two.",
         remedy="Choose runs with one value of the second, e.g. `--where n=30`.",
         example="n: 3 values over those of p",
     ),
-    "CPM119": Kind(
+    "CPM119": FindingKind(
         what="Some runs lack a metric",
         why="Models of the metric rest on the other runs.",
         remedy="Measure all runs with the same metrics.",
         example="app.p16: no metric bytes_sent",
     ),
-    "CPM121": Kind(
+    "CPM121": FindingKind(
         what="The two experiments seem to be different programs",
         why="Differences between different programs mean little.",
         remedy="Compare two experiments of one program.",
         example="base and new: share hardly a function",
     ),
-    "CPM123": Kind(
+    "CPM123": FindingKind(
         what="Functions with one name were matched by their order",
         why="Their line numbers differ between builds, so two of them may be exchanged.",
         remedy="Build all runs from the same source.",
         example="sort: first lines differ between runs: told apart by their order",
     ),
-    "CPM125": Kind(
+    "CPM125": FindingKind(
         what="Some columns of the table were not used",
         why="The models do not depend on them.",
         remedy="Move columns that matter into parameters or call paths of the table.",
         example="runs.csv: comment, date",
     ),
-    "CPM131": Kind(
+    "CPM131": FindingKind(
         what="The runs differ in more than their scale",
         why="The models mix the effect of this difference with the effect of the scale.",
         remedy="Exclude the different runs with `--where`, or remove them from the list.",
         example="hostname: nodeA in 5 runs (first app.p8), nodeB in 1 run (first app.p64)",
     ),
-    "CPM134": Kind(
+    "CPM134": FindingKind(
         what="Too few repetitions to know means to 5 %",
         why="The bands are wide because the means are uncertain.",
         remedy="Add repetitions, or measure on a quieter machine.",
         example="time: 12 % at worst (main/solve at p = 8); to add: 4 at p = 8",
     ),
-    "CPM135": Kind(
+    "CPM135": FindingKind(
         what="The times look inclusive and are read as inclusive",
         why="Exclusive times would give another ranking.",
         remedy="If they are exclusive, name the column `time (exc)`.",
         example="time: each caller takes at least the time of its callees",
     ),
-    "CPM136": Kind(
+    "CPM136": FindingKind(
         what="Some runs were slower than their repetitions in nearly all call paths",
         why="Another job or a slow node may be the cause, and models bend with such runs.",
         remedy="Repeat these runs, or remove them from the list.",
         example="time: longer than repetitions: app.p64.r3 by 20 % (95 % of call paths)",
     ),
-    "CPM137": Kind(
+    "CPM137": FindingKind(
         what="A call path seems to have another name in other runs",
         why="A renamed function has two incomplete models instead of one.",
         remedy="Build all runs from the same source.",
         example="main/solve: in 2 of 5 runs, main/solve_v2 in the others",
     ),
-    "CPM139": Kind(
+    "CPM139": FindingKind(
         what="Call paths were excluded with --ignore",
         why="Their cost is in no sum and no share.",
         remedy="Omit `--ignore` to include them.",
         example="call paths: 2 call paths, 12 % of the time of all runs",
     ),
-    "CPM140": Kind(
+    "CPM140": FindingKind(
         what="Call paths were folded into their callers with --hide",
         why="Their cost is part of the cost of their callers.",
         remedy="Omit `--hide` to list them separately.",
         example="call paths: 2 call paths, 12 % of the time of all runs",
     ),
-    "CPM141": Kind(
+    "CPM141": FindingKind(
         what="A number in the names of runs or in a column is not used",
         why="The models do not depend on it. If it is a parameter, they mix different experiments.",
         remedy="Use it with `--param NAME`, or confirm this with `--param NAME=none`.",
         example="job: 1001 ... 1015 in directory names: a run number, because it differs in "
         "every run",
     ),
-    "CPM142": Kind(
+    "CPM142": FindingKind(
         what="A number in the names of runs is used as a parameter",
         why="The models depend on it, whether or not it has a meaning.",
         remedy="If it is only a label, exclude it with `--param NAME=none`.",
         example="v: 1 2 in directory names: a parameter, because it is the only number that varies",
     ),
-    "CPM143": Kind(
+    "CPM143": FindingKind(
         what="Runs at one scale have different inputs",
         why="They are treated as repetitions, so the models mix the inputs.",
         remedy="Choose one input with `--where`, rank each with `--group-by NAME`, or name the "
@@ -117,7 +117,7 @@ OF_SERIES = {
         example="InputType: Random in 5 runs, Sorted in 5 runs, at 5 of 5 points; "
         "choose with --where InputType=Random, or rank each with --group-by InputType",
     ),
-    "CPM155": Kind(
+    "CPM155": FindingKind(
         what="The times of functions contain each other",
         why="They cannot be added, so the result has neither a total nor shares.",
         remedy="Name callers in the table (`main->solve`), or name exclusive times `time (exc)`.",

@@ -2,7 +2,7 @@
 
 from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.change_points import ChangePoint, change_point, changes_since
-from callpath_modeler.modeling.differences import Difference
+from callpath_modeler.modeling.differences import TermDifference
 from callpath_modeler.modeling.exponentials import Exponentials, better_exponentials
 from callpath_modeler.modeling.fitting import (
     MOST_PARAMETERS,
@@ -17,11 +17,10 @@ from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, Repetitions, summarise
 from callpath_modeler.modeling.notation import GrowthSyntaxError, ParsedGrowth, parse_growth
-from callpath_modeler.modeling.products import Product
-from callpath_modeler.modeling.several.lines import along_with_runs
-from callpath_modeler.modeling.several.runs import runs_along
-from callpath_modeler.modeling.several.slices import along
-from callpath_modeler.modeling.shapes import Shape
+from callpath_modeler.modeling.products import Product, Shape
+from callpath_modeler.modeling.several.line_models import slice_with_line_models
+from callpath_modeler.modeling.several.line_runs import runs_along
+from callpath_modeler.modeling.several.slices import slice_along
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace, Term
 from callpath_modeler.modeling.uncertainty import Mixture, Prediction
@@ -36,7 +35,6 @@ __all__ = [
     "Break",
     "Centre",
     "ChangePoint",
-    "Difference",
     "Exponentials",
     "FitStatus",
     "Growth",
@@ -51,8 +49,7 @@ __all__ = [
     "SearchSpace",
     "Shape",
     "Term",
-    "along",
-    "along_with_runs",
+    "TermDifference",
     "better_exponentials",
     "centre",
     "centre_of_models",
@@ -62,5 +59,7 @@ __all__ = [
     "fit",
     "parse_growth",
     "runs_along",
+    "slice_along",
+    "slice_with_line_models",
     "summarise",
 ]

@@ -30,7 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 
-class Kind(StrEnum):
+class BreakKind(StrEnum):
     """Kinds of breaks."""
 
     STEP = "step"  # 1 beyond `at`, else 0: a protocol or an algorithm switches
@@ -51,9 +51,9 @@ class Kind(StrEnum):
     SORTED = "sorted"  # at/p log2(at/p), over `at`: each sorts its share; no break, but of one form
 
 
-FROM_NOTHING = (Kind.ONSET, Kind.BEYOND, Kind.CLIMB)
+FROM_NOTHING = (BreakKind.ONSET, BreakKind.BEYOND, BreakKind.CLIMB)
 """Those that are nothing up to a capacity."""
-GRADUAL = (Kind.SWELL, Kind.SETTLE)
+GRADUAL = (BreakKind.SWELL, BreakKind.SETTLE)
 """Those that change little by little about a place."""
 
 _SHARPNESS = 3.0
@@ -67,41 +67,41 @@ def _gradually(x: FloatArray) -> FloatArray:
     return np.asarray((1 + x**_SHARPNESS) ** (1 / _SHARPNESS))
 
 
-_VALUES: Mapping[Kind, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]] = {
-    Kind.STEP: lambda p, at, _: np.where(p > at, 1.0, 0.0),
-    Kind.ONCE: lambda p, at, _: np.where(p == at, 1.0, 0.0),
-    Kind.LEAP: lambda p, at, _: np.where(p > at, 1.0, 0.0),
-    Kind.DROP: lambda p, at, _: np.where(p > at, 0.0, 1.0),
-    Kind.BEND: lambda p, at, power: np.maximum(1.0, p / at) ** power,
-    Kind.ONSET: lambda p, at, _: np.maximum(0.0, p / at - 1),
-    Kind.BEYOND: lambda p, at, _: 1 - np.minimum(1.0, at / p),
-    Kind.CLIMB: lambda p, at, _: np.log2(np.maximum(1.0, p / at)),
-    Kind.PLATEAU: lambda p, at, power: np.minimum(1.0, p / at) ** power,
-    Kind.FLOOR: lambda p, at, power: np.maximum(1.0, at / p) ** power,
-    Kind.SWELL: lambda p, at, _: _gradually(p / at),
-    Kind.SETTLE: lambda p, at, _: _gradually(at / p),
-    Kind.CEILING: lambda p, at, _: -np.expm1(-p / at),
-    Kind.LEVELS: lambda p, at, _: np.ceil(np.log(np.maximum(p, 1.0)) / np.log(at) * WITHIN),
-    Kind.BLOCKS: lambda p, at, _: np.ceil(p / at * WITHIN),
-    Kind.SORTED: lambda p, at, _: np.log2(np.maximum(2.0, at / p)) / p,
+_VALUES: Mapping[BreakKind, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]] = {
+    BreakKind.STEP: lambda p, at, _: np.where(p > at, 1.0, 0.0),
+    BreakKind.ONCE: lambda p, at, _: np.where(p == at, 1.0, 0.0),
+    BreakKind.LEAP: lambda p, at, _: np.where(p > at, 1.0, 0.0),
+    BreakKind.DROP: lambda p, at, _: np.where(p > at, 0.0, 1.0),
+    BreakKind.BEND: lambda p, at, power: np.maximum(1.0, p / at) ** power,
+    BreakKind.ONSET: lambda p, at, _: np.maximum(0.0, p / at - 1),
+    BreakKind.BEYOND: lambda p, at, _: 1 - np.minimum(1.0, at / p),
+    BreakKind.CLIMB: lambda p, at, _: np.log2(np.maximum(1.0, p / at)),
+    BreakKind.PLATEAU: lambda p, at, power: np.minimum(1.0, p / at) ** power,
+    BreakKind.FLOOR: lambda p, at, power: np.maximum(1.0, at / p) ** power,
+    BreakKind.SWELL: lambda p, at, _: _gradually(p / at),
+    BreakKind.SETTLE: lambda p, at, _: _gradually(at / p),
+    BreakKind.CEILING: lambda p, at, _: -np.expm1(-p / at),
+    BreakKind.LEVELS: lambda p, at, _: np.ceil(np.log(np.maximum(p, 1.0)) / np.log(at) * WITHIN),
+    BreakKind.BLOCKS: lambda p, at, _: np.ceil(p / at * WITHIN),
+    BreakKind.SORTED: lambda p, at, _: np.log2(np.maximum(2.0, at / p)) / p,
 }
-_TEXTS: Mapping[Kind, str] = {
-    Kind.STEP: "[{p} > {at}]",
-    Kind.ONCE: "[{p} = {at}]",
-    Kind.LEAP: "[{p} > {at}] * {term}",
-    Kind.DROP: "[{p} <= {at}]",
-    Kind.BEND: "max(1, {p}/{at}){power}",
-    Kind.ONSET: "max(0, {p}/{at} - 1)",
-    Kind.BEYOND: "max(0, 1 - {at}/{p})",
-    Kind.CLIMB: "max(0, log2({p}/{at}))",
-    Kind.PLATEAU: "min(1, {p}/{at}){power}",
-    Kind.FLOOR: "max(1, {at}/{p}){power}",
-    Kind.SWELL: "(1 + ({p}/{at})^3)^(1/3)",
-    Kind.SETTLE: "(1 + ({at}/{p})^3)^(1/3)",
-    Kind.CEILING: "(1 - exp(-{p}/{at}))",
-    Kind.LEVELS: "ceil(log_{at}({p}))",
-    Kind.BLOCKS: "ceil({p}/{at})",
-    Kind.SORTED: "log2(2^{digits}/{p})/{p}",
+_TEXTS: Mapping[BreakKind, str] = {
+    BreakKind.STEP: "[{p} > {at}]",
+    BreakKind.ONCE: "[{p} = {at}]",
+    BreakKind.LEAP: "[{p} > {at}] * {term}",
+    BreakKind.DROP: "[{p} <= {at}]",
+    BreakKind.BEND: "max(1, {p}/{at}){power}",
+    BreakKind.ONSET: "max(0, {p}/{at} - 1)",
+    BreakKind.BEYOND: "max(0, 1 - {at}/{p})",
+    BreakKind.CLIMB: "max(0, log2({p}/{at}))",
+    BreakKind.PLATEAU: "min(1, {p}/{at}){power}",
+    BreakKind.FLOOR: "max(1, {at}/{p}){power}",
+    BreakKind.SWELL: "(1 + ({p}/{at})^3)^(1/3)",
+    BreakKind.SETTLE: "(1 + ({at}/{p})^3)^(1/3)",
+    BreakKind.CEILING: "(1 - exp(-{p}/{at}))",
+    BreakKind.LEVELS: "ceil(log_{at}({p}))",
+    BreakKind.BLOCKS: "ceil({p}/{at})",
+    BreakKind.SORTED: "log2(2^{digits}/{p})/{p}",
 }
 
 
@@ -122,7 +122,7 @@ class Break:
         The power of the binary logarithm that a `LEAP` has besides.
     """
 
-    kind: Kind
+    kind: BreakKind
     at: float
     exponent: Fraction = Fraction(0)
     log: int = 0
@@ -130,7 +130,7 @@ class Break:
     @property
     def decreasing(self) -> bool:
         """Whether it is work that is shared."""
-        return self.kind is Kind.SORTED
+        return self.kind is BreakKind.SORTED
 
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
         """Value at `p`, which may be infinite; the shape of `p`."""
@@ -140,23 +140,23 @@ class Break:
     @property
     def begins(self) -> bool:
         """Whether it begins at a capacity, which may be anywhere."""
-        linear = self.kind is Kind.BEND and self.exponent == 1
+        linear = self.kind is BreakKind.BEND and self.exponent == 1
         return linear or self.kind in FROM_NOTHING
 
     def in_pairs_only(self, last: float) -> bool:
         """Tell whether alone it is like another one up to the `last` point, but not in pairs."""
-        return self.kind is Kind.LEAP or (self.kind is Kind.FLOOR and self.at >= last)
+        return self.kind is BreakKind.LEAP or (self.kind is BreakKind.FLOOR and self.at >= last)
 
     @property
     def growth(self) -> Growth:
         """How fast it grows in the end."""
-        if self.kind in {Kind.BEND, Kind.LEAP}:
+        if self.kind in {BreakKind.BEND, BreakKind.LEAP}:
             return Growth(self.exponent, self.log)
-        if self.kind in {Kind.LEVELS, Kind.CLIMB}:
+        if self.kind in {BreakKind.LEVELS, BreakKind.CLIMB}:
             return Growth(Fraction(0), 1)
-        if self.kind is Kind.SORTED:
+        if self.kind is BreakKind.SORTED:
             return Growth(Fraction(-1), 0)
-        linear = self.kind in {Kind.BLOCKS, Kind.ONSET, Kind.SWELL}
+        linear = self.kind in {BreakKind.BLOCKS, BreakKind.ONSET, BreakKind.SWELL}
         return Growth(Fraction(1), 0) if linear else CONSTANT_GROWTH
 
     def text(self, parameter: str = "p", *, pretty: bool = False, exact: bool = False) -> str:
@@ -181,14 +181,14 @@ class Break:
     def from_header(cls, header: dict[str, Any]) -> Self:
         """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a shape."""
         power = Fraction(header["exponent"]), int(header["log"])
-        return cls(Kind(header["kind"]), float(header["at"]), *power)
+        return cls(BreakKind(header["kind"]), float(header["at"]), *power)
 
 
 @dataclass(frozen=True, slots=True)
 class _OfKind:
     """Breaks of one kind: which of all they are, [b], and their numbers, [b, 1]."""
 
-    kind: Kind
+    kind: BreakKind
     which: IntArray
     at: FloatArray
     power: FloatArray
@@ -211,12 +211,12 @@ class Breaks:
     def of(cls, shapes: Sequence[Break]) -> Self:
         """Take breaks apart."""
         numbers = np.array([(each.at, as_float(each.exponent)) for each in shapes]).reshape(-1, 2)
-        of_kind: dict[Kind, list[int]] = {}
+        of_kind: dict[BreakKind, list[int]] = {}
         for k, each in enumerate(shapes):
             of_kind.setdefault(each.kind, []).append(k)
         kinds = []
         for kind, which in of_kind.items():
-            leap = kind is Kind.LEAP
+            leap = kind is BreakKind.LEAP
             orders = np.array([shapes[k].growth.order for k in which]) if leap else None
             at, power = numbers[which].T[..., None]
             kinds.append(_OfKind(kind, np.array(which), at, power, orders))
@@ -265,28 +265,30 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
     every = -(-len(points) // _MOST_PLACES)
     # Among some of many is the last place.
     middle, inner = np.sqrt(points[1:] * points[:-1])[::-every][::-1], points[1:-1:every]
-    found = [Break(kind, float(at)) for kind in (Kind.STEP, Kind.DROP) for at in middle]
+    found = [Break(kind, float(at)) for kind in (BreakKind.STEP, BreakKind.DROP) for at in middle]
     leaping = middle if _FEWEST_FOR_LEAPS <= len(points) <= _MOST_FOR_LEAPS else middle[-1:]
     for sixths, log in _LEAPS if points[0] >= 1 else [each for each in _LEAPS if not each[1]]:
-        found += [Break(Kind.LEAP, float(at), Fraction(sixths, 6), log) for at in leaping]
+        found += [Break(BreakKind.LEAP, float(at), Fraction(sixths, 6), log) for at in leaping]
     for at in inner:
-        found += [Break(Kind.BEND, float(at), Fraction(half, 2)) for half in (1, 4)]
-        for kind in (Kind.PLATEAU, Kind.FLOOR):
+        found += [Break(BreakKind.BEND, float(at), Fraction(half, 2)) for half in (1, 4)]
+        for kind in (BreakKind.PLATEAU, BreakKind.FLOOR):
             found += [Break(kind, float(at), Fraction(half, 2)) for half in (1, 2)]
-    found.append(Break(Kind.FLOOR, float(points[-1]), Fraction(1)))
+    found.append(Break(BreakKind.FLOOR, float(points[-1]), Fraction(1)))
     found += at_last(points)
     for at in _capacities(points):
         found += [Break(kind, float(at)) for kind in FROM_NOTHING]
         # Beside a constant this is as an onset; of products it is what has none.
-        found.append(Break(Kind.BEND, float(at), Fraction(1)))
+        found.append(Break(BreakKind.BEND, float(at), Fraction(1)))
     if len(points) >= _FEWEST_FOR_GRADUAL:
         for at in _capacities(points)[1::2]:
             found += [Break(kind, float(at)) for kind in GRADUAL]
-    found += [Break(Kind.CEILING, float(at)) for at in np.geomspace(points[0], 2 * points[-1], 4)]
+    found += [
+        Break(BreakKind.CEILING, float(at)) for at in np.geomspace(points[0], 2 * points[-1], 4)
+    ]
     if points[0] >= 1:
-        found += [Break(Kind.LEVELS, float(fan)) for fan in (2, 3, 4, 8, 16, 32)]
-        found += [Break(Kind.BLOCKS, float(size)) for size in (24, 36, 48, 64, 96)]
-        found += [Break(Kind.SORTED, 2.0**n) for n in _SORTED if 2.0**n >= _MANY * points[-1]]
+        found += [Break(BreakKind.LEVELS, float(fan)) for fan in (2, 3, 4, 8, 16, 32)]
+        found += [Break(BreakKind.BLOCKS, float(size)) for size in (24, 36, 48, 64, 96)]
+        found += [Break(BreakKind.SORTED, 2.0**n) for n in _SORTED if 2.0**n >= _MANY * points[-1]]
     return tuple(dict.fromkeys(found))
 
 
@@ -299,8 +301,8 @@ def at_last(points: FloatArray) -> tuple[Break, ...]:
     if len(points) < 3:
         return ()
     before, last = points[-2:].tolist()
-    step = Break(Kind.STEP, float(np.sqrt(before * last)))
-    return step, Break(Kind.ONCE, last), Break(Kind.ONSET, before)
+    step = Break(BreakKind.STEP, float(np.sqrt(before * last)))
+    return step, Break(BreakKind.ONCE, last), Break(BreakKind.ONSET, before)
 
 
 def _capacities(points: FloatArray) -> FloatArray:

@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.breaks import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF, Break, Kind
+from callpath_modeler.modeling.breaks import (
+    FEWEST_BEFORE,
+    FEWEST_BEYOND,
+    MOST_OFF,
+    Break,
+    BreakKind,
+)
 from callpath_modeler.modeling.formulas import sum_of_terms
 from callpath_modeler.modeling.terms import Term
 
 if TYPE_CHECKING:
     from callpath_modeler.modeling.models import Models
-    from callpath_modeler.modeling.shapes import Shape
+    from callpath_modeler.modeling.products import Shape
 
 FloatArray = npt.NDArray[np.float64]
 Pieces = dict[Term | None, float]
 """Coefficients of terms; None = the constant."""
 
-_AFTER = frozenset({Kind.STEP, Kind.LEAP, Kind.DROP})
+_AFTER = frozenset({BreakKind.STEP, BreakKind.LEAP, BreakKind.DROP})
 """Kinds whose place is between two points: the law beyond holds after it."""
 
 
@@ -32,19 +38,19 @@ def _power(each: Break, power: Fraction, sign: int = 1) -> Pieces:
     return {Term(power, 0): sign * each.at ** -float(power)}
 
 
-_SIDES: Mapping[Kind, tuple[Callable[[Break], Pieces], Callable[[Break], Pieces]]] = {
-    Kind.STEP: (lambda _: {}, lambda _: {None: 1.0}),
-    Kind.LEAP: (lambda _: {}, lambda each: {Term(each.exponent, each.log): 1.0}),
-    Kind.DROP: (lambda _: {None: 1.0}, lambda _: {}),
-    Kind.BEND: (lambda _: {None: 1.0}, lambda each: _power(each, each.exponent)),
-    Kind.ONSET: (lambda _: {}, lambda each: {**_power(each, Fraction(1)), None: -1.0}),
-    Kind.BEYOND: (lambda _: {}, lambda each: {**_power(each, Fraction(-1), -1), None: 1.0}),
-    Kind.CLIMB: (
+_SIDES: Mapping[BreakKind, tuple[Callable[[Break], Pieces], Callable[[Break], Pieces]]] = {
+    BreakKind.STEP: (lambda _: {}, lambda _: {None: 1.0}),
+    BreakKind.LEAP: (lambda _: {}, lambda each: {Term(each.exponent, each.log): 1.0}),
+    BreakKind.DROP: (lambda _: {None: 1.0}, lambda _: {}),
+    BreakKind.BEND: (lambda _: {None: 1.0}, lambda each: _power(each, each.exponent)),
+    BreakKind.ONSET: (lambda _: {}, lambda each: {**_power(each, Fraction(1)), None: -1.0}),
+    BreakKind.BEYOND: (lambda _: {}, lambda each: {**_power(each, Fraction(-1), -1), None: 1.0}),
+    BreakKind.CLIMB: (
         lambda _: {},
         lambda each: {Term(Fraction(0), 1): 1.0, None: -float(np.log2(each.at))},
     ),
-    Kind.PLATEAU: (lambda each: _power(each, each.exponent), lambda _: {None: 1.0}),
-    Kind.FLOOR: (lambda each: _power(each, -each.exponent), lambda _: {None: 1.0}),
+    BreakKind.PLATEAU: (lambda each: _power(each, each.exponent), lambda _: {None: 1.0}),
+    BreakKind.FLOOR: (lambda each: _power(each, -each.exponent), lambda _: {None: 1.0}),
 }
 """What breaks at one place are before it and beyond it; the others change gradually or often."""
 

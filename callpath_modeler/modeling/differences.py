@@ -27,7 +27,7 @@ _P = Term(Fraction(1), 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TermDifference:
     """A term less a slower one that is as large at 1.
 
     Parameters
@@ -46,7 +46,7 @@ class Difference:
 
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
         """Value at `p`, which may be infinite; the shape of `p`. It is not positive up to 1."""
-        return less(self.larger(p), self.smaller(p))
+        return difference_of(self.larger(p), self.smaller(p))
 
     @property
     def growth(self) -> Growth:
@@ -70,34 +70,34 @@ class Difference:
         return cls(Term.from_header(header["larger"]), Term.from_header(header["smaller"]))
 
 
-def less(larger: FloatArray, smaller: FloatArray) -> FloatArray:
+def difference_of(larger: FloatArray, smaller: FloatArray) -> FloatArray:
     """Return the difference of values of two terms; infinite where the larger one is."""
     # What is infinite less what is infinite is no number.
     return np.asarray(larger - np.where(np.isinf(larger), 0.0, smaller))
 
 
-def made_of(terms: Iterable[Term], found: Iterable[Difference]) -> tuple[Difference, ...]:
+def made_of(terms: Iterable[Term], found: Iterable[TermDifference]) -> tuple[TermDifference, ...]:
     """Return those differences whose terms are among some, or 1."""
     known = {ONE, *terms}
     return tuple(each for each in found if {each.larger, each.smaller} <= known)
 
 
 _SEEN_ANYWHERE = (
-    Difference(_P, Term(Fraction(1, 2), 0)),
-    Difference(_P, Term(Fraction(2, 3), 0)),
-    Difference(Term(Fraction(2), 0), _P),
+    TermDifference(_P, Term(Fraction(1, 2), 0)),
+    TermDifference(_P, Term(Fraction(2, 3), 0)),
+    TermDifference(Term(Fraction(2), 0), _P),
 )
-TO_OTHERS = Difference(_P, ONE)
-_SEEN_EARLY = (TO_OTHERS, Difference(Term(Fraction(1), 1), Term(Fraction(0), 1)))
+TO_OTHERS = TermDifference(_P, ONE)
+_SEEN_EARLY = (TO_OTHERS, TermDifference(Term(Fraction(1), 1), Term(Fraction(0), 1)))
 _EARLY = 8.0
 """From 16 on, p - 1 is p to less than noise and deviations, and terms beside p do the rest."""
-TRANSPOSED = Difference(Term(Fraction(-1), 0), Term(Fraction(-2), 0))
+TRANSPOSED = TermDifference(Term(Fraction(-1), 0), Term(Fraction(-2), 0))
 """What each sends to all others of data that both sides share."""
 _FROM_TWO = 2.0, 16.0
 """Where points may begin that tell it from 1 / p: what grows beside either is little at first."""
 
 
-def differences(terms: Iterable[Term], points: FloatArray) -> tuple[Difference, ...]:
+def differences(terms: Iterable[Term], points: FloatArray) -> tuple[TermDifference, ...]:
     """Return the differences of some terms that measurements at `points` [K] could show.
 
     None if the points, ascending, begin below 1; some only where they begin early.
@@ -109,7 +109,7 @@ def differences(terms: Iterable[Term], points: FloatArray) -> tuple[Difference, 
     return (*found, *transpositions(known, points))
 
 
-def transpositions(terms: Collection[Term], points: FloatArray) -> tuple[Difference, ...]:
+def transpositions(terms: Collection[Term], points: FloatArray) -> tuple[TermDifference, ...]:
     """Return `TRANSPOSED` if work is shared, and points [K] begin where the two differ."""
     least, most = _FROM_TWO
     shared = TRANSPOSED.larger in terms

@@ -1,26 +1,22 @@
-"""Values of models at targets."""
+"""Values of shapes at targets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.breaks import Break, Breaks
-from callpath_modeler.modeling.differences import Difference, less
+from callpath_modeler.modeling.differences import TermDifference, difference_of
 from callpath_modeler.modeling.growth import growth_values
-from callpath_modeler.modeling.products import Factor, Product
+from callpath_modeler.modeling.products import Factor, Product, Shape
 from callpath_modeler.modeling.terms import Term
 
-if TYPE_CHECKING:
-    from callpath_modeler.modeling.shapes import Shape, Shapes
-
 FloatArray = npt.NDArray[np.float64]
-TermArray = npt.NDArray[np.int16]
 
 
 def targets(p: npt.ArrayLike, axes: int = 1) -> FloatArray:
@@ -62,7 +58,7 @@ def doublings(points: FloatArray) -> FloatArray:
 
 def shape_table(shapes: Sequence[Shape], p: FloatArray) -> FloatArray:
     """Evaluate all shapes at all targets, [S + 1, m]; the last row, reached by code -1, is zero."""
-    return Parts.of(shapes).table(p)
+    return ShapeFactors.of(shapes).table(p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +83,7 @@ class _Factors:
     @classmethod
     def of(cls, factors: Sequence[Factor]) -> Self:
         broken = {k: each for k, each in enumerate(factors) if isinstance(each, Break)}
-        differ = {k: each for k, each in enumerate(factors) if isinstance(each, Difference)}
+        differ = {k: each for k, each in enumerate(factors) if isinstance(each, TermDifference)}
         terms = {k: each for k, each in enumerate(factors) if isinstance(each, Term)}
         ends = ((each.larger, each.smaller) for each in differ.values())
         orders = [each.growth.order for each in (*terms.values(), *chain.from_iterable(ends))]
@@ -105,13 +101,13 @@ class _Factors:
         found, size = np.empty((self.count, len(p))), len(self.terms)
         values = growth_values(self.orders, p)
         found[self.terms] = values[:size]
-        found[self.differ] = less(values[size::2], values[size + 1 :: 2])
+        found[self.differ] = difference_of(values[size::2], values[size + 1 :: 2])
         found[self.broken] = self.breaks.values(p)
         return found
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ShapeFactors:
     """S shapes, taken apart into what they are evaluated with, which takes longer than that.
 
     Attributes
@@ -164,38 +160,3 @@ def peaks(table: FloatArray) -> FloatArray:
     found = np.abs(table).max(axis=1)
     found[-1] = 1.0
     return np.asarray(found)
-
-
-def evaluate(
-    shapes: Shapes, terms: TermArray, coefficients: FloatArray, p: FloatArray
-) -> FloatArray:
-    """Evaluate models, clipped at zero.
-
-    Parameters
-    ----------
-    shapes : Shapes
-        What `terms` refer to.
-    terms : ndarray [n, T]
-        Codes of terms.
-    coefficients : ndarray [n, T + 1]
-        Constant first.
-    p : ndarray [m] or [m, D]
-        Targets.
-
-    Returns
-    -------
-    ndarray [n, m]
-        Values; NaN where coefficients are.
-    """
-    table = shapes.table(p)
-    is_finite = bool(np.isfinite(table).all())
-    value = np.repeat(coefficients[:, :1], len(p), axis=1)
-    for slot in range(terms.shape[1]):
-        number = coefficients[:, slot + 1, None]
-        with np.errstate(invalid="ignore"):
-            part = number * table[terms[:, slot]]
-        if not is_finite:
-            part[number[:, 0] == 0] = 0.0  # nothing times infinity is nothing
-        value += part
-    # Constraints forbid more than rounding below zero; the clip takes that away.
-    return np.maximum(value, 0.0, out=value)

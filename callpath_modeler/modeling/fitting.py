@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.models import METHODS, Models
 from callpath_modeler.modeling.noise import CENTRES, Aggregate, Centre, centred
-from callpath_modeler.modeling.parts import Map
+from callpath_modeler.modeling.parallel_map import MapLike
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 
 FloatArray = npt.NDArray[np.float64]
@@ -34,7 +34,7 @@ def fit(
     aggregate: Aggregate = "auto",
     confidence: float = 0.95,
     beside: int = 0,
-    each: Map = map,
+    each: MapLike = map,
 ) -> Models:
     """Model every row.
 

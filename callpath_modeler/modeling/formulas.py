@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.evaluation import targets
 from callpath_modeler.modeling.growth import Growth
-from callpath_modeler.modeling.products import Product, factor_text
-from callpath_modeler.modeling.shapes import Shape
+from callpath_modeler.modeling.products import Product, Shape, factor_text
 
 FloatArray = npt.NDArray[np.float64]
 Names = str | Sequence[str]

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.classic.bands import classic_band
-from callpath_modeler.modeling.earlier import Earlier
-from callpath_modeler.modeling.evaluation import evaluate, targets
+from callpath_modeler.modeling.evaluation import targets
 from callpath_modeler.modeling.formulas import Alternative, Names, model_texts
 from callpath_modeler.modeling.growth import Growth
+from callpath_modeler.modeling.laws_before_change import LawsBeforeChange
 from callpath_modeler.modeling.noise import Centre
-from callpath_modeler.modeling.reach import band_at, mixture_at
-from callpath_modeler.modeling.shapes import Shapes
+from callpath_modeler.modeling.predictive import prediction_interval, predictive_mixture
+from callpath_modeler.modeling.shapes import Shapes, evaluate
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 from callpath_modeler.modeling.uncertainty import Mixture, Prediction
@@ -52,7 +52,7 @@ class Models:
         The centre of repetitions that was modelled.
     points : ndarray [K] or [K, D]
         The points of the experiment, ascending. Models in D parameters have values and formulas;
-        all else is known of them with all parameters but one held, by `several.slices.along`.
+        all else is known of them with all parameters but one held, by `several.slices.slice_along`.
     confidence : float
         Confidence of the bands.
     correlation : float
@@ -188,7 +188,7 @@ class Models:
         """
         wanted = targets(p, self.axes)
         found = evaluate(self.shapes, self.terms, self.coefficients, wanted)
-        earlier = Earlier.of(self, wanted)
+        earlier = LawsBeforeChange.of(self, wanted)
         if earlier is not None:
             earlier.put(found, earlier.values)
         return found
@@ -200,7 +200,7 @@ class Models:
 
     def mixture(self, p: npt.ArrayLike) -> Mixture:
         """Return what all hypotheses of each row say at finite `p` [m]."""
-        return mixture_at(self, targets(p))
+        return predictive_mixture(self, targets(p))
 
     def predict(self, p: npt.ArrayLike) -> Prediction:
         """Predict with bands.
@@ -234,7 +234,7 @@ class Models:
         high = np.where(np.isnan(value), np.nan, np.inf)
         finite = np.isfinite(p)
         if finite.any():
-            low[:, finite], high[:, finite] = band_at(self, p[finite])
+            low[:, finite], high[:, finite] = prediction_interval(self, p[finite])
         return Prediction(value, np.minimum(low, value), np.maximum(high, value))
 
     def doubtful(self) -> npt.NDArray[np.bool_]:
@@ -373,7 +373,7 @@ class Models:
         # Columns of 10^6 rows are copied only where a law holds beyond a change point.
         asked = np.asarray(rows, dtype=np.intp)
         its = self.take(asked[self.since[asked] > 0])
-        earlier = Earlier.of(its, wanted)
+        earlier = LawsBeforeChange.of(its, wanted)
         if earlier is not None:
             there = its.take(earlier.rows)
             beyond = evaluate(self.shapes, there.terms, there.coefficients, wanted)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.breaks import Break
-from callpath_modeler.modeling.differences import ONE, Difference
+from callpath_modeler.modeling.differences import ONE, TermDifference
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.terms import Term
 
@@ -22,14 +22,14 @@ NOTHING = ONE
 """The factor of a parameter that a product does not depend on."""
 
 
-Factor = Term | Difference | Break
+Factor = Term | TermDifference | Break
 
 
 def factor_from_header(header: dict[str, Any]) -> Factor:
     """Read a factor; `ValueError` or `KeyError` if it is not described."""
     if "kind" in header:
         return Break.from_header(header)
-    return Difference.from_header(header) if "larger" in header else Term.from_header(header)
+    return TermDifference.from_header(header) if "larger" in header else Term.from_header(header)
 
 
 def factor_text(factor: Factor, parameter: str, *, pretty: bool, exact: bool) -> str:
@@ -96,3 +96,7 @@ class Product:
     def from_header(cls, header: dict[str, Any]) -> Self:
         """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a product."""
         return cls(tuple(factor_from_header(factor) for factor in header["factors"]))
+
+
+Shape = Factor | Product
+"""A term of a model: a factor of one parameter, or a product of one of each."""

@@ -9,16 +9,15 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.breaks import Break, Kind
-from callpath_modeler.modeling.differences import Difference
-from callpath_modeler.modeling.evaluation import Parts
+from callpath_modeler.modeling.breaks import Break, BreakKind
+from callpath_modeler.modeling.differences import TermDifference
+from callpath_modeler.modeling.evaluation import ShapeFactors
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
-from callpath_modeler.modeling.products import Product, factor_from_header
-from callpath_modeler.modeling.terms import Term
+from callpath_modeler.modeling.products import Product, Shape, factor_from_header
 
 FloatArray = npt.NDArray[np.float64]
 
-Shape = Term | Difference | Break | Product
+TermArray = npt.NDArray[np.int16]
 
 
 class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kept in a dict
@@ -30,8 +29,8 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         return cls(sorted(set(shapes), key=lambda shape: (shape.growth, repr(shape))))
 
     @cached_property
-    def _parts(self) -> Parts:
-        return Parts.of(self)
+    def _parts(self) -> ShapeFactors:
+        return ShapeFactors.of(self)
 
     def table(self, p: FloatArray) -> FloatArray:
         """Evaluate all at `p` [m] or [m, D], [S + 1, m]; the last row, that of none, is zero."""
@@ -99,13 +98,13 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
     @cached_property
     def leaps(self) -> npt.NDArray[np.bool_]:
         """Which are leaps, which other powers are beside, [S + 1]."""
-        found = [isinstance(shape, Break) and shape.kind is Kind.LEAP for shape in self]
+        found = [isinstance(shape, Break) and shape.kind is BreakKind.LEAP for shape in self]
         return np.array([*found, False])
 
     def _breaks_that_end_at(self, value: float) -> npt.NDArray[np.bool_]:
         ends = [
             # What falls by a power is never nothing, and its growth is that power.
-            isinstance(shape, Break | Difference)
+            isinstance(shape, Break | TermDifference)
             and not shape.decreasing
             and shape(np.inf) == value
             for shape in self
@@ -133,3 +132,38 @@ def shapes_from_header(header: Sequence[dict[str, Any]]) -> Shapes:
         )
     except (KeyError, TypeError, ArithmeticError) as error:
         raise ValueError(f"not a shape: {error}") from error
+
+
+def evaluate(
+    shapes: Shapes, terms: TermArray, coefficients: FloatArray, p: FloatArray
+) -> FloatArray:
+    """Evaluate models, clipped at zero.
+
+    Parameters
+    ----------
+    shapes : Shapes
+        What `terms` refer to.
+    terms : ndarray [n, T]
+        Codes of terms.
+    coefficients : ndarray [n, T + 1]
+        Constant first.
+    p : ndarray [m] or [m, D]
+        Targets.
+
+    Returns
+    -------
+    ndarray [n, m]
+        Values; NaN where coefficients are.
+    """
+    table = shapes.table(p)
+    is_finite = bool(np.isfinite(table).all())
+    value = np.repeat(coefficients[:, :1], len(p), axis=1)
+    for slot in range(terms.shape[1]):
+        number = coefficients[:, slot + 1, None]
+        with np.errstate(invalid="ignore"):
+            part = number * table[terms[:, slot]]
+        if not is_finite:
+            part[number[:, 0] == 0] = 0.0  # nothing times infinity is nothing
+        value += part
+    # Constraints forbid more than rounding below zero; the clip takes that away.
+    return np.maximum(value, 0.0, out=value)

@@ -37,7 +37,7 @@ _CHUNK = 8192
 """Rows that are checked at once where numbers are made for it."""
 
 
-class Missing(Enum):
+class MissingRule(Enum):
     """Where a column may hold NaN."""
 
     NOWHERE = 0
@@ -46,7 +46,7 @@ class Missing(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class StoredColumn:
     """What a column of models has to be.
 
     Attributes
@@ -65,39 +65,39 @@ class Column:
     shape: str
     low: float = -_LARGEST
     high: float = _LARGEST
-    missing: Missing = Missing.NOWHERE
+    missing: MissingRule = MissingRule.NOWHERE
     empty_with: str = ""
     none: tuple[int, ...] = ()
 
 
-_WITHOUT, _ANYWHERE = Missing.WITHOUT_MODEL, Missing.ANYWHERE
+_WITHOUT, _ANYWHERE = MissingRule.WITHOUT_MODEL, MissingRule.ANYWHERE
 
-COLUMNS: Mapping[str, Column] = {
-    "terms": Column("i2", "nT", low=-1),
-    "coefficients": Column("f8", "nC", missing=_WITHOUT),
-    "covariance": Column("f8", "nCC", missing=_ANYWHERE, empty_with="mixture", none=(0, 0)),
-    "spread": Column("f8", "n", low=0, missing=_WITHOUT),
-    "drift": Column("f8", "n", low=0, missing=_WITHOUT),
-    "dof": Column("f8", "n", low=0, missing=_WITHOUT),
-    "cv_error": Column("f8", "n", low=0, missing=_ANYWHERE),
-    "r2": Column("f8", "n", high=1 + _ROUNDING, missing=_ANYWHERE),
-    "adjusted_r2": Column("f8", "n", high=1 + _ROUNDING, missing=_ANYWHERE),
-    "rss": Column("f8", "n", low=0, missing=_ANYWHERE),
-    "noise": Column("f8", "n", low=0, missing=_ANYWHERE),
-    "status": Column("i1", "n", low=min(FitStatus), high=max(FitStatus)),
-    "used": Column("i2", "n", low=0),
-    "since": Column("f8", "n", low=0),
-    "before": Column("i2", "n", low=-1),
-    "before_coefficients": Column("f8", "n2"),
+COLUMNS: Mapping[str, StoredColumn] = {
+    "terms": StoredColumn("i2", "nT", low=-1),
+    "coefficients": StoredColumn("f8", "nC", missing=_WITHOUT),
+    "covariance": StoredColumn("f8", "nCC", missing=_ANYWHERE, empty_with="mixture", none=(0, 0)),
+    "spread": StoredColumn("f8", "n", low=0, missing=_WITHOUT),
+    "drift": StoredColumn("f8", "n", low=0, missing=_WITHOUT),
+    "dof": StoredColumn("f8", "n", low=0, missing=_WITHOUT),
+    "cv_error": StoredColumn("f8", "n", low=0, missing=_ANYWHERE),
+    "r2": StoredColumn("f8", "n", high=1 + _ROUNDING, missing=_ANYWHERE),
+    "adjusted_r2": StoredColumn("f8", "n", high=1 + _ROUNDING, missing=_ANYWHERE),
+    "rss": StoredColumn("f8", "n", low=0, missing=_ANYWHERE),
+    "noise": StoredColumn("f8", "n", low=0, missing=_ANYWHERE),
+    "status": StoredColumn("i1", "n", low=min(FitStatus), high=max(FitStatus)),
+    "used": StoredColumn("i2", "n", low=0),
+    "since": StoredColumn("f8", "n", low=0),
+    "before": StoredColumn("i2", "n", low=-1),
+    "before_coefficients": StoredColumn("f8", "n2"),
     # Of a row without values the smallest point is infinite, and the largest one minus infinity.
-    "low_p": Column("f8", "n", low=0, high=np.inf, missing=_ANYWHERE),
-    "high_p": Column("f8", "n", low=-np.inf, missing=_ANYWHERE),
-    "weight": Column("f8", "n", low=0, high=1 + _ROUNDING, missing=_WITHOUT),
-    "alternative_terms": Column("i2", "nAt", low=-1),
-    "alternative_coefficients": Column("f8", "nAc"),
-    "alternative_weight": Column("f", "nA", low=0, high=1 + _ROUNDING),
-    "unit": Column("f8", "n", low=_SMALLEST, missing=_WITHOUT),
-    "root": Column(
+    "low_p": StoredColumn("f8", "n", low=0, high=np.inf, missing=_ANYWHERE),
+    "high_p": StoredColumn("f8", "n", low=-np.inf, missing=_ANYWHERE),
+    "weight": StoredColumn("f8", "n", low=0, high=1 + _ROUNDING, missing=_WITHOUT),
+    "alternative_terms": StoredColumn("i2", "nAt", low=-1),
+    "alternative_coefficients": StoredColumn("f8", "nAc"),
+    "alternative_weight": StoredColumn("f", "nA", low=0, high=1 + _ROUNDING),
+    "unit": StoredColumn("f8", "n", low=_SMALLEST, missing=_WITHOUT),
+    "root": StoredColumn(
         *("f4", "nMR", -_LARGEST_ROOT, _LARGEST_ROOT),
         empty_with="classic",
         none=(0, numbers_of_root(2)),
@@ -177,7 +177,7 @@ def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int, method: str
 def _check_range(
     name: str,
     array: npt.NDArray[Any],
-    column: Column,
+    column: StoredColumn,
     high: float,
     modelled: npt.NDArray[np.bool_],
 ) -> None:
@@ -186,11 +186,11 @@ def _check_range(
     least, most = (float(each.reduce(array, axis=None)) for each in (np.fmin, np.fmax))
     if least < column.low or most > high:
         raise ValueError(f"{name} holds a value beyond {column.low:g} and {high:g}")
-    if array.dtype.kind != "f" or column.missing is Missing.ANYWHERE:
+    if array.dtype.kind != "f" or column.missing is MissingRule.ANYWHERE:
         return
     if not np.isnan(array.min()):
         return
-    if column.missing is Missing.NOWHERE:
+    if column.missing is MissingRule.NOWHERE:
         raise ValueError(f"{name} holds a value that is no number")
     # Columns with models that are missing have two dimensions at most, so this is no larger.
     missing = np.isnan(array).reshape(len(array), -1).any(axis=1)

@@ -164,38 +164,36 @@ _BESIDE_EXPONENTIALS = Fraction(4), Fraction(5)
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
-    """The terms a model may be made of.
+    """Terms of which models are made.
 
     Parameters
     ----------
     exponents : tuple of Fraction
-        Privileged exponents, zero or more, each combined with each of `logs`.
+        Exponents of zero or more, each combined with each of `logs`.
     logs : tuple of int
         Powers of the logarithm.
     max_terms : int
-        How many terms, the constant aside, a model may have.
+        Largest number of terms of a model, without the constant.
     decreasing : tuple of Fraction
-        Negative exponents, without logarithms: ``2560 (1 - p**-1/2)`` and ``25165824 / p`` are
-        real counts.
+        Negative exponents, without logarithms, as in ``2560 (1 - p**-1/2)`` and ``25165824 / p``.
     secondary : tuple of Fraction
-        Finer exponents, combined with `logs`, of second class: one is chosen only where it at
-        least halves the cross-validated error of the best privileged hypothesis, alone or, in rows
-        of counts without any noise, in a pair. With the mixture method they are half as probable.
+        Further exponents, combined with `logs`. The classic method chooses one if it at least
+        halves the cross-validated error of the best hypothesis of `exponents`. The mixture method
+        gives them half the prior.
     thinned : bool
-        Whether secondary exponents above 1 go without squared logarithms, and those above 3/2
-        without any: neighbours that no measurement tells apart.
+        True = secondary exponents above 1 have no squared logarithm, and those above 3/2 have no
+        logarithm, because measurements cannot distinguish these terms.
     exponential : tuple of Fraction
-        Rates above zero of exponentials ``2 ** (rate * x)``, each alone and times the whole
-        privileged powers of the parameter; for parameters of algorithms, not for p.
+        Rates above zero of exponentials ``2 ** (rate * x)``, alone and times whole powers of the
+        parameter. They suit parameters of algorithms, not numbers of processes.
     alone : tuple of Fraction
-        Exponents of terms without a logarithm that stand beside nothing else, fractions beside no
-        constant either; the mixture method has them in one parameter. Only what is between two
-        powers a tenth apart is a sum of both.
+        Exponents of terms that occur in no sum, without logarithms. Fractions have no constant
+        either. Only the mixture method uses them, in one parameter.
 
     Raises
     ------
     SearchSpaceError
-        If the space has no term, or a field is out of range.
+        If the space has no term, or if a field is out of range.
     """
 
     exponents: tuple[Fraction, ...]
@@ -236,7 +234,7 @@ class SearchSpace:
     def of(
         cls, exponents: Iterable[ExponentLike], logs: Iterable[int] = (0, 1, 2), max_terms: int = 5
     ) -> Self:
-        """Make a space in which all terms have equal rights.
+        """Return a space in which all exponents have the same prior.
 
         Parameters
         ----------
@@ -245,7 +243,7 @@ class SearchSpace:
         logs : iterable of int
             Powers of the logarithm.
         max_terms : int
-            How many terms a model may have.
+            Largest number of terms of a model, without the constant.
 
         Returns
         -------
@@ -267,7 +265,7 @@ class SearchSpace:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All terms but the constant, in order of growth; ``Models`` counts them from 0."""
+        """All terms except the constant, in order of growth; `Models` refers to them by index."""
         grown = [
             Term(exponent, log)
             for exponent in (*self.exponents, *self.secondary)
@@ -295,12 +293,12 @@ class SearchSpace:
 
     @property
     def first_class(self) -> tuple[bool, ...]:
-        """For each of `terms`, whether it is privileged."""
+        """For each of `terms`: True if its exponent is not a secondary one."""
         second = set(self.secondary) - set(self.exponents)
         return tuple(term.exponent not in second for term in self.terms)
 
     def describe(self) -> str:
-        """Write the space in one line, for people."""
+        """Return the space as one line of text."""
 
         def listed(values: Iterable[object]) -> str:
             return "{" + ", ".join(str(value) for value in values) + "}"
@@ -313,7 +311,7 @@ class SearchSpace:
         return text + (f" alone={listed(self.alone)}" if self.alone else "")
 
     def to_header(self) -> dict[str, Any]:
-        """Describe the space with texts and numbers that JSON can hold."""
+        """Return the space as texts and numbers for JSON."""
         return {
             "exponents": [str(exponent) for exponent in self.exponents],
             "logs": list(self.logs),
@@ -327,7 +325,7 @@ class SearchSpace:
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Self:
-        """Undo `to_header`.
+        """Return the space of a header that `to_header` made.
 
         Raises
         ------

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
+from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Extent, Metric, Reduction, Region
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Scaling(StrEnum):
-    """How the problem grows with the machine.
+    """Growth of the problem size with the number of processes.
 
     Attributes
     ----------
-    WEAK : the work per process is constant
-    STRONG : the work of all processes together is constant
+    WEAK : weak scaling: the work per process is constant
+    STRONG : strong scaling: the total work of all processes is constant
     """
 
     WEAK = "weak"
@@ -41,12 +41,12 @@ class Run:
 
     Attributes
     ----------
-    source : path of the profile as the user gave it
+    source : path of the profile, as the user gave it
     reader : name of the reader that opened it
-    extent : processes, threads, nodes
+    extent : numbers of processes, threads and nodes
     parameters : value of every parameter, by name
     repetition : number among the runs of the same point, from 1
-    metadata : what else the profile says
+    metadata : further entries of the profile
     """
 
     source: str
@@ -69,8 +69,8 @@ class Parameter:
     Attributes
     ----------
     name : ``"p"`` for the number of processes
-    values : its distinct values, ascending
-    origin : where it was found
+    values : distinct values, ascending
+    origin : source of the values, such as the names of files or a column
     """
 
     name: str
@@ -83,15 +83,15 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
-    """A number in the names of runs, and how it was understood.
+class RunNumber:
+    """A number in the names of runs, and its interpretation.
 
     Attributes
     ----------
-    name : the word beside it
-    values : its values, for people
-    place : where it stands: file names, directory names, a column
-    reason : what it is, and why
+    name : the word beside the number
+    values : its values, as text
+    place : its position: file names, directory names, or a column
+    reason : the interpretation, with the reason for it
     """
 
     name: str
@@ -101,18 +101,18 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class MetricValues:
     """One metric of all runs.
 
     Attributes
     ----------
-    metric : what was measured
+    metric : the metric
     exclusive : [call paths, runs], SI base units; NaN = the call path did not occur
-    total : [runs] the program's inclusive value, measured on its own; NaN if it has none
-    imbalance : [call paths, runs], exclusive: the largest over the mean of the processes, 1 =
-        balanced; NaN where it is not known; None = it is of no run
-    run_time : [runs] of a duration, under every reduction: the inclusive time of the program on
-        the slowest process; NaN where it is not recorded; None = it is of no run
+    total : [runs] inclusive value of the program, measured separately; NaN = not recorded
+    imbalance : [call paths, runs] exclusive imbalance: the largest over the mean of the processes;
+        1 = balanced, NaN = not known; None = not known for any run
+    run_time : [runs] of a duration: the inclusive time of the program on the slowest process,
+        for every reduction; NaN = not recorded; None = not recorded for any run
     """
 
     metric: Metric
@@ -121,9 +121,9 @@ class Values:
     imbalance: NDArray[np.float32] | None = None
     run_time: NDArray[np.float64] | None = None
 
-    def of_runs(self, chosen: NDArray[np.intp]) -> Values:
+    def of_runs(self, chosen: NDArray[np.intp]) -> MetricValues:
         """Return the values of some runs."""
-        return Values(
+        return MetricValues(
             self.metric,
             self.exclusive[:, chosen],
             self.total[chosen],
@@ -132,9 +132,9 @@ class Values:
         )
 
     def means(self, reduction: Reduction) -> NDArray[np.float64]:
-        """Return means over processes where maxima and imbalance tell them, [call paths, runs].
+        """Return means over processes, [call paths, runs], from maxima and imbalance.
 
-        Otherwise the values as they are, sums and maxima of unknown imbalance among them.
+        If either is not known, the values are returned as they are.
         """
         if reduction is Reduction.MAX and self.imbalance is not None:
             return self.exclusive / np.nan_to_num(self.imbalance, nan=1.0)
@@ -142,23 +142,26 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Experiment(Displayed):
-    """The runs of one program, unified.
+class Experiment(HtmlReprMixin):
+    """The runs of one program on one call tree.
+
+    Values are in SI base units: seconds, bytes, and counts without a unit.
 
     Attributes
     ----------
-    name : name for people
-    tree : the call paths of all runs
-    runs : ordered by point, then repetition
-    parameters : those that vary
-    constants : parameters that never vary, and their value
-    columns : values by metric name; only the metrics that were asked for
-    declared : every metric that the profiles declare: name -> "" or why it cannot be read
-    reduction : how the values of many processes became one
-    scaling : how the problem grows with p
-    scaling_reason : why we think so
-    findings : what a user should know about the data
-    numbers : the numbers in the names of runs, and how they were understood
+    name : name for tables and headings
+    tree : call tree with the call paths of all runs
+    runs : in ascending order of points, then of repetitions
+    parameters : parameters that vary between the runs
+    constants : values of the parameters that are the same in all runs
+    columns : values by metric name, for the metrics that were read
+    declared : all metrics of the profiles; the value is "", or the reason why the metric cannot be
+        read
+    reduction : statistic over processes, such as the mean or the maximum
+    scaling : growth of the problem size with p
+    scaling_reason : the reason for `scaling`
+    findings : data quality findings about the runs
+    numbers : numbers in the names of runs, and their interpretation
     """
 
     name: str
@@ -166,13 +169,13 @@ class Experiment(Displayed):
     runs: tuple[Run, ...]
     parameters: tuple[Parameter, ...]
     constants: Mapping[str, float]
-    columns: Mapping[str, Values]
+    columns: Mapping[str, MetricValues]
     declared: Mapping[str, str]
     reduction: Reduction
     scaling: Scaling
     scaling_reason: str
     findings: tuple[Finding, ...]
-    numbers: tuple[Number, ...] = ()
+    numbers: tuple[RunNumber, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name.isprintable():
@@ -184,16 +187,27 @@ class Experiment(Displayed):
         return f"<Experiment {self.name}: {said}>"
 
     def metric(self, name: str | None = None) -> Metric:
-        """Return the metric called `name`; by default the first duration.
+        """Return the metric called `name`, or the first duration.
+
+        Parameters
+        ----------
+        name : name of a metric; None = the first duration that is additive
+
+        Returns
+        -------
+        Metric
+            Name, unit and description.
 
         Raises
         ------
         UsageError
             If there is no such metric.
+        DataError
+            If no metric has values.
         """
         return self._column(name).metric
 
-    def _column(self, name: str | None) -> Values:
+    def _column(self, name: str | None) -> MetricValues:
         if name is None:
             timed = (v for v in self.columns.values() if v.metric.is_time and v.metric.additive)
             chosen = next(timed, None) or next(iter(self.columns.values()), None)
@@ -205,10 +219,23 @@ class Experiment(Displayed):
         return self.columns[name]
 
     def values(self, metric: str | None = None, *, inclusive: bool = False) -> NDArray[np.float64]:
-        """Return the values of a metric, [call paths, runs]; NaN = did not occur.
+        """Return the values of a metric for each call path and run.
 
-        Inclusive values are sums of exclusive ones over subtrees, so that under every reduction the
-        exclusive values add up to the inclusive value of their root.
+        Parameters
+        ----------
+        metric : name of the metric; None = the first duration
+        inclusive : return inclusive values, which are sums of exclusive values over subtrees
+
+        Returns
+        -------
+        ndarray
+            [call paths, runs], SI base units; NaN = the call path did not occur. For every
+            reduction, the exclusive values of a subtree add up to the inclusive value of its root.
+
+        Raises
+        ------
+        UsageError
+            If there is no such metric.
         """
         column = self._column(metric)
         if not inclusive or not column.metric.additive:
@@ -216,11 +243,24 @@ class Experiment(Displayed):
         return inclusive_values(self.tree, column.exclusive)
 
     def points(self, parameter: str) -> NDArray[np.float64]:
-        """Return the distinct values of `parameter` over the runs, ascending, [points]."""
+        """Return the distinct values of `parameter`, [points], ascending.
+
+        Raises
+        ------
+        UsageError
+            If there is no such parameter.
+        """
         return np.unique(self.settings((parameter,)))
 
     def runs_by_setting(self) -> dict[tuple[float, ...], list[int]]:
-        """Return the runs of each setting of the varying parameters, in order."""
+        """Return the numbers of the runs at each combination of the varying parameters.
+
+        Returns
+        -------
+        dict
+            Keys are values of the parameters, in the order of `parameters`. Values are positions in
+            `runs`.
+        """
         settings: dict[tuple[float, ...], list[int]] = {}
         for number, run in enumerate(self.runs):
             setting = tuple(run.parameters[parameter.name] for parameter in self.parameters)
@@ -230,9 +270,26 @@ class Experiment(Displayed):
     def by_point(
         self, metric: str | None, parameter: str, *, inclusive: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return points [K] and values [call paths, K, R], padded with NaN.
+        """Return the values of a metric for each call path, point and repetition.
 
-        R is the largest number of repetitions of a point.
+        Parameters
+        ----------
+        metric : name of the metric; None = the first duration
+        parameter : name of the parameter
+        inclusive : return inclusive values
+
+        Returns
+        -------
+        points : ndarray
+            [K] values of the parameter, ascending.
+        values : ndarray
+            [call paths, K, R], SI base units. R is the largest number of repetitions of a point.
+            Missing repetitions are NaN.
+
+        Raises
+        ------
+        UsageError
+            If there is no such metric or parameter.
         """
         settings, cube = self.by_setting(metric, (parameter,), inclusive=inclusive)
         return settings[:, 0], cube
@@ -240,9 +297,26 @@ class Experiment(Displayed):
     def by_setting(
         self, metric: str | None, parameters: Sequence[str], *, inclusive: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return settings [K, D] of parameters and values [call paths, K, R], padded with NaN.
+        """Return the values of a metric for each call path, setting and repetition.
 
-        Settings are in ascending order; R is the largest number of repetitions of one.
+        Parameters
+        ----------
+        metric : name of the metric; None = the first duration
+        parameters : names of D parameters
+        inclusive : return inclusive values
+
+        Returns
+        -------
+        settings : ndarray
+            [K, D] combinations of values of the parameters, ascending.
+        values : ndarray
+            [call paths, K, R], SI base units. R is the largest number of repetitions of a setting.
+            Missing repetitions are NaN.
+
+        Raises
+        ------
+        UsageError
+            If there is no such metric or parameter.
         """
         values = self.values(metric, inclusive=inclusive)
         settings, of_run = np.unique(self.settings(parameters), axis=0, return_inverse=True)
@@ -256,28 +330,33 @@ class Experiment(Displayed):
         return settings, cube
 
     def of_program(self, metric: str) -> Experiment | None:
-        """Return the run times alone: an experiment whose only call path is the program.
+        """Return the run times: an experiment whose only call path is the program.
+
+        Parameters
+        ----------
+        metric : name of a metric
 
         Returns
         -------
         Experiment or None
-            None where the metric is no duration, or some run does not tell its run time.
+            None if the metric is no duration, or if a run has no recorded run time.
         """
         values = self.columns[metric]
         run_time = values.run_time
         if run_time is None or np.isnan(run_time[~np.isnan(values.exclusive).all(axis=0)]).any():
             return None
         tree = CallTree.from_parents([ROOT], [0], [Region(PROGRAM)])
-        alone = Values(values.metric, run_time[np.newaxis], run_time, run_time=run_time)
+        alone = MetricValues(values.metric, run_time[np.newaxis], run_time, run_time=run_time)
         # A run has one time: there is nothing left that could be reduced.
         return replace(
             self, tree=tree, columns={metric: alone}, reduction=Reduction.MAX, findings=()
         )
 
     def means(self, metric: str) -> NDArray[np.float64]:
-        """Return means over processes, [call paths, runs]; NaN = did not occur.
+        """Return means over processes, [call paths, runs], SI base units.
 
-        Maxima whose imbalance is not known, and reductions that tell no mean, stand for it.
+        NaN = the call path did not occur. The values are returned as they are if the profiles do
+        not contain means: maxima without imbalance, medians, geometric means and minima.
         """
         values = self.columns[metric]
         if self.reduction is Reduction.SUM:
@@ -285,7 +364,10 @@ class Experiment(Displayed):
         return values.means(self.reduction)
 
     def maxima(self, metric: str) -> NDArray[np.float64]:
-        """Return maxima over processes, [call paths, runs]; NaN = not known, or did not occur."""
+        """Return maxima over processes, [call paths, runs], SI base units.
+
+        NaN = the maximum is not known, or the call path did not occur.
+        """
         values = self.columns[metric]
         if self.reduction is Reduction.MAX:
             return values.exclusive
@@ -302,18 +384,19 @@ class Experiment(Displayed):
         return np.array([max(1, run.extent.processes) for run in self.runs], float)
 
     def imbalance(self, metric: str, row: int, at: Mapping[str, float]) -> float:
-        """Return how unevenly processes share the exclusive cost of a call path.
-
-        It is the largest over the mean of the processes; of repetitions, the median.
+        """Return the imbalance of a call path: largest over mean exclusive cost of processes.
 
         Parameters
         ----------
-        row : the call path
-        at : values of parameters, by name
+        metric : name of the metric
+        row : number of the call path
+        at : values of parameters, by name, that select the runs
 
         Returns
         -------
-        1 = balanced, as many as processes = all is of one; NaN = not known
+        float
+            The median over the selected runs. 1 = balanced; the number of processes = one process
+            has all cost; NaN = not known.
         """
         known = self.columns[metric].imbalance
         if known is None:
@@ -326,7 +409,7 @@ class Experiment(Displayed):
         return float(np.median(ratios)) if len(ratios) else float("nan")
 
     def settings(self, parameters: Sequence[str]) -> NDArray[np.float64]:
-        """Return the values of some parameters in each run, [runs, D].
+        """Return the values of D parameters in each run, [runs, D].
 
         Raises
         ------
@@ -340,14 +423,14 @@ class Experiment(Displayed):
         return np.array([[run.parameters[name] for name in parameters] for run in self.runs])
 
     def modelled_parameter(self, name: str | None = None) -> str:
-        """Return the parameter to model in: `name`, else p if it varies, else the only one.
+        """Return the parameter of models: `name`, p if it varies, or the only one that varies.
 
         Raises
         ------
         UsageError
             If no parameter of that name varies.
         DataError
-            If nothing varies, or another parameter varies at one value of this one.
+            If nothing varies, or if several parameters vary independently.
         """
         parameters = self.modelled_parameters(name)
         if len(parameters) > 1:
@@ -355,11 +438,20 @@ class Experiment(Displayed):
         return parameters[0]
 
     def modelled_parameters(self, name: str | None = None) -> tuple[str, ...]:
-        """Return the parameters to model in: the main one, and those that vary independently of it.
+        """Return the parameters of models: the main one, and those that vary independently of it.
 
-        The main one is p if it varies, else the first. A parameter that has one value for each
-        setting of those before it is not among them, unless it is the `name` that is asked for,
-        which is the main one then: in which one of several a user is interested changes nothing.
+        The main parameter is p if it varies, else the first one. A parameter with one value for
+        each combination of the previous parameters is dependent and is left out. If `name` is
+        dependent, it becomes the main parameter.
+
+        Parameters
+        ----------
+        name : parameter of interest; None = the main one
+
+        Returns
+        -------
+        tuple of str
+            Names of parameters, the main one first.
 
         Raises
         ------
@@ -405,7 +497,12 @@ class Experiment(Displayed):
         )
 
     def where(self, keep: NDArray[np.bool_]) -> Experiment:
-        """Return the experiment with only the runs that `keep` [runs] tells."""
+        """Return the experiment with a selection of the runs.
+
+        Parameters
+        ----------
+        keep : [runs] True for the runs to keep
+        """
         chosen = np.flatnonzero(keep)
         runs = tuple(self.runs[i] for i in chosen)
         columns = {name: values.of_runs(chosen) for name, values in self.columns.items()}
@@ -415,15 +512,29 @@ class Experiment(Displayed):
         return replace(self, runs=runs, columns=columns, parameters=varying, constants=constants)
 
     def at(self, setting: Mapping[str, float]) -> Experiment:
-        """Return the experiment with the runs at these values of parameters; all, if none."""
+        """Return the experiment with the runs at some values of parameters; {} = all runs."""
         if not setting:
             return self
         return self.where((self.settings(tuple(setting)) == [*setting.values()]).all(axis=1))
 
     def to_frame(self, metric: str | None = None, *, inclusive: bool = False) -> pd.DataFrame:
-        """Return values as a table: call paths as rows, one column per run.
+        """Return the values of a metric as a table.
 
-        The columns are a MultiIndex of the varying parameters and the repetition.
+        Parameters
+        ----------
+        metric : name of the metric; None = the first duration
+        inclusive : return inclusive values
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per call path and one column per run, SI base units; NaN = did not occur. The
+            columns are a MultiIndex of the varying parameters and the repetition.
+
+        Raises
+        ------
+        UsageError
+            If there is no such metric.
         """
         import pandas as pd
 
@@ -440,7 +551,7 @@ class Experiment(Displayed):
 
 
 def inclusive_values(tree: CallTree, exclusive: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum over subtrees [n, ...]; a call path that did not occur stays NaN."""
+    """Return sums over subtrees [n, ...]; a call path that did not occur stays NaN."""
     missing = np.isnan(exclusive)
     if not missing.any():
         return tree.inclusive(exclusive)
@@ -452,7 +563,7 @@ def inclusive_values(tree: CallTree, exclusive: NDArray[np.float64]) -> NDArray[
 def split_parameters(
     runs: Sequence[Run], origins: Mapping[str, str]
 ) -> tuple[tuple[Parameter, ...], dict[str, float]]:
-    """Tell the parameters that vary between runs from those that do not."""
+    """Return the parameters that vary between runs, and the values of the others."""
     varying, constants = [], {}
     for name, origin in origins.items():
         values = sorted({run.parameters[name] for run in runs})
@@ -463,7 +574,7 @@ def split_parameters(
     return tuple(varying), constants
 
 
-def unknown_metric(name: str, known: Mapping[str, object]) -> UsageError:
-    """Return the error for a metric that is not there, with the nearest name."""
-    hint = f"{did_you_mean(str(name), known)} metrics: {', '.join(known)}".lstrip()
+def unknown_metric(name: str, metrics: Mapping[str, object]) -> UsageError:
+    """Return the error for an unknown metric, with the nearest name as a hint."""
+    hint = f"{did_you_mean(str(name), metrics)} metrics: {', '.join(metrics)}".lstrip()
     return UsageError(f"no metric {name!r}", hint=hint)

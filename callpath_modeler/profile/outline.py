@@ -31,7 +31,7 @@ _NO_NODE = np.iinfo(np.intp).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class OutlineLine:
     """One line of a view.
 
     Attributes
@@ -137,14 +137,16 @@ class Outline:
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def line(self, place: int) -> Line:
+    def line(self, place: int) -> OutlineLine:
         """Return one of the lines."""
         rest = self.rests.get(place)
         nodes = self.nodes[place : place + 1] if rest is None else rest
-        return Line(nodes, int(self.depth[place]), rest is not None, bool(self.is_closed[place]))
+        return OutlineLine(
+            nodes, int(self.depth[place]), rest is not None, bool(self.is_closed[place])
+        )
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[OutlineLine, ...]:
         """All lines, in order."""
         return tuple(self.line(place) for place in range(len(self)))
 

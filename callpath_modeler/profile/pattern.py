@@ -50,7 +50,7 @@ class Patterns:
     name : [call paths] which of the different names each has
     spelled : the ways to write each of these
     plain : which of them a text spells
-    known : of segments that were asked for, which names they fit, [names]
+    matches : of segments that were asked for, which names they fit, [names]
     literal : of segments that were asked for, which names they spell; None = not only that
     meant : of segments that were asked for, the names that they are or are like
     steps : where a segment leads to from a place in `reached`
@@ -61,7 +61,7 @@ class Patterns:
     name: NDArray[np.intp]
     spelled: tuple[tuple[str, ...], ...]
     plain: Mapping[str, Sequence[int]]
-    known: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    matches: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     literal: dict[str, Sequence[int] | None] = field(default_factory=dict)
     meant: dict[str, str] = field(default_factory=dict)
     steps: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -221,7 +221,7 @@ class Patterns:
 
     def _fits(self, segment: str) -> NDArray[np.bool_]:
         """Return which names a segment fits, [names]."""
-        if segment not in self.known:
+        if segment not in self.matches:
             fits = np.zeros(len(self.spelled), bool)
             places = self._spelled_out(segment)
             if segment == _ANY:
@@ -231,8 +231,8 @@ class Patterns:
             else:
                 test = matcher_of(segment)
                 fits[:] = [any(test(way) for way in ways) for ways in self.spelled]
-            self.known[segment] = fits
-        return self.known[segment]
+            self.matches[segment] = fits
+        return self.matches[segment]
 
     def nearest(self, pattern: str) -> str:
         """Return a pattern like one that names no call path, but that names some; or nothing."""

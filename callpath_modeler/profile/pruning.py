@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.experiment import Experiment, Values
+from callpath_modeler.profile.experiment import Experiment, MetricValues
 from callpath_modeler.profile.pattern import Patterns, unmatched
 from callpath_modeler.profile.schema import Reduction
-from callpath_modeler.profile.unify import preorder, spread
+from callpath_modeler.profile.unify import preorder, scatter_to_union
 from callpath_modeler.units import counted, percent
 
 Mask = NDArray[np.bool_]
@@ -24,7 +24,7 @@ _SUMS = (Reduction.MEAN, Reduction.SUM)
 """Reductions whose total is the sum of those of call paths."""
 
 
-def without(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
+def drop_subtrees(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
     """Return an experiment without call paths and all that they call.
 
     Their cost is not part of it. Under a maximum over processes, the total of the rest is not
@@ -75,7 +75,7 @@ def without(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
     return replace(experiment, tree=smaller, columns=columns, findings=found)
 
 
-def folded(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
+def merge_into_callers(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
     """Return an experiment in which call paths count as what calls them.
 
     Their cost is their caller's, and so are their callees; those that then have one name are one.
@@ -105,7 +105,7 @@ def folded(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
     return replace(experiment, tree=smaller, columns=columns, findings=found)
 
 
-def left_by(experiment: Experiment) -> str:
+def excluded_call_paths(experiment: Experiment) -> str:
     """Return what to add to words on call paths that are not there: they may have been taken."""
     taken = {"CPM139": "--ignore", "CPM140": "--hide"}
     options = dict.fromkeys(taken[each.code] for each in experiment.findings if each.code in taken)
@@ -119,7 +119,7 @@ def refuse_unnamed(
 
     Parameters
     ----------
-    ignored, hidden : patterns for `without`, and for `folded`
+    ignored, hidden : patterns for `drop_subtrees`, and for `merge_into_callers`
 
     Raises
     ------
@@ -181,7 +181,7 @@ def _tree_of(tree: CallTree, rows: Rows, parents: NDArray[np.integer]) -> CallTr
     return CallTree.from_parents(parents, region, regions, tree.annotation[rows], tree.annotations)
 
 
-def _merged(values: Values, rows: Rows, hidden: Mask, size: int) -> Values:
+def _merged(values: MetricValues, rows: Rows, hidden: Mask, size: int) -> MetricValues:
     """Bring values to the rows that call paths count in."""
     additive = values.metric.additive
     counts = np.ones(len(rows), bool) if additive else ~hidden
@@ -198,11 +198,11 @@ def _merged(values: Values, rows: Rows, hidden: Mask, size: int) -> Values:
 def _each_run(
     values: NDArray[np.float64], rows: Rows, size: int, *, additive: bool
 ) -> NDArray[np.float64]:
-    columns = [spread(column, rows, size, additive=additive) for column in values.T]
+    columns = [scatter_to_union(column, rows, size, additive=additive) for column in values.T]
     return np.stack(columns, axis=1)
 
 
-def _total_without(experiment: Experiment, values: Values, gone: Mask) -> NDArray[np.float64]:
+def _total_without(experiment: Experiment, values: MetricValues, gone: Mask) -> NDArray[np.float64]:
     if not values.metric.additive:
         return values.total
     lost = np.nansum(values.exclusive[gone], axis=0)
@@ -211,7 +211,7 @@ def _total_without(experiment: Experiment, values: Values, gone: Mask) -> NDArra
 
 
 def _run_time_without(
-    experiment: Experiment, values: Values, gone: Mask
+    experiment: Experiment, values: MetricValues, gone: Mask
 ) -> NDArray[np.float64] | None:
     """Return the run times of the rest, [runs]; None where they are not known."""
     if values.run_time is None:
@@ -235,13 +235,13 @@ def _told(experiment: Experiment, rows: Mask, code: str) -> Finding:
 
 
 def _frozen(
-    values: Values,
+    values: MetricValues,
     exclusive: NDArray[np.float64],
     total: NDArray[np.float64],
     imbalance: NDArray[np.float32] | None,
     run_time: NDArray[np.float64] | None,
-) -> Values:
+) -> MetricValues:
     for array in (exclusive, total, imbalance, run_time):
         if array is not None:
             array.flags.writeable = False
-    return Values(values.metric, exclusive, total, imbalance, run_time)
+    return MetricValues(values.metric, exclusive, total, imbalance, run_time)

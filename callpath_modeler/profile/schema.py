@@ -1,4 +1,4 @@
-"""The words of a profile: regions, metrics, and how big a run was."""
+"""Regions, metrics, and reductions of profiles."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _WAITING = frozenset({"mpi", "shmem", "openmp", "pthread"})
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A piece of source code that call paths end in.
+    """A piece of source code: the last name of a call path.
 
     Attributes
     ----------
-    name : demangled name, in full; what cannot be printed of it is escaped
-    mangled : linker name, or "" where unknown
-    file : source file, or what the profile names in its place, or ""
-    line : first line, or -1
-    paradigm : what instrumented it: ``"mpi"``, ``"openmp"``, ``"compiler"``, ``"user"``, ...
+    name : demangled name, in full; characters that cannot be printed are escaped
+    mangled : linker name, or "" = not known
+    file : source file, or its replacement in the profile, or ""
+    line : first line, or -1 = not known
+    paradigm : kind of instrumentation: ``"mpi"``, ``"openmp"``, ``"compiler"``, ``"user"``, ...
     role : ``"function"``, ``"loop"``, ``"artificial"``, ``"coll"``, ``"point2point"``, ...
-    module : executable or library that holds the code, or ""
-    key : what stays the same of the name from build to build; "" where that is all of it
+    module : executable or library that contains the code, or ""
+    key : part of the name that is the same in every build; "" = the whole name
     """
 
     name: str
@@ -69,34 +69,34 @@ class Region:
 
     @property
     def common_name(self) -> str:
-        """The name by which runs are aligned."""
+        """Name by which the runs are aligned."""
         return self.key or self.name
 
     @property
     def is_own(self) -> bool:
-        """Whether it is the program's own code: not that of a library, or of the measurement."""
+        """True if the code belongs to the program, not to a library or the measurement."""
         return self.paradigm not in _LIBRARIES
 
     @property
     def computes(self) -> bool:
-        """Whether it is computation: own code, or what OpenMP makes of it."""
+        """True for computation: code of the program, or an OpenMP construct with work."""
         return self.role in _OPENMP_WORK if self.paradigm == "openmp" else self.is_own
 
     @property
     def waits(self) -> bool:
-        """Whether it may wait for other processes or threads."""
+        """True if the region may wait for other processes or threads."""
         return self.paradigm in _WAITING and not self.computes
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A quantity measured for every call path.
+    """A quantity that is measured for every call path.
 
     Attributes
     ----------
-    name : unique name, e.g. ``"time"``
+    name : unique name, such as ``"time"``
     unit : SI base unit of the values: ``"s"``, ``"B"``, ``"1"`` for counts
-    description : one line for people
+    description : one line of text
     additive : True if values add up along the call tree; False for minima, maxima and ratios
     """
 
@@ -106,20 +106,21 @@ class Metric:
     additive: bool = True
 
     def in_one_line(self) -> Metric:
-        """Return the metric with texts that are harmless to terminals and pages."""
+        """Return the metric with texts that are safe for terminals and pages."""
         name, unit, description = map(printable, (self.name, self.unit, self.description))
         return Metric(name, unit, description, self.additive)
 
     @property
     def is_time(self) -> bool:
-        """Tell whether the metric is a duration."""
+        """True if the metric is a duration."""
         return self.unit == "s"
 
     @property
     def is_requirement(self) -> bool:
-        """Tell whether it says what call paths need beside time: calls, bytes, operations.
+        """True for visits, bytes and operations.
 
-        Cycles are time by another clock, and energy is spent while they wait.
+        Cycles are another unit of time, and energy is used while a process waits, so neither is a
+        requirement.
         """
         return self.additive and self.unit in {"1", "B"} and not _CYCLES.search(self.name)
 
@@ -157,15 +158,15 @@ class DeclaredMetric:
 
 
 class Reduction(StrEnum):
-    """How the values of many processes become one.
+    """Statistic that reduces the values of many processes to one.
 
-    Threads are folded into their process first: the maximum for times, the sum for counts.
+    The threads of a process are combined first: times by their maximum, counts by their sum.
 
     Attributes
     ----------
-    MAX, MEAN, MEDIAN, GEOMEAN, MIN, SUM : this statistic of the values of all processes
+    MAX, MEAN, MEDIAN, GEOMEAN, MIN, SUM : the statistic of the values of all processes
     IMBALANCE : the maximum over the mean; 1 = balanced
-    GIVEN : the one value that the profile holds, whose statistic it does not state
+    GIVEN : the only value of the profile, whose statistic is not known
     """
 
     MAX = "max"
@@ -179,7 +180,7 @@ class Reduction(StrEnum):
 
     @property
     def words(self) -> str:
-        """How people say it."""
+        """Name of the statistic in sentences."""
         return "as recorded" if self is Reduction.GIVEN else f"{self} over processes"
 
 

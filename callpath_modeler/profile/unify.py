@@ -62,7 +62,7 @@ def unify(trees: Sequence[CallTree]) -> Unified:
     )
 
 
-def spread(
+def scatter_to_union(
     values: NDArray[np.float64], rows: NDArray[np.intp], n_rows: int, *, additive: bool = True
 ) -> NDArray[np.float64]:
     """Bring the values of one run's call paths to the rows of the unified tree.

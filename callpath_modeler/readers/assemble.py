@@ -1,4 +1,4 @@
-"""From profiles on disk to one experiment: open, read, check, unify."""
+"""Experiments from profiles on disk: open, read, check and unify."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from types import NoneType
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.choices import check_count, check_kind, member
+from callpath_modeler.argument_checks import check_count, check_type, parse_enum
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import (
     Experiment,
+    MetricValues,
     Run,
     Scaling,
-    Values,
     split_parameters,
     unknown_metric,
 )
@@ -28,15 +28,15 @@ from callpath_modeler.profile.schema import (
     MetricStatus,
     Reduction,
 )
-from callpath_modeler.profile.unify import spread, unify
-from callpath_modeler.readers.alike import unlike
+from callpath_modeler.profile.unify import scatter_to_union, unify
 from callpath_modeler.readers.base import RunSource
 from callpath_modeler.readers.coverage import coverage_findings
 from callpath_modeler.readers.discover import RunFile
+from callpath_modeler.readers.parallel_reading import Progress, read_files
 from callpath_modeler.readers.parameters import Settled, settle_parameters
 from callpath_modeler.readers.program import AS_TOLD, recognise_scaling, refuse_several_programs
-from callpath_modeler.readers.reading import Progress, read_files
 from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.run_provenance import provenance_findings
 from callpath_modeler.readers.runs import READABLE, ReadRun, read_run, reduction_of
 from callpath_modeler.units import percent
 
@@ -49,21 +49,22 @@ ALTERING = frozenset({"CPM103", "CPM104", "CPM105", "CPM117"})
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What to read, and how.
+    """Options of reading profiles.
 
     Attributes
     ----------
-    metrics : names to read; empty = the first duration, or else the first metric; None = all
-    requirements : read besides what call paths need beside time
-    locations : how the values of many processes become one; None = the mean, or what
-        profiles hold that were reduced before
-    parameter_sources : where a parameter comes from: ``"name"``, ``"profile"``, ``"processes"``,
+    metrics : names of metrics to read; empty = the first duration, or else the first metric;
+        None = all
+    requirements : read requirements (visits, bytes, operations) as well
+    locations : statistic over processes; None = the mean, or the statistic of profiles that have
+        only one
+    parameter_sources : source of each parameter: ``"name"``, ``"profile"``, ``"processes"``,
         ``"threads"``, ``"nodes"`` or ``"metadata:KEY"``
-    units : units of metrics whose profiles do not state them, e.g. ``{"time": "us"}``
-    scaling : None = recognise it
-    strict : a profile that cannot be used is an error, not a finding
-    jobs : how many processes may read; 0 = one for each processor; where files are few and small,
-        starting them takes longer than reading, and there is but one
+    units : units of metrics whose profiles do not state them, such as ``{"time": "us"}``
+    scaling : weak or strong; None = found from the data
+    strict : a profile that cannot be used is an error instead of a finding
+    jobs : largest number of processes that read; 0 = one for each processor. Few small files are
+        read by one process, because this takes less time
     """
 
     metrics: tuple[str, ...] | None = ()
@@ -77,12 +78,14 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         if self.locations is not None:
-            object.__setattr__(self, "locations", member(Reduction, self.locations, "locations"))
+            object.__setattr__(
+                self, "locations", parse_enum(Reduction, self.locations, "locations")
+            )
         if self.scaling is not None:
-            object.__setattr__(self, "scaling", member(Scaling, self.scaling, "scaling"))
-        check_kind(self.metrics, (tuple, list, NoneType), "metrics")
-        check_kind(self.parameter_sources, Mapping, "parameter_sources")
-        check_kind(self.units, Mapping, "units")
+            object.__setattr__(self, "scaling", parse_enum(Scaling, self.scaling, "scaling"))
+        check_type(self.metrics, (tuple, list, NoneType), "metrics")
+        check_type(self.parameter_sources, Mapping, "parameter_sources")
+        check_type(self.units, Mapping, "units")
         check_count(self.jobs, 0, "--jobs")
 
 
@@ -187,7 +190,7 @@ def _experiment_of(
     settled = settle_parameters(read, options.parameter_sources)
     findings += settled.findings
     read, runs = _in_order(read, settled)
-    findings += unlike(runs)
+    findings += provenance_findings(runs)
     return replace(_unite(read, runs, settled.origins, options, findings), numbers=settled.numbers)
 
 
@@ -355,7 +358,7 @@ def _column(
     rows: Sequence[NDArray[np.intp]],
     n_rows: int,
     reduction: Reduction,
-) -> Values:
+) -> MetricValues:
     exclusive = np.full((n_rows, len(read)), np.nan)
     total, run_time = np.full((2, len(read)), np.nan)
     metric = next(d.metric for run in read for d in run.declared if d.metric.name == name)
@@ -365,7 +368,7 @@ def _column(
     for i, run in enumerate(read):
         if name in run.values:
             own = run.values[name].exclusive
-            exclusive[:, i] = spread(own, rows[i], n_rows, additive=additive)
+            exclusive[:, i] = scatter_to_union(own, rows[i], n_rows, additive=additive)
             total[i], run_time[i] = run.values[name].total, run.values[name].run_time
     if reduction is Reduction.IMBALANCE:
         # A ratio: without a unit, and no sum of ratios means anything.
@@ -376,7 +379,7 @@ def _column(
         array.flags.writeable = False
     uneven = _imbalance(name, read, rows, n_rows) if metric.additive else None
     known = None if np.isnan(run_time).all() else run_time
-    return Values(metric, exclusive, total, uneven, known)
+    return MetricValues(metric, exclusive, total, uneven, known)
 
 
 def _imbalance(
@@ -392,7 +395,9 @@ def _imbalance(
     uneven = np.full((n_rows, len(read)), np.nan, np.float32)
     for i, column in told.items():
         if column is not None:
-            uneven[:, i] = spread(column.astype(np.float64), rows[i], n_rows, additive=False)
+            uneven[:, i] = scatter_to_union(
+                column.astype(np.float64), rows[i], n_rows, additive=False
+            )
     uneven.flags.writeable = False
     return uneven
 
@@ -425,7 +430,7 @@ def _unification_findings(
 
 
 def _cost_findings(
-    columns: Mapping[str, Values], read: Sequence[ReadRun], reduction: Reduction
+    columns: Mapping[str, MetricValues], read: Sequence[ReadRun], reduction: Reduction
 ) -> list[Finding]:
     """Hold the sum over call paths against the program's total, which was measured on its own."""
     found: list[Finding] = []
@@ -446,7 +451,7 @@ def _cost_findings(
     return found
 
 
-def _adds_up(run: ReadRun, values: Values, reduction: Reduction) -> bool:
+def _adds_up(run: ReadRun, values: MetricValues, reduction: Reduction) -> bool:
     """Tell whether the call paths of a run have to add up to its total.
 
     They need not where maxima were taken, be it over processes or, for times, over the threads of

@@ -6,14 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from callpath_modeler.readers.tokens import Token, tokens_in
-from callpath_modeler.readers.words import Word, word_of
+from callpath_modeler.readers.name_words import NameWord, word_of
+from callpath_modeler.readers.tokens import NumberToken, tokens_in
 
 _MOST_LEVELS = 8
 """So many directories above a profile name its run."""
 _MOST_NUMBERS = 32
 """So many numbers of one name are looked at."""
-_WHOLE = (Word.PROCESSES, Word.CORES, Word.THREADS, Word.NODES, Word.REPETITION, Word.IDENTIFIER)
+_WHOLE = (
+    NameWord.PROCESSES,
+    NameWord.CORES,
+    NameWord.THREADS,
+    NameWord.NODES,
+    NameWord.REPETITION,
+    NameWord.IDENTIFIER,
+)
 """Words of counts: 8.1 is not one of them, but 8 and another number."""
 _LARGE = 10
 """From this whole number on, 30.1 and 30.2 are rather two runs of size 30 than two sizes."""
@@ -24,7 +31,7 @@ Values = tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class NumberColumn:
     """One number of every run.
 
     Attributes
@@ -37,7 +44,7 @@ class Column:
     """
 
     label: str
-    word: Word
+    word: NameWord
     values: Values
     joined: bool = True
     place: str = "run names"
@@ -48,7 +55,7 @@ class Column:
         return self.label or f"the number in {self.place}"
 
 
-def columns_of(names: Sequence[Sequence[str]]) -> list[Column]:
+def columns_of(names: Sequence[Sequence[str]]) -> list[NumberColumn]:
     """Return the numbers in the names of runs.
 
     Parameters
@@ -61,11 +68,15 @@ def columns_of(names: Sequence[Sequence[str]]) -> list[Column]:
     columns in the order in which they first occur; numbers with the same word are one column,
     whichever of the names they stand in
     """
-    parts: dict[Key, dict[tuple[int, int], dict[int, Token]]] = {}
+    parts: dict[Key, dict[tuple[int, int], dict[int, NumberToken]]] = {}
     different, shared = _different(names)
     for run, own in enumerate(different):
         for key, level, occurrence, token in _keyed(own):
-            if level and level >= len(own) - shared and word_of(key[0]) in {Word.OTHER, Word.NONE}:
+            if (
+                level
+                and level >= len(own) - shared
+                and word_of(key[0]) in {NameWord.OTHER, NameWord.NONE}
+            ):
                 continue
             parts.setdefault(key, {}).setdefault((level, occurrence), {})[run] = token
     columns = []
@@ -75,15 +86,17 @@ def columns_of(names: Sequence[Sequence[str]]) -> list[Column]:
         is_split = _is_split(tokens.values(), kind)
         joined = all(token.joined for token in tokens.values())
         whole = _values(tokens, len(names), is_split=is_split)
-        columns.append(Column(word, kind, whole, joined, place))
+        columns.append(NumberColumn(word, kind, whole, joined, place))
         if is_split:
-            columns.append(Column("", Word.NONE, _endings(tokens, len(names)), False, place))
+            columns.append(
+                NumberColumn("", NameWord.NONE, _endings(tokens, len(names)), False, place)
+            )
     return _completed(columns)
 
 
-def _completed(columns: Sequence[Column]) -> list[Column]:
+def _completed(columns: Sequence[NumberColumn]) -> list[NumberColumn]:
     """Join counts that some runs call by one word and the other runs by another."""
-    done: list[Column] = []
+    done: list[NumberColumn] = []
     for column in columns:
         for k, other in enumerate(done):
             pairs = [*zip(other.values, column.values, strict=True)]
@@ -119,7 +132,7 @@ def _different(names: Sequence[Sequence[str]]) -> tuple[list[Sequence[str]], int
     return [own[:most] for own, most in zip(names, levels, strict=True)], int(is_near)
 
 
-def _keyed(own: Sequence[str]) -> Iterator[tuple[Key, int, int, Token]]:
+def _keyed(own: Sequence[str]) -> Iterator[tuple[Key, int, int, NumberToken]]:
     """Yield the numbers of one run with their key, level and occurrence at that level."""
     for level, name in enumerate(own):
         count: dict[str, int] = {}
@@ -136,7 +149,7 @@ def _place(level: int) -> str:
     return "file names" if level == 0 else "directory names"
 
 
-_Tokens = Mapping[int, Token]
+_Tokens = Mapping[int, NumberToken]
 
 
 def _merged(places: Mapping[tuple[int, int], _Tokens], runs: int) -> tuple[int, _Tokens]:
@@ -147,7 +160,7 @@ def _merged(places: Mapping[tuple[int, int], _Tokens], runs: int) -> tuple[int, 
     """
     varying = [at for at, tokens in places.items() if len({t.text for t in tokens.values()}) > 1]
     order = sorted(varying or places)
-    merged: dict[int, Token] = {}
+    merged: dict[int, NumberToken] = {}
     for at in (*order, *sorted(places)):
         if len(merged) < runs:
             for run, token in places[at].items():
@@ -155,7 +168,7 @@ def _merged(places: Mapping[tuple[int, int], _Tokens], runs: int) -> tuple[int, 
     return order[0][0], merged
 
 
-def _is_split(tokens: Iterable[Token], kind: Word) -> bool:
+def _is_split(tokens: Iterable[NumberToken], kind: NameWord) -> bool:
     """Tell whether numbers such as 8.1 are two: 8, and the number 1 of a run."""
     texts = {token.text.lower() for token in tokens}
     if any("e" in text for text in texts):
@@ -170,7 +183,7 @@ def _is_split(tokens: Iterable[Token], kind: Word) -> bool:
         return False
     if not all(_counts(found) for found in endings.values()):
         return False
-    return kind is not Word.SIZE or max(map(int, endings)) >= _LARGE
+    return kind is not NameWord.SIZE or max(map(int, endings)) >= _LARGE
 
 
 def _counts(texts: set[str]) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.experiment import Experiment, Values
+from callpath_modeler.profile.experiment import Experiment, MetricValues
 
 _CODES = frozenset({"CPM113", "CPM137"})
 
@@ -18,7 +18,7 @@ _MOST = 20
 """So many pairs are named; the others are counted."""
 
 
-def coverage_findings(tree: CallTree, columns: Mapping[str, Values]) -> list[Finding]:
+def coverage_findings(tree: CallTree, columns: Mapping[str, MetricValues]) -> list[Finding]:
     """Count call paths that some runs lack, and name those that look renamed."""
     for values in columns.values():
         occurs = ~np.isnan(values.exclusive)
@@ -30,7 +30,7 @@ def coverage_findings(tree: CallTree, columns: Mapping[str, Values]) -> list[Fin
     return []
 
 
-def covered_anew(experiment: Experiment) -> Experiment:
+def with_coverage_of(experiment: Experiment) -> Experiment:
     """Return an experiment of runs or call paths chosen from others, with findings of these."""
     others = (finding for finding in experiment.findings if finding.code not in _CODES)
     found = coverage_findings(experiment.tree, experiment.columns)

@@ -17,9 +17,9 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.readers.base import Match
+from callpath_modeler.readers.name_words import REPETITIONS
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.tokens import NUMBER
-from callpath_modeler.readers.words import REPETITIONS
 
 MANIFEST = "runs.toml"
 """A file of this name in a directory says which runs there are and what their parameters were."""

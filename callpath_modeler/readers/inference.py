@@ -21,8 +21,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from callpath_modeler.readers.columns import Column
-from callpath_modeler.readers.words import Word
+from callpath_modeler.readers.columns import NumberColumn
+from callpath_modeler.readers.name_words import NameWord
 
 
 class Role(StrEnum):
@@ -52,7 +52,7 @@ class Decision:
     is_doubtful : another reading is possible, or the number varies and is not used
     """
 
-    column: Column
+    column: NumberColumn
     role: Role
     reason: str
     name: str = ""
@@ -60,10 +60,15 @@ class Decision:
 
 
 _ORDER = (
-    Word.PROCESSES, Word.CORES, Word.THREADS, Word.NODES, Word.SIZE, Word.OTHER, Word.NONE,
-    Word.IDENTIFIER, Word.REPETITION,
+    NameWord.PROCESSES, NameWord.CORES, NameWord.THREADS, NameWord.NODES, NameWord.SIZE,
+    NameWord.OTHER, NameWord.NONE, NameWord.IDENTIFIER, NameWord.REPETITION,
 )  # fmt: skip
-_NAMES = {Word.PROCESSES: "p", Word.CORES: "p", Word.THREADS: "threads", Word.NODES: "nodes"}
+_NAMES = {
+    NameWord.PROCESSES: "p",
+    NameWord.CORES: "p",
+    NameWord.THREADS: "threads",
+    NameWord.NODES: "nodes",
+}
 _DENSE = 1.5
 """Numbers that fill their range up to this factor count the runs, of which some may be missing."""
 _ALIKE = (0.05, 0.25)
@@ -75,8 +80,8 @@ _ALMOST_ALL = 0.8
 
 
 def infer(
-    columns: Sequence[Column],
-    known: Mapping[str, Sequence[float]],
+    columns: Sequence[NumberColumn],
+    given: Mapping[str, Sequence[float]],
     *,
     counts: Mapping[str, Sequence[float]] | None = None,
     required: Collection[str] = (),
@@ -86,7 +91,7 @@ def infer(
     Parameters
     ----------
     columns : numbers of all runs, at least one
-    known : parameters that the profiles state, by name, [runs]
+    given : parameters that the profiles state, by name, [runs]
     counts : other counts of the profiles, such as nodes, which a number may confirm, [runs]
     required : names of parameters that the user takes from these numbers
 
@@ -94,7 +99,7 @@ def infer(
     -------
     decisions in the order of `columns`
     """
-    state = _State(columns, known, counts or {})
+    state = _State(columns, given, counts or {})
     decided: dict[int, Decision] = {}
     for k in _required(columns, required):
         name = columns[k].label if columns[k].label in required else next(iter(required))
@@ -110,12 +115,12 @@ def infer(
     return [decided[k] for k in range(len(columns))]
 
 
-def _required(columns: Sequence[Column], required: Collection[str]) -> list[int]:
+def _required(columns: Sequence[NumberColumn], required: Collection[str]) -> list[int]:
     """Return the columns that the user named; for a name of none, the only bare column."""
     found = []
     for name in required:
         named = [k for k, c in enumerate(columns) if c.label == name or _NAMES.get(c.word) == name]
-        bare = [k for k, c in enumerate(columns) if c.word in {Word.NONE, Word.OTHER}
+        bare = [k for k, c in enumerate(columns) if c.word in {NameWord.NONE, NameWord.OTHER}
                 and len({*c.values}) > 1 and None not in c.values]  # fmt: skip
         found += named[:1] or (bare if len(bare) == 1 else [])
     return found
@@ -126,18 +131,18 @@ class _State:
 
     def __init__(
         self,
-        columns: Sequence[Column],
-        known: Mapping[str, Sequence[float]],
+        columns: Sequence[NumberColumn],
+        given: Mapping[str, Sequence[float]],
         counts: Mapping[str, Sequence[float]],
     ) -> None:
         self.runs = len(columns[0].values) if columns else 0
-        self.known = {name: tuple(values) for name, values in known.items()}
+        self.known = {name: tuple(values) for name, values in given.items()}
         self.counts = {name: tuple(values) for name, values in counts.items()}
         # ``t`` means threads beside a number of processes, where profiles do not say otherwise.
         words = {column.word for column in columns} | {_word(column) for column in columns}
-        self.is_t = Word.PROCESSES in words and "threads" not in {*known, *counts}
+        self.is_t = NameWord.PROCESSES in words and "threads" not in {*given, *counts}
 
-    def add(self, name: str, column: Column) -> None:
+    def add(self, name: str, column: NumberColumn) -> None:
         """Count a column among the known parameters."""
         self.known[name] = tuple(value if value is not None else -1.0 for value in column.values)
 
@@ -146,7 +151,7 @@ class _State:
         varying = [values for values in self.known.values() if len({*values}) > 1]
         return [tuple(values[run] for values in varying) for run in range(self.runs)]
 
-    def decide(self, column: Column) -> Decision:  # noqa: PLR0911 - one per role
+    def decide(self, column: NumberColumn) -> Decision:  # noqa: PLR0911 - one per role
         """Decide the role of one column."""
         word = self._word(column)
         present = {value for value in column.values if value is not None}
@@ -156,34 +161,36 @@ class _State:
         same = self._same(word, values)
         if same:
             return Decision(column, Role.CONFIRMED, f"equals {same}")
-        if self._name(column, word) in self.known and word is not Word.NONE:
+        if self._name(column, word) in self.known and word is not NameWord.NONE:
             name = self._name(column, word)
             return Decision(column, Role.CONTRADICTED, f"differs from {name} in the profile", name)
-        if word is Word.REPETITION:
+        if word is NameWord.REPETITION:
             return self._repetition(column, values)
         if len(present) == 1:
             role = Role.CONSTANT if self._is_telling(column, word) else Role.UNUSED
             return Decision(column, role, "never varies", self._name(column, word))
-        if word is Word.IDENTIFIER:
+        if word is NameWord.IDENTIFIER:
             return Decision(column, Role.RUN_NUMBER, "an identifier of the runs", "", True)
         settings = self.settings()
         if len({*settings}) < 2:
             return self._only(column, word, values)
         return self._beside(column, word, values, settings)
 
-    def _word(self, column: Column) -> Word:
-        return Word.THREADS if column.label == "t" and self.is_t else _word(column)
+    def _word(self, column: NumberColumn) -> NameWord:
+        return NameWord.THREADS if column.label == "t" and self.is_t else _word(column)
 
-    def _name(self, column: Column, word: Word) -> str:
-        if word is Word.CORES and "p" in self.known:
+    def _name(self, column: NumberColumn, word: NameWord) -> str:
+        if word is NameWord.CORES and "p" in self.known:
             return column.label
         return _NAMES.get(word, column.label)
 
     @staticmethod
-    def _is_telling(column: Column, word: Word) -> bool:
-        return word in _NAMES or (column.joined and word not in {Word.IDENTIFIER, Word.NONE})
+    def _is_telling(column: NumberColumn, word: NameWord) -> bool:
+        return word in _NAMES or (
+            column.joined and word not in {NameWord.IDENTIFIER, NameWord.NONE}
+        )
 
-    def _same(self, word: Word, values: tuple[float, ...]) -> str:
+    def _same(self, word: NameWord, values: tuple[float, ...]) -> str:
         """Return which of the profile's numbers a column equals in every run, or ""."""
         if len({*values}) == 1 and word not in _NAMES:
             return ""
@@ -199,32 +206,32 @@ class _State:
                 return name
         return ""
 
-    def _incomplete(self, column: Column, word: Word, present: set[float]) -> Decision:
+    def _incomplete(self, column: NumberColumn, word: NameWord, present: set[float]) -> Decision:
         missing = sum(value is None for value in column.values)
         reason = f"{missing} of {self.runs} runs have no such number"
-        if word is Word.REPETITION:
+        if word is NameWord.REPETITION:
             return Decision(column, Role.REPETITION, "numbers the repetitions")
         if len(present) == 1 or self._is_confirmed_where_present(column, word):
             return Decision(column, Role.UNUSED, reason)
-        if word in {Word.SIZE, *_NAMES} and _NAMES.get(word, "") not in self.known:
+        if word in {NameWord.SIZE, *_NAMES} and _NAMES.get(word, "") not in self.known:
             return Decision(column, Role.UNDECIDED, reason, self._name(column, word), True)
-        return Decision(column, Role.UNUSED, reason, "", word is not Word.NONE)
+        return Decision(column, Role.UNUSED, reason, "", word is not NameWord.NONE)
 
-    def _is_confirmed_where_present(self, column: Column, word: Word) -> bool:
+    def _is_confirmed_where_present(self, column: NumberColumn, word: NameWord) -> bool:
         known = self.known.get(_NAMES.get(word, column.label))
         pairs = zip(column.values, known or (), strict=False)
         return known is not None and all(value in {None, other} for value, other in pairs)
 
-    def _repetition(self, column: Column, values: tuple[float, ...]) -> Decision:
+    def _repetition(self, column: NumberColumn, values: tuple[float, ...]) -> Decision:
         alone = len({*self.settings()}) < 2 and not _is_counting({*values}) and self.runs > 1
         return Decision(column, Role.REPETITION, "numbers the repetitions", "",
                         alone and len({*values}) > 1)  # fmt: skip
 
-    def _only(self, column: Column, word: Word, values: tuple[float, ...]) -> Decision:
+    def _only(self, column: NumberColumn, word: NameWord, values: tuple[float, ...]) -> Decision:
         """Decide a number that varies while nothing known does."""
         distinct = {*values}
-        loose = word is Word.NONE or (word is Word.OTHER and not column.joined)
-        if word in {Word.OTHER, Word.NONE} and (
+        loose = word is NameWord.NONE or (word is NameWord.OTHER and not column.joined)
+        if word in {NameWord.OTHER, NameWord.NONE} and (
             _is_counting(distinct) or _are_identifiers(distinct)
         ):
             reason = "taken for a run number, because it only counts the runs"
@@ -243,8 +250,8 @@ class _State:
 
     def _beside(  # noqa: PLR0911 - one per role
         self,
-        column: Column,
-        word: Word,
+        column: NumberColumn,
+        word: NameWord,
         values: tuple[float, ...],
         settings: Sequence[tuple[float, ...]],
     ) -> Decision:
@@ -262,11 +269,11 @@ class _State:
                 return Decision(column, Role.UNDECIDED, reason, name, True)
             reason = "a run number, because it differs in every run"
             return Decision(column, Role.RUN_NUMBER, reason, "", True)
-        loose = word in {Word.OTHER, Word.NONE}
+        loose = word in {NameWord.OTHER, NameWord.NONE}
         if loose and _numbers_repetitions(groups.values()):
             reason = "numbers the repetitions, because it counts the runs of each setting"
             return Decision(
-                column, Role.REPETITION, reason, "", word is Word.OTHER and column.joined
+                column, Role.REPETITION, reason, "", word is NameWord.OTHER and column.joined
             )
         by_chance = len(distinct) > _ALMOST_ALL * len(values) and len(values) >= 10
         if loose and (by_chance or _are_identifiers(distinct)):
@@ -274,20 +281,22 @@ class _State:
                 column, Role.RUN_NUMBER, "taken for an identifier of the runs", "", True
             )
         reason = "a parameter, because its values recur"
-        if word is Word.NONE:
+        if word is NameWord.NONE:
             return Decision(column, Role.UNDECIDED, reason, "", True)
         return Decision(column, Role.PARAMETER, reason, name)
 
     def _following(
         self,
-        column: Column,
-        word: Word,
+        column: NumberColumn,
+        word: NameWord,
         values: tuple[float, ...],
         groups: Mapping[tuple[float, ...], Sequence[float]],
     ) -> Decision:
         """Decide a number of which each setting has one value."""
         distinct = {*values}
-        telling = word is Word.SIZE or word in _NAMES or (word is Word.OTHER and column.joined)
+        telling = (
+            word is NameWord.SIZE or word in _NAMES or (word is NameWord.OTHER and column.joined)
+        )
         counts = _is_counting(distinct) and word not in _NAMES
         if telling and not counts and _is_monotone(groups) and _spans(distinct):
             along = " and ".join(name for name, known in self.known.items() if len({*known}) > 1)
@@ -296,11 +305,13 @@ class _State:
         if len(distinct) == len(values):
             reason = "a run number, because it differs in every run"
             return Decision(column, Role.RUN_NUMBER, reason, "", True)
-        return Decision(column, Role.UNUSED, "each scale has its own", "", word is not Word.NONE)
+        return Decision(
+            column, Role.UNUSED, "each scale has its own", "", word is not NameWord.NONE
+        )
 
 
-def _word(column: Column) -> Word:
-    return Word.PROCESSES if column.label == "p" else column.word
+def _word(column: NumberColumn) -> NameWord:
+    return NameWord.PROCESSES if column.label == "p" else column.word
 
 
 def _is_counting(values: set[float]) -> bool:
@@ -330,11 +341,11 @@ def _spans(values: set[float]) -> bool:
     return min(values) > 0 and max(values) >= _GROWTH * min(values)
 
 
-def _is_ambiguous(column: Column, word: Word, groups: Iterable[Sequence[float]]) -> bool:
+def _is_ambiguous(column: NumberColumn, word: NameWord, groups: Iterable[Sequence[float]]) -> bool:
     """Tell whether a size that differs in every run may be designed: it varies at each setting."""
     several = [group for group in groups if len(group) > 1]
     counts = _is_counting({value for value in column.values if value is not None})
-    return word is Word.SIZE and not counts and all(_spans({*group}) for group in several)
+    return word is NameWord.SIZE and not counts and all(_spans({*group}) for group in several)
 
 
 def _numbers_repetitions(groups: Iterable[Sequence[float]]) -> bool:

@@ -9,13 +9,13 @@ from typing import Protocol
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
-from callpath_modeler.profile.experiment import Number
+from callpath_modeler.profile.experiment import RunNumber
 from callpath_modeler.profile.schema import Extent
-from callpath_modeler.readers.columns import Column, columns_of
+from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.inference import Decision, Role, infer
-from callpath_modeler.readers.undecided import named_number, refuse_undecided
-from callpath_modeler.readers.words import Word
+from callpath_modeler.readers.name_words import NameWord
+from callpath_modeler.readers.undecided_numbers import named_number, refuse_undecided
 
 FROM_PROFILE = {"p": "processes", "threads": "threads", "nodes": "nodes"}
 """Parameters that a profile states, and the count that each of them is."""
@@ -56,7 +56,7 @@ class Settled:
     parameters: list[dict[str, float]]
     origins: dict[str, str]
     repetitions: list[int | None]
-    numbers: tuple[Number, ...]
+    numbers: tuple[RunNumber, ...]
     findings: list[Finding]
 
 
@@ -118,14 +118,14 @@ def _resolved(runs: Sequence[_ProfileRun], name: str, source: str) -> str:
     return source
 
 
-def _columns(runs: Sequence[_ProfileRun], sources: Mapping[str, str]) -> list[Column]:
+def _columns(runs: Sequence[_ProfileRun], sources: Mapping[str, str]) -> list[NumberColumn]:
     """Return the numbers in the names of runs, without those that the user excluded."""
     columns = columns_of([run.file.components for run in runs])
     return [column for column in columns if sources.get(column.label) != NOT_USED]
 
 
 def _origins_of_profiles(
-    runs: Sequence[_ProfileRun], sources: Mapping[str, str], columns: Sequence[Column]
+    runs: Sequence[_ProfileRun], sources: Mapping[str, str], columns: Sequence[NumberColumn]
 ) -> dict[str, str]:
     """Return the sources of the parameters that the user or the profiles state."""
     origins = {name: source for name, source in sources.items() if source != NOT_USED}
@@ -142,12 +142,14 @@ def _origins_of_profiles(
     return origins
 
 
-def _is_named_as_well(runs: Sequence[_ProfileRun], stated: str, columns: Sequence[Column]) -> bool:
+def _is_named_as_well(
+    runs: Sequence[_ProfileRun], stated: str, columns: Sequence[NumberColumn]
+) -> bool:
     """Tell whether the names hold a stated parameter under another name, in every run."""
     values = tuple(run.stated.get(stated) for run in runs)
     return None not in values and any(
         column.values == values
-        and column.word in {Word.SIZE, Word.OTHER}
+        and column.word in {NameWord.SIZE, NameWord.OTHER}
         and column.joined
         and column.label not in {"p", *runs[0].stated}
         for column in columns
@@ -174,7 +176,7 @@ def _counts(runs: Sequence[_ProfileRun]) -> dict[str, list[float]]:
     return {name: values for name, values in counts.items() if all(values)}
 
 
-def _is_sample(runs: Sequence[_ProfileRun], columns: Sequence[Column]) -> bool:
+def _is_sample(runs: Sequence[_ProfileRun], columns: Sequence[NumberColumn]) -> bool:
     """Tell whether names scale while every profile holds the same, smaller number of processes.
 
     Measurements of large runs are often taken on some of their processes only.
@@ -187,10 +189,10 @@ def _is_sample(runs: Sequence[_ProfileRun], columns: Sequence[Column]) -> bool:
         return not runs[0].file.from_manifest and _scales(told, measured)
     varying = [column for column in columns if len({*column.values}) > 1]
     for column in varying:
-        if column.label == "p" or column.word is Word.PROCESSES:
+        if column.label == "p" or column.word is NameWord.PROCESSES:
             return _scales(column.values, measured)
-    loose = [c for c in varying if c.word in {Word.NONE, Word.OTHER} and not c.joined]
-    others = [c for c in varying if c.joined and c.word is not Word.REPETITION]
+    loose = [c for c in varying if c.word in {NameWord.NONE, NameWord.OTHER} and not c.joined]
+    others = [c for c in varying if c.joined and c.word is not NameWord.REPETITION]
     if len(loose) != 1 or others:
         return False
     (decision,) = infer(loose, {})
@@ -230,7 +232,7 @@ def _explicit(file: RunFile) -> Mapping[str, float]:
         return file.parameters
     columns = columns_of([file.components])
     return {c.label: v for c in columns if c.joined and (v := c.values[0]) is not None
-            and c.word is not Word.REPETITION}  # fmt: skip
+            and c.word is not NameWord.REPETITION}  # fmt: skip
 
 
 def _add_origins_of_names(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Experiment, Run, Scaling, Values
+from callpath_modeler.profile.experiment import Experiment, MetricValues, Run, Scaling
 from callpath_modeler.profile.schema import PROGRAM, Reduction
 from callpath_modeler.units import counted
 
@@ -113,7 +113,7 @@ def _program(run: _Read) -> str:
     return run.metadata.get("program") or "unnamed"
 
 
-def scaling_anew(experiment: Experiment) -> Experiment:
+def with_scaling_of(experiment: Experiment) -> Experiment:
     """Return an experiment of runs chosen from others, which may scale in another way."""
     if experiment.scaling_reason == AS_TOLD:
         return experiment
@@ -124,7 +124,7 @@ def scaling_anew(experiment: Experiment) -> Experiment:
 
 
 def recognise_scaling(
-    tree: CallTree, columns: Mapping[str, Values], runs: Sequence[Run], reduction: Reduction
+    tree: CallTree, columns: Mapping[str, MetricValues], runs: Sequence[Run], reduction: Reduction
 ) -> tuple[Scaling, str]:
     """Tell weak from strong scaling by how the computation per process changes with p.
 
@@ -148,7 +148,7 @@ def recognise_scaling(
     own = np.array([region.computes for region in tree.regions])
     work = own[tree.region]
 
-    def slope_of(values: Values, rows: npt.NDArray[np.bool_]) -> float:
+    def slope_of(values: MetricValues, rows: npt.NDArray[np.bool_]) -> float:
         return _median_slope(values.means(reduction)[rows][:, chosen], of_run, reduction)
 
     slope = slope_of(timed[0], work)
@@ -167,7 +167,7 @@ def recognise_scaling(
     return Scaling.WEAK, said
 
 
-def _undecided(timed: Sequence[Values], runs: Sequence[Run], reduction: Reduction) -> str:
+def _undecided(timed: Sequence[MetricValues], runs: Sequence[Run], reduction: Reduction) -> str:
     """Say why scaling cannot be told from the runs; nothing where it can."""
     if reduction is Reduction.IMBALANCE:
         return "imbalances do not tell"

@@ -20,10 +20,10 @@ from callpath_modeler.profile.schema import (
     Reduction,
 )
 from callpath_modeler.readers.base import Reduced, RunSource
-from callpath_modeler.readers.inclusion import looks_inclusive, same_times
+from callpath_modeler.readers.inclusive_detection import looks_inclusive, same_times
+from callpath_modeler.readers.name_words import NameWord, word_of
 from callpath_modeler.readers.paths import exclusive_of, tree_of
 from callpath_modeler.readers.titles import Title, is_processes, means_first, read_title
-from callpath_modeler.readers.words import Word, word_of
 from callpath_modeler.units import parameter_value
 
 _Array = NDArray[np.float64]
@@ -204,7 +204,7 @@ def _settings(records: Records) -> tuple[list[dict[str, float]], _Index]:
     names = list(records.parameters)
     if "p" not in names:
         told = [name for name in names if is_processes(name)]
-        told += [name for name in names if word_of(name) is Word.PROCESSES]
+        told += [name for name in names if word_of(name) is NameWord.PROCESSES]
         processes = next(iter(told), None)
         names = ["p" if name == processes else name for name in names]
     if not names:

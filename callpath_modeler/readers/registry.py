@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from callpath_modeler.errors import CallpathModelerError, InputError, PluginError, UsageError
-from callpath_modeler.readers.base import API_VERSION, Match, ProfileReader, Reader, SeriesReader
+from callpath_modeler.errors import InputError, PluginError, UsageError
+from callpath_modeler.readers.base import Match, Reader
+from callpath_modeler.readers.plugin_errors import loaded, naming_the_reader
+from callpath_modeler.readers.single_file import readers_in
 
 GROUP = "callpath_modeler.readers"
 OURS = "callpath-modeler"
-_REQUIRED = ("api_version", "name", "description", "suffixes", "match")
 
 
 def offered() -> list[EntryPoint]:
@@ -74,70 +72,6 @@ def load_entry(entry: EntryPoint) -> Reader:
     return loaded(make, f"reader {entry.name!r} ({entry.value})", remedy)
 
 
-def loaded(make: Callable[[], Any], who: str, remedy: str) -> Reader:
-    """Make a reader, and make sure that it keeps the contract.
-
-    Raises
-    ------
-    PluginError
-        If it cannot be made or does not keep it; says `who` it is about and what the remedy is.
-    """
-    try:
-        reader: Reader = make()
-    except MemoryError:
-        raise
-    # A file that ends the process when it is imported is no better than one that fails.
-    except (Exception, SystemExit) as cause:
-        raise PluginError(f"{who} does not load: {said(cause)}", hint=remedy) from cause
-    missing = [name for name in _REQUIRED if not hasattr(reader, name)]
-    if not isinstance(reader, ProfileReader | SeriesReader) and not missing:
-        missing = ["open"]
-    if missing:
-        raise PluginError(f"{who} lacks {', '.join(missing)}", hint=remedy)
-    if reader.api_version != API_VERSION:
-        raise PluginError(
-            f"{who} is for plugin API {reader.api_version}, this is {API_VERSION}", hint=remedy
-        )
-    if not isinstance(reader.suffixes, tuple):
-        raise PluginError(f"{who}: suffixes is no tuple of file name endings", hint=remedy)
-    return reader
-
-
-@contextmanager
-def blaming(reader: Reader, path: Path) -> Iterator[None]:
-    """Name the reader in whatever goes wrong inside of it.
-
-    Raises
-    ------
-    PluginError
-        For every exception that the contract of readers does not provide for.
-    """
-    try:
-        yield
-    except (CallpathModelerError, MemoryError, PermissionError):
-        raise
-    except Exception as cause:
-        raise PluginError(
-            f"{path}: reader {reader.name!r} failed: {said(cause)}",
-            hint=f"report this to its authors ({type(reader).__module__}); "
-            "--reader NAME reads with another one",
-        ) from cause
-
-
-def said(error: BaseException) -> str:
-    """Return an exception in one line, with the place in the plugin that it came from."""
-    words = " ".join([f"{type(error).__name__}:", *str(error).split()]).removesuffix(":")
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_machinery(f.filename)]
-    # A syntax error names its place by itself.
-    if not frames or isinstance(error, SyntaxError):
-        return words
-    return f"{words} ({Path(frames[-1].filename).name}:{frames[-1].lineno})"
-
-
-def _is_machinery(filename: str) -> bool:
-    return filename == __file__ or filename.startswith("<frozen") or "importlib" in filename
-
-
 @dataclass(frozen=True, slots=True)
 class Registry:
     """The readers of this session; a plugin that does not load is kept out, and why is kept.
@@ -146,12 +80,12 @@ class Registry:
     ----------
     readers : those that load
     broken : the errors of those that do not
-    asked : what `of_installed` was asked for, if these are of it
+    requested : what `of_installed` was asked for, if these are of it
     """
 
     readers: tuple[Reader, ...]
     broken: tuple[PluginError, ...] = ()
-    asked: tuple[str | None, ...] = ()
+    requested: tuple[str | None, ...] = ()
 
     @classmethod
     def of_installed(cls, only: str | None = None) -> Registry:
@@ -160,23 +94,21 @@ class Registry:
         `only` is the name of a reader, or a Python file that holds one.
         """
         if only is not None and only.endswith(".py"):
-            from callpath_modeler.readers.single_file import readers_in
-
-            return cls(readers_in(Path(only)), asked=(only,))
+            return cls(readers_in(Path(only)), requested=(only,))
         if only is not None:
-            return cls((load(only),), asked=(only,))
+            return cls((load(only),), requested=(only,))
         readers, broken = [], []
         for entry in installed().values():
             try:
                 readers.append(load_entry(entry))
             except PluginError as error:
                 broken.append(error)
-        return cls(tuple(readers), tuple(broken), asked=(only,))
+        return cls(tuple(readers), tuple(broken), requested=(only,))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be pickled as what was asked for: readers need not be fit for it, nor need their home."""
-        if self.asked:
-            return Registry.of_installed, self.asked
+        if self.requested:
+            return Registry.of_installed, self.requested
         return Registry, (self.readers, self.broken)
 
     def match(self, path: Path) -> Reader | None:
@@ -190,7 +122,7 @@ class Registry:
         if not (path.is_file() or path.is_dir()):
             return best, surest
         for reader in self.readers:
-            with blaming(reader, path):
+            with naming_the_reader(reader, path):
                 sure = reader.match(path)
             if sure > surest:
                 best, surest = reader, sure

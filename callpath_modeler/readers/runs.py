@@ -26,9 +26,10 @@ from callpath_modeler.readers.base import (
     RunSource,
     opened_runs,
 )
+from callpath_modeler.readers.declared_units import in_given_units
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.given_units import in_given_units
-from callpath_modeler.readers.registry import Registry, blaming
+from callpath_modeler.readers.plugin_errors import naming_the_reader
+from callpath_modeler.readers.registry import Registry
 from callpath_modeler.units import counted, parameter_value
 
 READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
@@ -88,7 +89,7 @@ def read_runs(
     """
     reader = registry.find(file.path)
     read: list[ReadRun] = []
-    with blaming(reader, file.path), opened_runs(reader, file.path) as runs:
+    with naming_the_reader(reader, file.path), opened_runs(reader, file.path) as runs:
         if not runs:
             raise InputError(f"{file.path}: holds no run", hint="measure again, or leave it out")
         for run in runs:
@@ -105,19 +106,19 @@ def read_runs(
     return read
 
 
-def reduction_of(source: ProfileSource, asked: Reduction | None, path: Path) -> Reduction:
+def reduction_of(source: ProfileSource, requested: Reduction | None, path: Path) -> Reduction:
     """Return how to reduce over locations: as asked, or refuse with a `DataError`."""
     can = tuple(source.reductions) if isinstance(source, ReducedSource) else COMPUTED
-    if asked is None:
+    if requested is None:
         return Reduction.MEAN if Reduction.MEAN in can else can[0]
-    if asked not in can:
+    if requested not in can:
         raise DataError(
-            f"{path}: holds no {asked} over processes: it was reduced when it was written",
+            f"{path}: holds no {requested} over processes: it was reduced when it was written",
             hint=f"--locations {' or '.join(can)}"
             if Reduction.GIVEN not in can
             else "leave --locations out",
         )
-    return asked
+    return requested
 
 
 def read_run(

@@ -10,7 +10,7 @@ from types import ModuleType
 
 from callpath_modeler.errors import PluginError, UsageError
 from callpath_modeler.readers.base import Reader
-from callpath_modeler.readers.registry import loaded, said
+from callpath_modeler.readers.plugin_errors import error_line, loaded
 
 _MEND = "mend the file, or read without it"
 
@@ -57,5 +57,5 @@ def _imported(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as cause:
         del sys.modules[name]
-        raise PluginError(f"{path}: does not load: {said(cause)}", hint=_MEND) from cause
+        raise PluginError(f"{path}: does not load: {error_line(cause)}", hint=_MEND) from cause
     return module

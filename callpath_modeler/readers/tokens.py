@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from callpath_modeler.readers.words import Word, word_of
+from callpath_modeler.readers.name_words import NameWord, word_of
 
 _LONGEST_NAME = 255
 """Letters of a name that are looked at; file systems allow no more."""
@@ -33,11 +33,17 @@ _PARTS = re.compile(rf"(?P<number>{NUMBER})|(?P<word>[A-Za-zµ]+)|(?P<sign>[^A-Z
 _MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9,
               "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
               "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}  # fmt: skip
-_COUNTS = (Word.PROCESSES, Word.CORES, Word.THREADS, Word.NODES, Word.REPETITION)
+_COUNTS = (
+    NameWord.PROCESSES,
+    NameWord.CORES,
+    NameWord.THREADS,
+    NameWord.NODES,
+    NameWord.REPETITION,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class NumberToken:
     """A number in a name.
 
     Attributes
@@ -54,7 +60,7 @@ class Token:
     joined: bool
 
 
-def tokens_in(name: str) -> list[Token]:
+def tokens_in(name: str) -> list[NumberToken]:
     """Return the numbers in a name of a file or directory, in order.
 
     Dates, times of day, UUIDs and hexadecimal hashes are identifiers and hold no numbers.
@@ -77,7 +83,7 @@ def _is_hash(text: str) -> bool:
     return changes >= _FEWEST_CHANGES
 
 
-def _tokens(parts: Sequence[tuple[str, str]]) -> Iterator[Token]:
+def _tokens(parts: Sequence[tuple[str, str]]) -> Iterator[NumberToken]:
     """Yield the numbers among the words, numbers and signs of a name; a word belongs to one."""
     used: set[int] = set()
     for k, (kind, text) in enumerate(parts):
@@ -94,7 +100,7 @@ def _tokens(parts: Sequence[tuple[str, str]]) -> Iterator[Token]:
         if not word and k + 1 in used and behind[1].endswith("B"):
             word, joined = "size", True
         used |= at
-        yield Token(word, value, text, joined)
+        yield NumberToken(word, value, text, joined)
 
 
 def _word_of_number(  # noqa: C901, PLR0911 - one case per form of a name
@@ -124,8 +130,8 @@ def _word_of_number(  # noqa: C901, PLR0911 - one case per form of a name
         found = _with_words_before(parts, k - 2, used, joined=parts[k - 1][1].strip() in "=:")
         meaning = word_of(found[0])
         following = k + 2 if k + 1 < len(parts) and parts[k + 1][0] == "sign" else len(parts)
-        other = word_of(parts[following][1]) if is_word(following) else Word.NONE
-        if meaning is not Word.OTHER or other not in _COUNTS or found[1]:
+        other = word_of(parts[following][1]) if is_word(following) else NameWord.NONE
+        if meaning is not NameWord.OTHER or other not in _COUNTS or found[1]:
             return found
         if _has_own_number(parts, following):
             return found
@@ -162,8 +168,9 @@ def _with_words_before(
     for begin in range(len(chain) - 1):
         words = [parts[i][1] for i in chain[begin:]]
         if words[1].lower() == "per" or (
-            own in {Word.OTHER, Word.SIZE, *_COUNTS}
-            and word_of(" ".join(words)) in {Word.PROCESSES, Word.THREADS, Word.NODES, Word.CORES}
+            own in {NameWord.OTHER, NameWord.SIZE, *_COUNTS}
+            and word_of(" ".join(words))
+            in {NameWord.PROCESSES, NameWord.THREADS, NameWord.NODES, NameWord.CORES}
         ):
             return "_".join(words), joined, {*chain[begin:]}
     return parts[last][1], joined, {last}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from callpath_modeler.analysis.expectations.check import Check
+from callpath_modeler.analysis.expectations.outcome_text import details, sentence
 from callpath_modeler.analysis.expectations.verdicts import Status
-from callpath_modeler.analysis.expectations.wording import details, sentence
 from callpath_modeler.printable import github_message, github_property
 from callpath_modeler.report.check import worst_names
 

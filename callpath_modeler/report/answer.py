@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.at_target import deviation
+from callpath_modeler.analysis.target_costs import deviation
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.change_points import from_text
@@ -27,8 +27,8 @@ from callpath_modeler.units import (
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
     from callpath_modeler.analysis.measured import Measured
+    from callpath_modeler.analysis.optimal_scale import ScalingOptimum
     from callpath_modeler.analysis.rank import Ranking
-    from callpath_modeler.analysis.turning import Turning
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.profile.experiment import Experiment
 
@@ -164,15 +164,15 @@ def turning_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
     return [f"{fastest} at {where}: {amount}; {as_fast}more processes {slower}."]
 
 
-def fastest_at(fitted: Fitted, turning: Turning) -> str:
+def fastest_at(fitted: Fitted, optimum: ScalingOptimum) -> str:
     """Say at which scale a program is fastest: ``about p = 420``."""
-    where = f"{fitted.parameter} = {_scale(fitted, turning, turning.at)}"
-    return where if turning.at == fitted.points[0] else f"about {where}"
+    where = f"{fitted.parameter} = {_scale(fitted, optimum, optimum.at)}"
+    return where if optimum.at == fitted.points[0] else f"about {where}"
 
 
-def _scale(fitted: Fitted, turning: Turning, value: float) -> str:
+def _scale(fitted: Fitted, optimum: ScalingOptimum, value: float) -> str:
     """Write a scale: in full if it was given, else about where it is."""
-    is_given = value in (float(fitted.points[0]), turning.until)
+    is_given = value in (float(fitted.points[0]), optimum.until)
     return parameter_value(value) if is_given else rough_value(value)
 
 

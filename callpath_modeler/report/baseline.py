@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from callpath_modeler.analysis.expectations.baseline import Baseline, Today
+from callpath_modeler.analysis.expectations.baseline import Baseline, BaselineEntry
 from callpath_modeler.analysis.expectations.document import SCHEMA
 from callpath_modeler.printable import in_one_line
 from callpath_modeler.profile.pattern import short_name
@@ -63,7 +63,7 @@ def _head(baseline: Baseline) -> Iterator[str]:
     yield _commented('unsure = "pass"', "what is not shown to be worse is not")
 
 
-def _expected(baseline: Baseline, entry: Today) -> Iterator[str]:
+def _expected(baseline: Baseline, entry: BaselineEntry) -> Iterator[str]:
     fitted = baseline.fitted
     parameter, unit = fitted.parameter, fitted.metric.unit
     if entry.row is not None:

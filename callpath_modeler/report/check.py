@@ -9,13 +9,13 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from callpath_modeler.analysis.expectations.check import Check
+from callpath_modeler.analysis.expectations.outcome_text import details, sentence
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Status
-from callpath_modeler.analysis.expectations.wording import details, sentence
 from callpath_modeler.profile.calltree import escape
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.formats import Cell, Table, provenance
 from callpath_modeler.report.layout import shorten, wrap
-from callpath_modeler.report.listing import Entry, Listing
+from callpath_modeler.report.listing import Listing, ListingEntry
 from callpath_modeler.units import as_option, setting_text, to_ascii
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def check_listing(check: Check, width: int | None, *, ascii_only: bool) -> Listi
     names = [cell_len(outcome.expectation.name) for outcome in check.outcomes]
     column = min(_MOST, max(names, default=0))
     entries = [
-        Entry(
+        ListingEntry(
             [*_outcome_lines(check, outcome, column, width, ascii_only=ascii_only)], _worst(outcome)
         )
         for outcome in check.outcomes

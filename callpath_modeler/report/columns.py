@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.fitted import Fitted
-    from callpath_modeler.report.layout import Column
+    from callpath_modeler.report.layout import TextColumn
 
 MODEL_NOTE = "model: how far what models say of the target is off what was measured there"
 """What the column of that name is."""
@@ -62,7 +62,9 @@ def share_texts(
     return [f"{percent(first)} → {percent(then)}" for first, then in pairs]
 
 
-def telling(answer: Ranking | Forecast, columns: Mapping[str, Column]) -> dict[str, Column]:
+def informative(
+    answer: Ranking | Forecast, columns: Mapping[str, TextColumn]
+) -> dict[str, TextColumn]:
     """Leave out columns that say nothing, or the same as others.
 
     That are ``band`` at infinity, ``model`` where models are what tells, and ``measured`` where the

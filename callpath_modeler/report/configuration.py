@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from rich.text import Text
 
-from callpath_modeler.config import NAME, ConfigFile, Places
+from callpath_modeler.config import NAME, ConfigFile, ConfigPaths
 from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.layout import GAP, aligned, wrap
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class OptionValue:
     """An option that can be configured.
 
     Attributes
@@ -30,8 +30,8 @@ class Told:
 
 
 def configuration_text(
-    told: Sequence[Told],
-    places: Places,
+    values: Sequence[OptionValue],
+    places: ConfigPaths,
     strangers: Mapping[str, str] | None = None,
     width: int | None = None,
 ) -> list[Text]:
@@ -42,8 +42,8 @@ def configuration_text(
     strangers : variables that look like options and are none, with what may be meant
     width : columns; what is wider goes on below its beginning; None = any
     """
-    given = [(one.setting, one.origin, one.value or "-") for one in told if one.origin]
-    defaults = [(one.setting, one.value or "-") for one in told if one.origin is None]
+    given = [(one.setting, one.origin, one.value or "-") for one in values if one.origin]
+    defaults = [(one.setting, one.value or "-") for one in values if one.origin is None]
     blocks = [
         _files(places),
         [("setting", "from", "value"), *given] if given else [("nothing is set",)],
@@ -65,7 +65,7 @@ def configuration_text(
     return lines
 
 
-def _files(places: Places) -> list[tuple[str, ...]]:
+def _files(places: ConfigPaths) -> list[tuple[str, ...]]:
     """Return a line for each place where configuration is looked for; the first counts most."""
     there = {str(path) for path in places.files()}
     if places.named is not None:
@@ -79,12 +79,12 @@ def _files(places: Places) -> list[tuple[str, ...]]:
     return [("read", "file"), *zip(marks, files, strict=True)]
 
 
-def configuration_table(told: Sequence[Told], files: Sequence[ConfigFile]) -> Table:
+def configuration_table(values: Sequence[OptionValue], files: Sequence[ConfigFile]) -> Table:
     """Return one row per option."""
     columns: dict[str, list[Cell]] = {
-        "setting": [one.setting for one in told],
-        "value": [one.value for one in told],
-        "from": [one.origin or "default" for one in told],
+        "setting": [one.setting for one in values],
+        "value": [one.value for one in values],
+        "from": [one.origin or "default" for one in values],
     }
     read = [{"path": file.fingerprint.path, "sha256": file.fingerprint.sha256} for file in files]
     return Table(columns, {}, {"files": read})

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
-from callpath_modeler.analysis.diff import Changes, Difference, only_in_one
-from callpath_modeler.analysis.limits import Breach
+from callpath_modeler.analysis.diff import Changes, ExperimentDifference, only_in_one
+from callpath_modeler.analysis.gates import Violation
 from callpath_modeler.profile.groups import Values
-from callpath_modeler.report.again import NEW, Again
 from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.diff_table import VERDICTS, growth_texts
-from callpath_modeler.report.layout import Column, shorten, table, wrap
-from callpath_modeler.report.listing import Entry, Listing
-from callpath_modeler.report.outlines import NAMED, short_names
+from callpath_modeler.report.invocation import NEW, Invocation
+from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
+from callpath_modeler.report.listing import Listing, ListingEntry
+from callpath_modeler.report.outlined_view import NAMED, short_names
 from callpath_modeler.report.ranking import distinct_names
 from callpath_modeler.units import (
     as_option,
@@ -40,7 +40,7 @@ _MODELS = "predicted"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TextStyle:
     """How the lines for people look.
 
     Attributes
@@ -64,77 +64,83 @@ class Look:
 
 
 def difference_text(
-    found: Difference,
+    found: ExperimentDifference,
     rows: NDArray[np.intp],
-    look: Look,
-    again: Again = NEW,
+    style: TextStyle,
+    invocation: Invocation = NEW,
 ) -> list[Text]:
     """Return the comparison for people: the answer, the table, and what is not in it.
 
     Parameters
     ----------
     rows : the call paths to show
-    again : asks for one of the call paths of the new experiment
+    invocation : asks for one of the call paths of the new experiment
     """
     ids = found.pair.tree.ids()
-    body = _body(found, rows, look, [f"@{ids[row]}" for row in rows])
-    footer = _footer(found, look, body[0].plain)
+    body = _body(found, rows, style, [f"@{ids[row]}" for row in rows])
+    footer = _footer(found, style, body[0].plain)
     shown = [row for row in rows if found.in_new[row]]
     if shown:
-        footer.append(again.hint("show", f"@{ids[shown[0]]}"))
-    return [*_head(found, look), Text(""), *body, Text(""), *_grey(footer, look)]
+        footer.append(invocation.hint("show", f"@{ids[shown[0]]}"))
+    return [*_head(found, style), Text(""), *body, Text(""), *_grey(footer, style)]
 
 
-def difference_listing(found: Difference, rows: NDArray[np.intp], look: Look) -> Listing:
+def difference_listing(
+    found: ExperimentDifference, rows: NDArray[np.intp], style: TextStyle
+) -> Listing:
     """Return the comparison as a list of call paths of the new experiment.
 
     Parameters
     ----------
     rows : the call paths to show
     """
-    header, *lines = _body(found, rows, look)
+    header, *lines = _body(found, rows, style)
     tree, own = found.pair.new.experiment.tree, found.pair.new.own_rows()[rows].tolist()
     paths = [tree.path(row) if row >= 0 else "" for row in own]
     last = lines[len(rows) :]
-    entries = [Entry([line], path) for line, path in zip(lines[: len(rows)], paths, strict=True)]
-    foot = [*last, Text(""), *_grey(_footer(found, look, header.plain), look)]
-    return Listing([*_head(found, look), Text(""), header], entries, foot)
+    entries = [
+        ListingEntry([line], path) for line, path in zip(lines[: len(rows)], paths, strict=True)
+    ]
+    foot = [*last, Text(""), *_grey(_footer(found, style, header.plain), style)]
+    return Listing([*_head(found, style), Text(""), header], entries, foot)
 
 
-def _head(found: Difference, look: Look) -> list[Text]:
+def _head(found: ExperimentDifference, style: TextStyle) -> list[Text]:
     return [
-        *wrap(look.say(_verdict(found, look)), look.width, "bold"),
-        *wrap(look.say(_context(found)), look.width, _GREY),
+        *wrap(style.say(_verdict(found, style)), style.width, "bold"),
+        *wrap(style.say(_context(found)), style.width, _GREY),
     ]
 
 
 def _body(
-    found: Difference, rows: NDArray[np.intp], look: Look, marks: Sequence[str] = ()
+    found: ExperimentDifference, rows: NDArray[np.intp], style: TextStyle, marks: Sequence[str] = ()
 ) -> list[Text]:
     """Return the table: a header, the call paths, and what is not among them."""
     tree = found.pair.tree
     others = np.array([], np.intp) if found.inclusive else np.setdiff1d(found.order, rows)
     columns = [
-        replace(c, header=look.say(c.header), cells=[look.say(cell) for cell in c.cells])
-        for c in _columns(found, rows, others, look)
+        replace(c, header=style.say(c.header), cells=[style.say(cell) for cell in c.cells])
+        for c in _columns(found, rows, others, style)
     ]
     below = [[counted(len(others), "other")]] if len(others) else []
     below += [["total"]] if found.pair.metric.additive else []
-    names = [*distinct_names(tree, rows, full=look.full_names), *below]
-    paths = [[look.say(name) for name in path] for path in names]
-    return table(columns, paths, look.width, ellipsis=look.say("…"), marks=marks)
+    names = [*distinct_names(tree, rows, full=style.full_names), *below]
+    paths = [[style.say(name) for name in path] for path in names]
+    return table(columns, paths, style.width, ellipsis=style.say("…"), marks=marks)
 
 
-def _grey(lines: Sequence[str], look: Look) -> list[Text]:
-    return [part for line in lines for part in wrap(look.say(line), look.width, _GREY, indent="  ")]
+def _grey(lines: Sequence[str], style: TextStyle) -> list[Text]:
+    return [
+        part for line in lines for part in wrap(style.say(line), style.width, _GREY, indent="  ")
+    ]
 
 
-def _verdict(found: Difference, look: Look) -> str:
+def _verdict(found: ExperimentDifference, style: TextStyle) -> str:
     """Answer the question: is it different, by how much, and because of what."""
-    return " ".join(_answer(found, changes, look) for changes in found.answers)
+    return " ".join(_answer(found, changes, style) for changes in found.answers)
 
 
-def _known_by(found: Difference, changes: Changes, look: Look) -> str:
+def _known_by(found: ExperimentDifference, changes: Changes, style: TextStyle) -> str:
     """Say how changes are known: by how many runs, or by models beside a run or two."""
     if changes is not found.at_target:
         return "measured"
@@ -145,16 +151,16 @@ def _known_by(found: Difference, changes: Changes, look: Look) -> str:
     metric, ran = found.pair.metric, found.ran
     if ran is None or ran is found.measured or not metric.additive:
         return "predicted"
-    before, after = (look.amount(float(costs[-1]), metric.unit) for costs in (ran.base, ran.new))
+    before, after = (style.amount(float(costs[-1]), metric.unit) for costs in (ran.base, ran.new))
     return f"predicted; measured {before} before, {after} now"
 
 
-def _answer(found: Difference, changes: Changes, look: Look) -> str:
+def _answer(found: ExperimentDifference, changes: Changes, style: TextStyle) -> str:
     """Say what changed at one scale: in total, and which call path most."""
-    where = f"At {setting_text(changes.at)} ({_known_by(found, changes, look)})"
+    where = f"At {setting_text(changes.at)} ({_known_by(found, changes, style)})"
     unit, parts = found.pair.metric.unit, []
     if found.pair.metric.additive:
-        before, after = (look.amount(float(v[-1]), unit) for v in (changes.base, changes.new))
+        before, after = (style.amount(float(v[-1]), unit) for v in (changes.base, changes.new))
         band = _band(changes, -1)
         if changes.mark[-1]:
             says = VERDICTS[int(changes.mark[-1])]
@@ -168,7 +174,7 @@ def _answer(found: Difference, changes: Changes, look: Look) -> str:
     return f"{where}: {'; '.join(parts)}."
 
 
-def _not_shown(found: Difference, changes: Changes) -> str:
+def _not_shown(found: ExperimentDifference, changes: Changes) -> str:
     """Say that no difference of the total is shown; where its interval leaves out zero, why."""
     said = "no difference is shown"
     if not _leaves_out_zero(changes)[-1]:
@@ -185,7 +191,7 @@ def _leaves_out_zero(changes: Changes) -> NDArray[np.bool_]:
         return (changes.low > 0) | (changes.high < 0)
 
 
-def _most(found: Difference, changes: Changes, mark: int, word: str) -> str:
+def _most(found: ExperimentDifference, changes: Changes, mark: int, word: str) -> str:
     """Say how many call paths are worse or better, and which of them most."""
     rows = np.flatnonzero(changes.mark[:-1] == mark)
     if not len(rows):
@@ -197,7 +203,7 @@ def _most(found: Difference, changes: Changes, mark: int, word: str) -> str:
     return f"{counted(len(rows), 'call path')} {word}{lead} {name} ({by})"
 
 
-def _context(found: Difference) -> str:
+def _context(found: ExperimentDifference) -> str:
     """Say what is compared with what."""
     pair = found.pair
     told = []
@@ -223,8 +229,8 @@ def _context(found: Difference) -> str:
 
 
 def _columns(
-    found: Difference, rows: NDArray[np.intp], others: NDArray[np.intp], look: Look
-) -> list[Column]:
+    found: ExperimentDifference, rows: NDArray[np.intp], others: NDArray[np.intp], style: TextStyle
+) -> list[TextColumn]:
     unit, additive, costs = found.pair.metric.unit, found.pair.metric.additive, found.costs
     extra = [""] * bool(len(others))
     last = [len(costs.base) - 1] if additive else []
@@ -233,18 +239,18 @@ def _columns(
         parts = [*values[rows]]
         if len(others):
             parts.append(float(np.nansum(values[others])) if additive else np.nan)
-        return [look.amount(float(v), unit) for v in [*parts, *values[last]]]
+        return [style.amount(float(v), unit) for v in [*parts, *values[last]]]
 
     where = np.array([*rows, *last], np.intp)
 
-    def changed(changes: Changes, header: str, droppable: int = 0) -> Column:
+    def changed(changes: Changes, header: str, droppable: int = 0) -> TextColumn:
         cells = [_change(found, changes, int(row)) for row in where]
         styles = [_STYLES[int(mark)] for mark in changes.mark[where]]
         cells[len(rows) : len(rows)] = extra
         styles[len(rows) : len(rows)] = extra
-        return Column(header, cells, droppable=droppable, styles=styles)
+        return TextColumn(header, cells, droppable=droppable, styles=styles)
 
-    columns = [Column("base", cost(costs.base)), Column("new", cost(costs.new))]
+    columns = [TextColumn("base", cost(costs.base)), TextColumn("new", cost(costs.new))]
     # What base and new show by themselves goes last.
     columns += [changed(c, _title(found, c), -(c is found.costs)) for c in _from_left(found)]
     if found.is_measured and found.predicted is not None:
@@ -252,19 +258,19 @@ def _columns(
     if found.at_target is not None:
         bands = [_band(found.at_target, int(row)) for row in where]
         bands[len(rows) : len(rows)] = extra
-        columns.append(Column(_band_title(found), bands, droppable=3))
+        columns.append(TextColumn(_band_title(found), bands, droppable=3))
     if found.growth is not None:
-        texts = [*_growth_cells(found, rows, look), *extra, *[""] * len(last)]
-        columns.append(Column("growth", texts, right=False, droppable=2))
+        texts = [*_growth_cells(found, rows, style), *extra, *[""] * len(last)]
+        columns.append(TextColumn("growth", texts, right=False, droppable=2))
     return columns
 
 
-def _from_left(found: Difference) -> list[Changes]:
+def _from_left(found: ExperimentDifference) -> list[Changes]:
     """Return what has a column of changes: first that which base and new are of."""
     return sorted(found.answers, key=lambda changes: changes is not found.costs)
 
 
-def _title(found: Difference, changes: Changes) -> str:
+def _title(found: ExperimentDifference, changes: Changes) -> str:
     """Name a scale, and where others are held if that is not the same for all."""
     line = found.pair.line
     apart = {k for k, v in line.measured_at.items() if v != line.held[k]}
@@ -274,11 +280,11 @@ def _title(found: Difference, changes: Changes) -> str:
     return _MODELS if is_again else as_option(told)
 
 
-def _band_title(found: Difference) -> str:
+def _band_title(found: ExperimentDifference) -> str:
     return f"{found.confidence:.0%} {'interval' if found.is_measured else 'band'}"
 
 
-def _change(found: Difference, changes: Changes, row: int) -> str:
+def _change(found: ExperimentDifference, changes: Changes, row: int) -> str:
     """Write a change where it is shown, ``~`` where none is, else what there is to compare."""
     if row < len(found.in_base) and found.in_base[row] != found.in_new[row]:
         return "gone" if found.in_base[row] else "new"
@@ -292,12 +298,14 @@ def _band(changes: Changes, row: int) -> str:
     return "" if np.isnan(low) else f"{signed_percent(low)} … {signed_percent(high)}"
 
 
-def _growth_cells(found: Difference, rows: NDArray[np.intp], look: Look) -> list[str]:
+def _growth_cells(
+    found: ExperimentDifference, rows: NDArray[np.intp], style: TextStyle
+) -> list[str]:
     """Write growth: once if it is the same, with an arrow only where it surely changed."""
     if found.growth is None:
         return [""] * len(rows)
     told = []
-    before, after = growth_texts(found, rows, pretty=not look.ascii_only)
+    before, after = growth_texts(found, rows, pretty=not style.ascii_only)
     for row, old, new in zip(rows, before, after, strict=True):
         if old is None or new is None or old == new:
             told.append(new or old or "")
@@ -306,9 +314,9 @@ def _growth_cells(found: Difference, rows: NDArray[np.intp], look: Look) -> list
     return told
 
 
-def _footer(found: Difference, look: Look, header: str) -> list[str]:
+def _footer(found: ExperimentDifference, style: TextStyle, header: str) -> list[str]:
     """Return what is to be said below the table, given its header."""
-    lines = [*_legend(found, header), *_common_scales(found), *_unmatched(found, look)]
+    lines = [*_legend(found, header), *_common_scales(found), *_unmatched(found, style)]
     # Where runs tell, what models leave out matters to their own column alone.
     if found.left_out.any() and (not found.is_measured or f" {_MODELS} " in header):
         costs = found.costs.new
@@ -321,7 +329,7 @@ def _footer(found: Difference, look: Look, header: str) -> list[str]:
     return lines
 
 
-def _legend(found: Difference, header: str) -> list[str]:
+def _legend(found: ExperimentDifference, header: str) -> list[str]:
     is_predicted = found.costs is found.predicted
     costs = "predicted" if is_predicted else f"measured at {setting_text(found.costs.at)}"
     heads = [
@@ -340,7 +348,7 @@ def _legend(found: Difference, header: str) -> list[str]:
     return lines
 
 
-def _of_one_alone(found: Difference) -> str:
+def _of_one_alone(found: ExperimentDifference) -> str:
     """Explain intervals that leave out zero where no difference is shown."""
     at_target = found.at_target
     if at_target is None or not (_leaves_out_zero(at_target) & (at_target.mark == 0)).any():
@@ -348,7 +356,7 @@ def _of_one_alone(found: Difference) -> str:
     return f"; a {_band_title(found).split()[-1]} is of one call path by itself"
 
 
-def _common_scales(found: Difference) -> list[str]:
+def _common_scales(found: ExperimentDifference) -> list[str]:
     """Name the scales of both, where they are not all."""
     pair = found.pair
     if len(pair.scales) == len(pair.base.points) == len(pair.new.points):
@@ -360,7 +368,7 @@ def _common_scales(found: Difference) -> list[str]:
     return [f"measured in both: {pair.parameter} = {listed}{at}"]
 
 
-def _unmatched(found: Difference, look: Look) -> list[str]:
+def _unmatched(found: ExperimentDifference, style: TextStyle) -> list[str]:
     """List where the call trees diverge."""
     tree, unit = found.pair.tree, found.pair.metric.unit
     parted, lines = only_in_one(found), []
@@ -372,7 +380,7 @@ def _unmatched(found: Difference, look: Look) -> list[str]:
         part = f"{percent(share)} of its {found.pair.metric.name}"
         lines.append(f"only in {name}: {counted(count, 'call path')}, {part}:")
         for place in mine[:_DIVERGING]:
-            cost = look.amount(float(parted.cost[place]), unit)
+            cost = style.amount(float(parted.cost[place]), unit)
             path = shorten(short_names(tree.names(int(parted.rows[place]))), NAMED)
             lines.append(f"  {cost:>8}  {percent(float(parted.share[place])):>5}  {path}")
         if len(mine) > _DIVERGING:
@@ -381,7 +389,7 @@ def _unmatched(found: Difference, look: Look) -> list[str]:
     return lines
 
 
-def breach_lines(found: Difference, broken: Sequence[Breach]) -> list[str]:
+def violation_lines(found: ExperimentDifference, broken: Sequence[Violation]) -> list[str]:
     """Say which limits do not hold, the whole program first."""
     tree, lines = found.pair.tree, []
     for breach in broken[:_NAMED_BREACHES]:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.diff import Changes, Difference, only_in_one
-from callpath_modeler.analysis.limits import Breach
-from callpath_modeler.choices import check_kind
-from callpath_modeler.comparing import Compared
+from callpath_modeler.analysis.diff import Changes, ExperimentDifference, only_in_one
+from callpath_modeler.analysis.gates import Violation
+from callpath_modeler.argument_checks import check_type
+from callpath_modeler.comparison import Compared
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.ranking_table import fit_settings
@@ -25,27 +25,27 @@ _OF_GROWTH = {1: "faster", -1: "slower", 0: "not shown"}
 
 
 def difference_table(
-    compared: Compared, rows: NDArray[np.intp] | None = None, broken: Sequence[Breach] = ()
+    compared: Compared, rows: NDArray[np.intp] | None = None, broken: Sequence[Violation] = ()
 ) -> Table:
-    """Return one row per call path.
+    """Return a comparison as a table with one row per call path.
 
     Parameters
     ----------
-    compared : two experiments, compared
-    rows : the call paths to tell of, in order; None = all
-    broken : limits that do not hold
+    compared : the comparison
+    rows : call paths, in order; None = all
+    broken : limits that the comparison exceeds
 
     Returns
     -------
     Table
-        The columns of ``cpmodel diff -f csv``, in SI base units; `to_frame` makes it pandas.
+        The columns of ``cpmodel diff -f csv``, in SI base units; `to_frame` returns it for pandas.
 
     Raises
     ------
     UsageError
-        If `compared` is something else, or there is no such row.
+        If `compared` is no comparison, or if there is no such row.
     """
-    check_kind(compared, Compared, "compared")
+    check_type(compared, Compared, "compared")
     found = compared.difference
     rows = found.order if rows is None else found.pair.tree.chosen(rows)
     tree, ids = found.pair.tree, found.pair.tree.ids()
@@ -66,7 +66,7 @@ def difference_table(
     return Table(columns, units, _header(compared, broken))
 
 
-def _occurs(found: Difference, row: int) -> str:
+def _occurs(found: ExperimentDifference, row: int) -> str:
     both = bool(found.in_base[row]) and bool(found.in_new[row])
     return "both" if both else ("base" if found.in_base[row] else "new")
 
@@ -84,14 +84,14 @@ def _change_columns(
     return {**columns, form.format("verdict"): [*verdicts]}
 
 
-def _bases(found: Difference, rows: NDArray[np.intp]) -> list[Cell]:
+def _bases(found: ExperimentDifference, rows: NDArray[np.intp]) -> list[Cell]:
     changes = found.at_target
     if changes is None:
         return [None] * len(rows)
     return [None if unknown else found.basis for unknown in np.isnan(changes.change[rows])]
 
 
-def _growth_columns(found: Difference, rows: NDArray[np.intp]) -> dict[str, list[Cell]]:
+def _growth_columns(found: ExperimentDifference, rows: NDArray[np.intp]) -> dict[str, list[Cell]]:
     growth = found.growth
     if growth is None:
         names = ("growth_base", "growth_new", "faster", "slower", "verdict_of_growth")
@@ -106,7 +106,7 @@ def _growth_columns(found: Difference, rows: NDArray[np.intp]) -> dict[str, list
     }
 
 
-def _header(compared: Compared, broken: Sequence[Breach]) -> dict[str, object]:
+def _header(compared: Compared, broken: Sequence[Violation]) -> dict[str, object]:
     found = compared.difference
     pair, tree = found.pair, found.pair.tree
     parted = only_in_one(found)
@@ -175,7 +175,7 @@ def _total(changes: Changes | None) -> dict[str, object] | None:
 
 
 def growth_texts(
-    found: Difference, rows: NDArray[np.intp], *, pretty: bool = False
+    found: ExperimentDifference, rows: NDArray[np.intp], *, pretty: bool = False
 ) -> tuple[list[str | None], list[str | None]]:
     """Return the growth of each call path before and after, None without a model."""
     growth, pair = found.growth, found.pair

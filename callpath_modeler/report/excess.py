@@ -13,8 +13,8 @@ from rich.text import Text
 
 from callpath_modeler.analysis.ensemble import (
     NOTICEABLE,
+    ExcessPattern,
     Losses,
-    Reading,
     overlap,
     readings,
     unmatched,
@@ -24,15 +24,15 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs, Values
+from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.profile.wanted import Wanted
-from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
-from callpath_modeler.report.layout import Column, shorten, wrap
-from callpath_modeler.report.outlines import (
+from callpath_modeler.report.invocation import EXPERIMENT, Invocation
+from callpath_modeler.report.layout import TextColumn, shorten, wrap
+from callpath_modeler.report.outlined_view import (
     NAMED,
-    Shown,
+    OutlinedView,
     check_text,
     node_columns,
     short_names,
@@ -55,26 +55,26 @@ _WORTH_A_NOTE = 0.01
 _DIVERGING = 5
 """So many places where call trees diverge are listed for people."""
 _SHORT = {
-    Reading.OWN: "own",
-    Reading.CALLEES: "callees",
-    Reading.BOTH: "both",
-    Reading.GAIN: "gain",
-    Reading.NONE: "-",
+    ExcessPattern.OWN: "own",
+    ExcessPattern.CALLEES: "callees",
+    ExcessPattern.BOTH: "both",
+    ExcessPattern.GAIN: "gain",
+    ExcessPattern.NONE: "-",
 }
 
 
 @dataclass(frozen=True, eq=False)
-class ExcessView(Shown):
+class ExcessView(OutlinedView):
     """Excess work in one of the three views.
 
     Attributes
     ----------
     losses : what is shown
-    wanted : which view, and how much of it
+    request : which view, and how much of it
     """
 
     losses: Losses
-    wanted: Wanted
+    request: ViewRequest
 
     @property
     def tree(self) -> CallTree:
@@ -205,7 +205,7 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
         "held": dict(losses.line.held),
         "formula": str(losses.scaling),
         "centre": losses.centre,
-        "view": str(shown.wanted.kind),
+        "view": str(shown.request.kind),
         "pairs": pairs,
         "hot_path": [shown.view.name(node) for node in shown.hot],
         "hidden_callpaths": len(shown.outline.hidden),
@@ -223,7 +223,7 @@ def excess_text(
     width: int | None,
     full_names: bool,
     ascii_only: bool,
-    again: Again = EXPERIMENT,
+    invocation: Invocation = EXPERIMENT,
 ) -> list[Text]:
     """Return the answer for people: how much is lost, where, and what was not compared.
 
@@ -231,7 +231,7 @@ def excess_text(
     ----------
     width : of the terminal; None = nothing is cut
     full_names : functions with return type and arguments
-    again : asks for the same
+    invocation : asks for the same
     """
     say = to_ascii if ascii_only else str
     columns = _columns(shown, ascii_only=ascii_only)
@@ -242,7 +242,7 @@ def excess_text(
     is_doubted = any("~" in cell for column in columns for cell in column.cells)
     footer = [
         *_no_room(shown, body[0].plain),
-        *_footer(shown, again, is_doubted=is_doubted, ascii_only=ascii_only),
+        *_footer(shown, invocation, is_doubted=is_doubted, ascii_only=ascii_only),
     ]
     for line in footer:
         lines += wrap(say(line), width, _GREY, indent="  ")
@@ -288,7 +288,7 @@ def _hot_text(shown: ExcessView) -> str:
         return ""
     node, name = shown.culprit
     own, whole = (v[0, -1] for v in shown.view.values(np.array([node]), shown.costs))
-    if shown.wanted.kind is not ViewKind.TOP_DOWN:
+    if shown.request.kind is not ViewKind.TOP_DOWN:
         share = percent(whole) if shown.inclusive else f"{percent(own)} by itself"
         return f"Most is lost in {name}: {share}."
     (reading,) = readings(np.array([whole]), np.array([own]))
@@ -313,7 +313,7 @@ def _context(shown: ExcessView) -> tuple[str, str]:
     return f"{said} · {losses.scaling} scaling{why}{left_out(experiment)}", f"X = {formula}"
 
 
-def _columns(shown: ExcessView, *, ascii_only: bool) -> list[Column]:
+def _columns(shown: ExcessView, *, ascii_only: bool) -> list[TextColumn]:
     losses = shown.losses
     own, whole = shown.outline.values(losses.excess)
     total, last = losses.total, len(losses.pairs) - 1
@@ -326,18 +326,20 @@ def _columns(shown: ExcessView, *, ascii_only: bool) -> list[Column]:
         rank = last - k and 2 + last - k
         head = f"{losses.parameter}={parameter_value(q)}" if last else "excess"
         columns.append(
-            Column(head, [*_shares(whole[:, k], overlaps, 0), percent(total[k])], droppable=rank)
+            TextColumn(
+                head, [*_shares(whole[:, k], overlaps, 0), percent(total[k])], droppable=rank
+            )
         )
-        columns.append(Column("own", [*_shares(own[:, k], overlaps, 1), ""], droppable=rank))
+        columns.append(TextColumn("own", [*_shares(own[:, k], overlaps, 1), ""], droppable=rank))
     if last == 0:
         costs = shown.outline.values(losses.costs)[1][:, losses.columns(0)[1]]
         of_lines = _efficiency(shown, whole[:, 0], costs, 0)
         efficiency = [percent(x) for x in (*of_lines.tolist(), 1 - total[0])]
-        columns.append(Column("efficiency", efficiency, droppable=2))
+        columns.append(TextColumn("efficiency", efficiency, droppable=2))
     words = [_SHORT[reading] for reading in readings(whole[:, last], own[:, last])]
-    columns.append(Column("reading", [*words, ""], right=False, droppable=1))
+    columns.append(TextColumn("reading", [*words, ""], right=False, droppable=1))
     marks = [">" * is_hot for is_hot in shown.is_hot]
-    return [*columns, Column("", [*marks, ""])]
+    return [*columns, TextColumn("", [*marks, ""])]
 
 
 def _no_room(shown: ExcessView, header: str) -> list[str]:
@@ -350,7 +352,7 @@ def _no_room(shown: ExcessView, header: str) -> list[str]:
     return [f"no room for {', '.join(gone)}: --wide or -f csv"] if gone else []
 
 
-def _costs(shown: ExcessView, *, ascii_only: bool) -> list[Column]:
+def _costs(shown: ExcessView, *, ascii_only: bool) -> list[TextColumn]:
     """Return the inclusive cost at both scales of the one pair."""
     losses = shown.losses
     _, whole = shown.outline.values(losses.costs)
@@ -359,7 +361,7 @@ def _costs(shown: ExcessView, *, ascii_only: bool) -> list[Column]:
         values = [*whole[:, column], losses.run_time[column]]
         cells = [quantity(float(v), losses.metric.unit, ascii_only=ascii_only) for v in values]
         head = f"{losses.parameter}={parameter_value(point)}"
-        found.append(Column(head, cells, droppable=3))
+        found.append(TextColumn(head, cells, droppable=3))
     return found
 
 
@@ -371,23 +373,26 @@ def _shares(values: Values, overlaps: _Overlaps, which: int) -> list[str]:
     return ["~" * doubt + percent(share) for share, doubt in pairs]
 
 
-def _footer(shown: ExcessView, again: Again, *, is_doubted: bool, ascii_only: bool) -> list[str]:
+def _footer(
+    shown: ExcessView, invocation: Invocation, *, is_doubted: bool, ascii_only: bool
+) -> list[str]:
     losses, k = shown.losses, len(shown.losses.pairs) - 1
     p, q = (f"{losses.parameter} = {parameter_value(point)}" for point in losses.pairs[k])
     against = f"against {losses.parameter} = {parameter_value(losses.pairs[k][0])}"
     what, where = (f"{losses.parameter}=...", "that scale") if k else ("excess", q)
     shares = f"excess work {against} with callees, share of the {losses.metric.name} at {where}"
+    patterns = f"own = {ExcessPattern.OWN}, callees = {ExcessPattern.CALLEES}"
     lines = [
         f"{what}: {shares}; own: by itself; negative: superlinear",
-        f"reading at {q}: own = {Reading.OWN}, callees = {Reading.CALLEES}; > is the hot path",
+        f"reading at {q}: {patterns}; > is the hot path",
     ]
     if is_doubted:
         lines.append("~ the repetitions of the two scales overlap: noise may be the difference")
     lines += _unmatched(shown, ascii_only=ascii_only, base=p, scale=q)
     sums = [percent(float(values[k]), 2) for values in (shown.check.counted, shown.check.total)]
     lines.append(check_text(shown.outline, shown.check, sums))
-    if shown.wanted.kind is ViewKind.TOP_DOWN:
-        lines.append(again.hint("excess", "--view bottom-up"))
+    if shown.request.kind is ViewKind.TOP_DOWN:
+        lines.append(invocation.hint("excess", "--view bottom-up"))
     return lines
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.centre import centre_of
+from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Aggregate, centre
 from callpath_modeler.profile.calltree import CallTree
@@ -267,7 +267,7 @@ def at_largest(
         name = experiment.modelled_parameter()
         largest = experiment.points(name)[-1]
         values = values[:, [run.parameters[name] == largest for run in experiment.runs]]
-    how = centre_of(experiment, metric, aggregate=aggregate)
+    how = aggregate_for(experiment, metric, aggregate=aggregate)
     return centre(values[:, None], how)[:, 0]
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.centre import centre_of
+from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.choices import check_kind
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre, changes_since
 from callpath_modeler.profile.experiment import Experiment
@@ -85,22 +85,22 @@ def values_table(experiment: Experiment, metric: Metric, *, inclusive: bool = Fa
 
 
 def graph(source: Ranking | Experiment, check: Check | None = None) -> nx.DiGraph[str]:
-    """Return the call-path graph of a ranking, or of an experiment.
+    """Return the call-path graph of a ranking or of an experiment.
 
-    Nodes are call-path ids, edges go from callers to callees. Each node has the attributes of
-    `call_path_graph`. Numbers that are not known are left out, so every writer of networkx takes
-    the graph.
+    Nodes are call-path ids. Edges go from callers to callees. Each node has the attributes of
+    `call_path_graph`. Unknown numbers are left out, so that every writer of networkx accepts the
+    graph.
 
     Parameters
     ----------
-    source : of a ranking, nodes have its columns: ``rank`` (1 = worst), ``value_at_largest``,
-        ``value_at_target``, ``low``, ``high``, ``predicted``, ``loss``, ``share_at_target``,
-        ``excess_inclusive``, ``excess_exclusive``, ``trust`` (marks, 0 to 4), ``growth``,
-        ``model``, ``status``. Of an experiment, nodes have ``time_at_largest`` and so on: the
-        exclusive value of each metric at the largest setting of the parameters, in SI base units,
-        with repetitions combined as in models
-    check : what came of expectations that were held against the models of the ranking; nodes that
-        one names have ``verdict`` and ``expectation``
+    source : a ranking or an experiment. Nodes of a ranking have its columns: ``rank`` (1 = worst),
+        ``value_at_largest``, ``value_at_target``, ``low``, ``high``, ``predicted``, ``loss``,
+        ``share_at_target``, ``excess_inclusive``, ``excess_exclusive``, ``trust`` (marks, 0 to 4),
+        ``growth``, ``model``, ``status``. Nodes of an experiment have ``time_at_largest`` and so
+        on: the exclusive value of each metric at the largest setting of the parameters, in SI base
+        units. Repetitions are combined as in models
+    check : results of expectations about the models of the ranking; nodes that an expectation
+        selects have ``verdict`` and ``expectation``
 
     Returns
     -------
@@ -110,10 +110,10 @@ def graph(source: Ranking | Experiment, check: Check | None = None) -> nx.DiGrap
     Raises
     ------
     UsageError
-        If `source` is something else.
+        If `source` is neither a ranking nor an experiment.
     """
-    check_kind(source, (Ranking, Experiment), "source")
-    check_kind(check, (Check, NoneType), "check")
+    check_type(source, (Ranking, Experiment), "source")
+    check_type(check, (Check, NoneType), "check")
     if isinstance(source, Experiment):
         return _graph_of_experiment(source)
     return _graph_of_ranking(source, check)
@@ -125,7 +125,7 @@ def _graph_of_experiment(experiment: Experiment) -> nx.DiGraph[str]:
     attributes = {}
     for name in experiment.columns:
         values = experiment.values(name)[:, runs]
-        how = centre_of(experiment, name, aggregate="auto")
+        how = aggregate_for(experiment, name, aggregate="auto")
         attributes[f"{name}_at_largest"] = _known(centre(values[:, None], how)[:, 0])
     return call_path_graph(experiment.tree, attributes)
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.printable import printable, shell_words
-from callpath_modeler.report.again import Again
 from callpath_modeler.report.formats import Cell, Table
+from callpath_modeler.report.invocation import Invocation
 from callpath_modeler.units import counted
 
 GROUP = "group"
@@ -25,18 +25,18 @@ def heading(name: str, value: str, ranking: Ranking, *, is_first: bool) -> list[
     return [*([] if is_first else [""]), printable(f"{name} = {value} ({runs})")]
 
 
-def of_group(again: Again, where: str, name: str, value: str) -> Again:
+def of_group(invocation: Invocation, where: str, name: str, value: str) -> Invocation:
     """Return what asks other commands for one group, where a condition can name it.
 
     Parameters
     ----------
-    again : without conditions
+    invocation : without conditions
     where : the conditions that select the runs of all groups
     """
     is_plain = not _SIGNS & {*name, *value}
     told = ",".join([*filter(None, [where]), *([f"{name}={value}"] if is_plain else [])])
     words = shell_words(["--where", told]) if told else ""
-    return replace(again, options=f"{again.options} {words}".strip())
+    return replace(invocation, options=f"{invocation.options} {words}".strip())
 
 
 def joined(tables: Mapping[str, Table], name: str) -> Table:

@@ -21,7 +21,7 @@ _SUMS = {1: "single terms", 2: "sums of two terms"}
 
 
 @dataclass(frozen=True, slots=True)
-class Hypotheses:
+class HypothesisSummary:
     """What a call path may follow.
 
     Attributes
@@ -47,7 +47,7 @@ class Hypotheses:
         return text
 
 
-def hypotheses(fitted: Fitted, row: int, target: float, *, ascii_only: bool) -> Hypotheses:
+def hypotheses(fitted: Fitted, row: int, target: float, *, ascii_only: bool) -> HypothesisSummary:
     """Return what a call path may follow, as far as that is worth a word.
 
     Hypotheses in several parameters that are the same along one are listed once.
@@ -72,7 +72,7 @@ def hypotheses(fitted: Fitted, row: int, target: float, *, ascii_only: bool) -> 
     ordered = sorted((other for other, _ in found), key=lambda other: -other.weight)
     outside = FitStatus(int(models.status[row])) is FitStatus.OUTSIDE
     listed = [other for other in ordered if other.weight >= _WORTH_A_WORD]
-    return Hypotheses(min(weight, 1.0), listed, outside and not of_classic)
+    return HypothesisSummary(min(weight, 1.0), listed, outside and not of_classic)
 
 
 def _alike(one: float, other: float) -> bool:

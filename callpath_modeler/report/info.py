@@ -8,7 +8,7 @@ import numpy as np
 from rich.text import Text
 
 from callpath_modeler.diagnostics import Finding, count_by_code, in_full
-from callpath_modeler.profile.experiment import Experiment, Run, Values
+from callpath_modeler.profile.experiment import Experiment, MetricValues, Run
 from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.formats import Table
 from callpath_modeler.report.layout import aligned, wrap
@@ -129,7 +129,7 @@ def info_table(experiment: Experiment) -> Table:
     return Table(columns, {}, header)
 
 
-def repetition_spread(experiment: Experiment, values: Values) -> float:
+def repetition_spread(experiment: Experiment, values: MetricValues) -> float:
     """Return the typical relative spread of repetitions, weighted by cost; NaN without any.
 
     It is the standard deviation over mean of each call path and point, averaged with the mean
@@ -160,7 +160,7 @@ def coverage_rows(experiment: Experiment) -> list[Row]:
     return rows
 
 
-def _note(values: Values) -> str:
+def _note(values: MetricValues) -> str:
     return "" if values.metric.additive else "does not add up"
 
 

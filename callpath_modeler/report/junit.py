@@ -5,8 +5,8 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from callpath_modeler.analysis.expectations.check import Check
+from callpath_modeler.analysis.expectations.outcome_text import details, sentence
 from callpath_modeler.analysis.expectations.verdicts import Outcome, Status
-from callpath_modeler.analysis.expectations.wording import details, sentence
 from callpath_modeler.printable import xml_text
 from callpath_modeler.report.check import worst_names
 

@@ -34,7 +34,7 @@ _LEAST_BESIDE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TextColumn:
     """One column of a table.
 
     Attributes
@@ -61,7 +61,7 @@ class Column:
 
 
 def table(
-    columns: Sequence[Column],
+    columns: Sequence[TextColumn],
     paths: Sequence[Sequence[str]],
     width: int | None,
     *,
@@ -88,7 +88,7 @@ def table(
 
 
 def tree_table(
-    columns: Sequence[Column],
+    columns: Sequence[TextColumn],
     nodes: Sequence[tuple[int, str]],
     width: int | None,
     *,
@@ -120,7 +120,9 @@ def _node(depth: int, name: str, step: int, space: int | None, ellipsis: str) ->
     return indent + shorten([name], None if space is None else space - len(indent), ellipsis)
 
 
-def _kept(columns: Sequence[Column], width: int | None, least: int = _LEAST) -> list[Column]:
+def _kept(
+    columns: Sequence[TextColumn], width: int | None, least: int = _LEAST
+) -> list[TextColumn]:
     """Return the columns for which there is room beside that many cells for call paths."""
     kept = list(columns)
     while width is not None and (those := [c.droppable for c in kept if c.droppable]):
@@ -131,11 +133,11 @@ def _kept(columns: Sequence[Column], width: int | None, least: int = _LEAST) -> 
     return kept
 
 
-def _space(kept: Sequence[Column], width: int | None) -> int | None:
+def _space(kept: Sequence[TextColumn], width: int | None) -> int | None:
     return None if width is None else max(_LEAST, width - _taken(kept))
 
 
-def _lines(kept: Sequence[Column], labels: Sequence[str], title: str) -> list[Text]:
+def _lines(kept: Sequence[TextColumn], labels: Sequence[str], title: str) -> list[Text]:
     widths = [column.width for column in kept]
     lines = [_line([(c.header, c, "bold") for c in kept], widths, title, "bold")]
     for row, label in enumerate(labels):
@@ -193,12 +195,12 @@ def tied(text: str) -> str:
     return _IN_A_QUANTITY.sub(_TIE, text)
 
 
-def _taken(columns: Sequence[Column]) -> int:
+def _taken(columns: Sequence[TextColumn]) -> int:
     return sum(column.width + GAP for column in columns)
 
 
 def _line(
-    cells: Sequence[tuple[str, Column, str]], widths: Sequence[int], label: str, style: str
+    cells: Sequence[tuple[str, TextColumn, str]], widths: Sequence[int], label: str, style: str
 ) -> Text:
     line = Text(no_wrap=True, overflow="ignore")
     for (text, column, cell_style), width in zip(cells, widths, strict=True):

@@ -9,7 +9,7 @@ from rich.text import Text
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListingEntry:
     """Lines that are about one thing.
 
     Attributes
@@ -34,6 +34,6 @@ class Listing:
     """
 
     head: Sequence[Text]
-    entries: Sequence[Entry]
+    entries: Sequence[ListingEntry]
     foot: Sequence[Text]
     chosen: int = 0

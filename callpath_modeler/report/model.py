@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 
 from callpath_modeler.analysis.excess import measured_excess, scaling_over
+from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.rank import FIRST, Ranking
 from callpath_modeler.analysis.requirements import Requirements
-from callpath_modeler.analysis.unevenness import Unevenness
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
@@ -25,7 +25,7 @@ from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text
-from callpath_modeler.report.requirements import requirement_lines, uneven_facts
+from callpath_modeler.report.requirements import imbalance_facts, requirement_lines
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -75,7 +75,7 @@ def model_text(
         "",
     ]
     rows = rows_of(ranking, row)
-    uneven = None if ranking.inclusive else Unevenness.of(fitted)
+    uneven = None if ranking.inclusive else ImbalanceSources.of(fitted)
     at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
     seen = at if ranking.repetitions else None
     curve = curve_of(fitted, rows, ranking.target, linear=linear, count=_GRID, seen=seen)
@@ -96,7 +96,7 @@ def model_text(
         "",
         *(requirement_lines(ranking, row, needs, ascii_only=ascii_only) if needs else ()),
         *_dressed(value_facts(ranking, row)),
-        *_dressed(uneven_facts(uneven, row, ascii_only=ascii_only)),
+        *_dressed(imbalance_facts(uneven, row, ascii_only=ascii_only)),
         "",
     ]
     program = program_facts(ranking, row, ascii_only=ascii_only)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.forecast import Forecast, Foreseen
+from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.modeling import FitStatus
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -28,7 +28,7 @@ from callpath_modeler.report.model import (
     imbalances,
 )
 from callpath_modeler.report.ranking_table import model_range_texts
-from callpath_modeler.report.requirements import uneven_facts
+from callpath_modeler.report.requirements import imbalance_facts
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -93,18 +93,18 @@ class NodeReport:
     @cached_property
     def parts(self) -> Rows:
         """Those of the call paths that its value is made of that have a model."""
-        modelled = self.forecast.known.modelled[self.rows]
+        modelled = self.forecast.inputs.modelled[self.rows]
         return self.rows if modelled.all() else self.rows[modelled]
 
     @cached_property
-    def values(self) -> tuple[Foreseen, Foreseen]:
+    def values(self) -> tuple[NodeForecasts, NodeForecasts]:
         """Exclusive and inclusive values, each [1]."""
         if len(self.nodes) == 1:
             return self.forecast.of_nodes(self.view, self.nodes)
         return self.forecast.of_siblings(self.view, self.nodes)
 
     @property
-    def main(self) -> Foreseen:
+    def main(self) -> NodeForecasts:
         """The values that lead, [1]."""
         return self.values[1 if self.inclusive else 0]
 
@@ -165,7 +165,7 @@ class NodeReport:
     def _predicted(self) -> str:
         """Say what models predict at the target; where it was measured, how far that is off."""
         forecast, main, unit = self.forecast, self.main, self.forecast.fitted.metric.unit
-        growth = forecast.known.growth_text(int(main.growth[0]), pretty=not self.ascii_only)
+        growth = forecast.inputs.growth_text(int(main.growth[0]), pretty=not self.ascii_only)
         if len(self.parts) == 1:
             parts, pretty = self.parts.astype(np.intp), not self.ascii_only
             (growth,) = model_range_texts(forecast.fitted, parts, pretty=pretty)
@@ -222,7 +222,7 @@ class NodeReport:
     def _fastest(self) -> str:
         """Name the call path that grows fastest, of equals the costliest."""
         fitted, parts = self.forecast.fitted, self.parts
-        codes = self.forecast.known.growth[0].numbers[parts]
+        codes = self.forecast.inputs.growth[0].numbers[parts]
         fastest = parts[codes == codes.max()]
         lead = int(fastest[np.argmax(np.nan_to_num(self.forecast.value.exclusive[fastest, 0]))])
         who = shorten([short_name(name) for name in fitted.experiment.tree.names(lead)], _NAMED)
@@ -256,8 +256,8 @@ class NodeReport:
             what = " of its own cost" if len(self.rows) > 1 else ""
             lines.append(f"imbalance{what} at {fitted.parameter} = {', '.join(uneven)}")
         if self._alone is not None:
-            known = self.forecast.known.unevenness
-            told = uneven_facts(known, self._alone, ascii_only=self.ascii_only)
+            known = self.forecast.inputs.unevenness
+            told = imbalance_facts(known, self._alone, ascii_only=self.ascii_only)
             lines += [f"{word} at {text}" for word, text in told]
         callers, callees = self._neighbours()
         lines += [f"called by {callers}", f"calls {callees}"]

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.analysis.at_target import deviation
 from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.analysis.target_costs import deviation
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import shell_words
 from callpath_modeler.profile.calltree import CallTree, escape
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import culprit, left_out, sum_notes, turning_notes, verdict
 from callpath_modeler.report.change_points import from_texts
 from callpath_modeler.report.columns import (
@@ -28,12 +27,13 @@ from callpath_modeler.report.columns import (
     band_text,
     band_title,
     has_maxima,
+    informative,
     ratio_text,
     share_texts,
-    telling,
     value_titles,
 )
-from callpath_modeler.report.layout import Column, table, wrap
+from callpath_modeler.report.invocation import EXPERIMENT, Invocation
+from callpath_modeler.report.layout import TextColumn, table, wrap
 from callpath_modeler.report.ranking_table import growth_range_texts
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
 from callpath_modeler.units import (
@@ -73,7 +73,7 @@ def ranking_text(
     width: int | None,
     full_names: bool,
     ascii_only: bool,
-    again: Again = EXPERIMENT,
+    invocation: Invocation = EXPERIMENT,
     check: Check | None = None,
     complete: bool = True,
 ) -> list[Text]:
@@ -84,7 +84,7 @@ def ranking_text(
     rows : the ranked rows to show
     width : of the terminal; None = nothing is cut
     full_names : functions with return type and arguments
-    again : asks for one of these call paths
+    invocation : asks for one of these call paths
     check : what came of expectations, which then have a column; None = there are none
     complete : False = the answer, the table and what may be done next, without anything else
     """
@@ -105,7 +105,7 @@ def ranking_text(
         verdict(ranking, ascii_only=ascii_only),
         *turning_notes(ranking, ascii_only=ascii_only),
     ]
-    footer = _footer(ranking, body[0].plain, ids, again, check)
+    footer = _footer(ranking, body[0].plain, ids, invocation, check)
     footer = footer if complete else ["", *footer[-1:]]
     return [
         *(part for line in answer for part in wrap(say(line), width, "bold")),
@@ -161,7 +161,7 @@ def _below(ranking: Ranking, others: NDArray[np.intp]) -> list[list[str]]:
 
 def ranking_cells(
     ranking: Ranking, rows: NDArray[np.intp], others: NDArray[np.intp], *, ascii_only: bool
-) -> dict[str, Column]:
+) -> dict[str, TextColumn]:
     """Return the values of rows as text, by what they are.
 
     Parameters
@@ -217,23 +217,23 @@ def ranking_cells(
     maximum, imbalance = (values[rows] for values in ranking.maxima_at_largest)
     of_processes = [*blank, ""]
     columns = {
-        "rank": Column("#", [*(str(k) for k in _places(ranking, rows)), *blank, ""]),
-        "measured": Column(largest_at, [text(v) for v in largest], droppable=-1),
-        "value": Column(target_at, [text(v) for v in target]),
-        "band": Column(
+        "rank": TextColumn("#", [*(str(k) for k in _places(ranking, rows)), *blank, ""]),
+        "measured": TextColumn(largest_at, [text(v) for v in largest], droppable=-1),
+        "value": TextColumn(target_at, [text(v) for v in target]),
+        "band": TextColumn(
             band_title(ranking), [*bands, *blank, band(*ranking.total[1:])], droppable=-2
         ),
-        "model": Column("model", [signed_percent(v) for v in off.tolist()], droppable=2),
-        "maximum": Column(
+        "model": TextColumn("model", [signed_percent(v) for v in off.tolist()], droppable=2),
+        "maximum": TextColumn(
             f"max {largest_at}", [*map(text, maximum), *of_processes], droppable=_FIRST_TO_GO
         ),
-        "imbalance": Column(
+        "imbalance": TextColumn(
             "imbalance", [*map(ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
         ),
-        "share": Column("share", [*share_texts(ranking, before, after), ""], droppable=4),
-        "excess": Column("excess", excess, droppable=5),
-        "growth": Column("growth", [*growth, *blank, ""], right=False, droppable=1),
-        "trust": Column("trust", [*trust, *blank, ""], droppable=3),
+        "share": TextColumn("share", [*share_texts(ranking, before, after), ""], droppable=4),
+        "excess": TextColumn("excess", excess, droppable=5),
+        "growth": TextColumn("growth", [*growth, *blank, ""], right=False, droppable=1),
+        "trust": TextColumn("trust", [*trust, *blank, ""], droppable=3),
     }
     if ranking.inclusive or not has_maxima(fitted, ranking.maxima_at_largest[0]):
         del columns["maximum"], columns["imbalance"]
@@ -241,7 +241,7 @@ def ranking_cells(
         # No sum means anything: neither the last row, the total, nor shares of it.
         del columns["share"], columns["excess"]
         columns = {name: replace(c, cells=c.cells[:-1]) for name, c in columns.items()}
-    return telling(ranking, columns)
+    return informative(ranking, columns)
 
 
 def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
@@ -251,7 +251,7 @@ def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
 
 
 def _footer(
-    ranking: Ranking, shown: str, ids: Sequence[str], again: Again, check: Check | None
+    ranking: Ranking, shown: str, ids: Sequence[str], invocation: Invocation, check: Check | None
 ) -> list[str]:
     """Return what is to be said below the table, given its header and how to ask again."""
     lines = ["", *sum_notes(ranking, ascii_only=False)]
@@ -261,20 +261,20 @@ def _footer(
     if " model " in shown:
         lines.append(MODEL_NOTE)
     if check is not None:
-        lines.append(verdict_note(check, again))
+        lines.append(verdict_note(check, invocation))
     if len(ranking.order):
-        lines += _start_up_notes(ranking, again)
-        lines.append(again.hint("show", f"@{ids[culprit(ranking)]}"))
+        lines += _start_up_notes(ranking, invocation)
+        lines.append(invocation.hint("show", f"@{ids[culprit(ranking)]}"))
     return lines
 
 
-def _start_up_notes(ranking: Ranking, again: Again) -> list[str]:
+def _start_up_notes(ranking: Ranking, invocation: Invocation) -> list[str]:
     """Name the leading call path if it starts or ends the program, and the command without it."""
     row = culprit(ranking)
     name = short_name(ranking.fitted.experiment.tree.names(row)[-1])
     if name.lower() not in _START_UP:
         return []
-    without = again.line("rank", shell_words(["--ignore", f"**/{escape(name)}"]))
+    without = invocation.line("rank", shell_words(["--ignore", f"**/{escape(name)}"]))
     return [f"{name} runs once per program, not in its loops. The ranking without it: {without}"]
 
 

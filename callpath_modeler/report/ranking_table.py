@@ -12,7 +12,7 @@ import numpy as np
 
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.choices import check_kind
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth, changes_since
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from callpath_modeler.analysis.forecast import Forecast
-    from callpath_modeler.analysis.turning import Turning
+    from callpath_modeler.analysis.optimal_scale import ScalingOptimum
     from callpath_modeler.diagnostics import Finding
 
 
@@ -134,27 +134,27 @@ def ranking_table(
     findings: Sequence[Finding] = (),
     check: Check | None = None,
 ) -> Table:
-    """Return ranked call paths, worst first, and after them those without a value.
+    """Return a ranking as a table: ranked call paths, worst first, then those without a value.
 
     Parameters
     ----------
-    ranking : the ranked call paths
-    rows : the rows of the experiment to tell of, in order; None = all
-    findings : what JSON is to say beside the rows
-    check : what came of expectations that were held against the same models; None = nothing was
+    ranking : the ranking
+    rows : rows of the experiment, in order; None = all
+    findings : findings for JSON
+    check : results of expectations about the same models; None = no expectations
 
     Returns
     -------
     Table
-        The columns of ``cpmodel rank -f csv``, in SI base units; `to_frame` makes it pandas.
+        The columns of ``cpmodel rank -f csv``, in SI base units; `to_frame` returns it for pandas.
 
     Raises
     ------
     UsageError
-        If `ranking` or `check` is something else, or there is no such row.
+        If `ranking` is no ranking, `check` no check, or if there is no such row.
     """
-    check_kind(ranking, Ranking, "ranking")
-    check_kind(check, (Check, NoneType), "check")
+    check_type(ranking, Ranking, "ranking")
+    check_type(check, (Check, NoneType), "check")
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     rows = all_rows(ranking) if rows is None else tree.chosen(rows)
     ids = tree.ids()
@@ -274,18 +274,18 @@ def run_time_json(answer: Ranking | Forecast) -> dict[str, object] | None:
     }
 
 
-def turning_json(turning: Turning | None) -> dict[str, object] | None:
+def turning_json(optimum: ScalingOptimum | None) -> dict[str, object] | None:
     """Return where the program is fastest, if that is before the target."""
-    if turning is None:
+    if optimum is None:
         return None
-    value, low, high = turning.total
+    value, low, high = optimum.total
     return {
-        "at": turning.at,
+        "at": optimum.at,
         "value": value,
         "low": low,
         "high": high,
-        "from": turning.first,
-        "to": turning.last,
-        "until": turning.until,
-        "is_slower": turning.is_slower,
+        "from": optimum.first,
+        "to": optimum.last,
+        "until": optimum.until,
+        "is_slower": optimum.is_slower,
     }

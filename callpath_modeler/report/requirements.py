@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.requirements import Requirements
-from callpath_modeler.analysis.unevenness import Unevenness
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.layout import aligned
 from callpath_modeler.report.ranking_table import growth_text
@@ -73,14 +73,14 @@ def verdict(ranking: Ranking, row: int, found: Requirements) -> str:
     return f"At fixed costs {names} explain {' and '.join(parts)}; the rest is {rest}."
 
 
-def uneven_facts(
-    known: Unevenness | None, row: int, *, ascii_only: bool = False
+def imbalance_facts(
+    sources: ImbalanceSources | None, row: int, *, ascii_only: bool = False
 ) -> list[tuple[str, str]]:
     """Say which computation near a call path that waits is uneven, if that is known."""
-    found = None if known is None else known.near(row)
-    if known is None or found is None:
+    found = None if sources is None else sources.near(row)
+    if sources is None or found is None:
         return []
-    fitted = known.fitted
+    fitted = sources.fitted
     tree, unit = fitted.experiment.tree, fitted.metric.unit
 
     def name(one: int) -> str:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from callpath_modeler.printable import shell_word
 from callpath_modeler.report.check import STYLES, last_line
 from callpath_modeler.report.formats import Cell
-from callpath_modeler.report.layout import Column
+from callpath_modeler.report.layout import TextColumn
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check import Check
-    from callpath_modeler.report.again import Again
+    from callpath_modeler.report.invocation import Invocation
 
 
 def verdict_columns(check: Check, rows: Sequence[int]) -> dict[str, list[Cell]]:
@@ -32,7 +32,7 @@ def verdict_columns(check: Check, rows: Sequence[int]) -> dict[str, list[Cell]]:
     }
 
 
-def verdict_cells(check: Check, rows: Sequence[int], blank: int, *, has_total: bool) -> Column:
+def verdict_cells(check: Check, rows: Sequence[int], blank: int, *, has_total: bool) -> TextColumn:
     """Return the column for people: a word where an expectation names a call path.
 
     Parameters
@@ -46,12 +46,12 @@ def verdict_cells(check: Check, rows: Sequence[int], blank: int, *, has_total: b
     found += [known.get(None)] * has_total
     cells = ["" if each is None else each[0].upper() for each in found]
     styles = ["" if each is None else STYLES[each[0]] for each in found]
-    return Column("check", cells, right=False, styles=styles)
+    return TextColumn("check", cells, right=False, styles=styles)
 
 
-def verdict_note(check: Check, again: Again) -> str:
+def verdict_note(check: Check, invocation: Invocation) -> str:
     """Count what came of all expectations, and give the command that explains it."""
-    command = again.line("check", shell_word(check.path))
+    command = invocation.line("check", shell_word(check.path))
     return f"expectations: {last_line(check)}. Details: {command}"
 
 

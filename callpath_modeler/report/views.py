@@ -9,15 +9,14 @@ from functools import cached_property
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.analysis.forecast import Forecast, Foreseen
+from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import Costs, Rows, Values
 from callpath_modeler.profile.outline import SumCheck
+from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.profile.wanted import Wanted
-from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import (
     at_text,
     cost_text,
@@ -31,14 +30,15 @@ from callpath_modeler.report.columns import (
     MODEL_NOTE,
     band_text,
     band_title,
+    informative,
     share_texts,
-    telling,
     value_titles,
 )
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
-from callpath_modeler.report.layout import Column, wrap
-from callpath_modeler.report.outlines import (
-    Shown,
+from callpath_modeler.report.invocation import EXPERIMENT, Invocation
+from callpath_modeler.report.layout import TextColumn, wrap
+from callpath_modeler.report.outlined_view import (
+    OutlinedView,
     check_text,
     node_columns,
     tree_lines,
@@ -62,17 +62,17 @@ _GREY = "dim"
 
 
 @dataclass(frozen=True, eq=False)
-class ForecastView(Shown):
+class ForecastView(OutlinedView):
     """A forecast in one of the three views.
 
     Attributes
     ----------
     forecast : what is shown
-    wanted : which view, and how much of it
+    request : which view, and how much of it
     """
 
     forecast: Forecast
-    wanted: Wanted
+    request: ViewRequest
 
     @property
     def tree(self) -> CallTree:
@@ -97,16 +97,18 @@ class ForecastView(Shown):
     @property
     def order(self) -> Callable[[Rows], Values] | None:
         """What siblings are ordered by in place of the share."""
-        return self.forecast.order(self.view, self.wanted.sort, inclusive=self.inclusive)
+        return self.forecast.order(self.view, self.request.sort, inclusive=self.inclusive)
 
     @cached_property
-    def values(self) -> tuple[Foreseen, Foreseen]:
+    def values(self) -> tuple[NodeForecasts, NodeForecasts]:
         """Exclusive and inclusive values, each [lines]."""
         return self.forecast.of_outline(self.outline)
 
 
-def _growths(forecast: Forecast, values: Foreseen, *, pretty: bool = False) -> list[str | None]:
-    known = forecast.known
+def _growths(
+    forecast: Forecast, values: NodeForecasts, *, pretty: bool = False
+) -> list[str | None]:
+    known = forecast.inputs
     return [known.growth_text(code, pretty=pretty) for code in values.growth.tolist()]
 
 
@@ -153,11 +155,11 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
         **measured_json(fitted),
         "target": json_number(forecast.target),
         "base": forecast.base,
-        "view": str(shown.wanted.kind),
+        "view": str(shown.request.kind),
         "basis": forecast.basis,
         "repetitions": forecast.repetitions,
         "total": {
-            "at_largest": json_number(forecast.known.total_at_largest),
+            "at_largest": json_number(forecast.inputs.total_at_largest),
             "at_target": total,
             "low": low,
             "high": high,
@@ -166,8 +168,8 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
         "run_time": run_time_json(forecast),
         "fastest": turning_json(forecast.turning),
         "unmodelled": {
-            "callpaths": len(forecast.known.unmodelled),
-            "share": forecast.known.unmodelled_share,
+            "callpaths": len(forecast.inputs.unmodelled),
+            "share": forecast.inputs.unmodelled_share,
         },
         "hot_path": [shown.view.name(node) for node in shown.hot],
         "hidden_callpaths": len(shown.outline.hidden),
@@ -186,7 +188,7 @@ def views_text(
     width: int | None,
     full_names: bool,
     ascii_only: bool,
-    again: Again = EXPERIMENT,
+    invocation: Invocation = EXPERIMENT,
 ) -> list[Text]:
     """Return the view for people: the answer first, then the tree, then what is not in it.
 
@@ -194,7 +196,7 @@ def views_text(
     ----------
     width : of the terminal; None = nothing is cut
     full_names : functions with return type and arguments
-    again : asks for the same
+    invocation : asks for the same
     """
     say = to_ascii if ascii_only else str
     columns = _columns(shown, ascii_only=ascii_only)
@@ -207,7 +209,7 @@ def views_text(
     ]
     head = [part for line in answer for part in wrap(say(line), width, "bold")]
     lines = [*head, *wrap(say(_context(shown)), width, _GREY), Text(""), *body, Text("")]
-    for line in _footer(shown, again, ascii_only=ascii_only):
+    for line in _footer(shown, invocation, ascii_only=ascii_only):
         lines += wrap(say(line), width, _GREY, indent="  ")
     return lines
 
@@ -217,7 +219,7 @@ def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
     forecast, fitted = shown.forecast, shown.forecast.fitted
     is_finite = np.isfinite(forecast.target)
     at = at_text(fitted, forecast.target)
-    if not forecast.repetitions and not forecast.known.modelled.any():
+    if not forecast.repetitions and not forecast.inputs.modelled.any():
         return f"At {at}: nothing could be predicted."
     if forecast.total[0] == 0:
         zero = "zero" if forecast.repetitions else "predicted to be zero"
@@ -232,7 +234,7 @@ def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
     main = whole if shown.inclusive else own
     share = percent(float(main.share[0]))
     (growth,) = _growths(forecast, main, pretty=not ascii_only)
-    top_down = shown.wanted.kind is ViewKind.TOP_DOWN
+    top_down = shown.request.kind is ViewKind.TOP_DOWN
     where = f"the hot path leads to {name}" if top_down else f"most is in {name}"
     where = where[0].upper() + where[1:] if is_finite else where
     how = f", {growth}" if growth else ""
@@ -248,9 +250,9 @@ def _context(shown: ForecastView) -> str:
     )
 
 
-def _columns(shown: ForecastView, *, ascii_only: bool) -> list[Column]:
+def _columns(shown: ForecastView, *, ascii_only: bool) -> list[TextColumn]:
     """Return the columns for people, each with a last cell for the total."""
-    forecast, known = shown.forecast, shown.forecast.known
+    forecast, known = shown.forecast, shown.forecast.inputs
     own, whole = shown.values
     cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, ascii_only=ascii_only)
     unit = _unit(shown)
@@ -269,12 +271,17 @@ def _columns(shown: ForecastView, *, ascii_only: bool) -> list[Column]:
         for name, column in cells.items()
     ]
     flags = [">" * is_hot for is_hot in shown.is_hot]
-    return [*columns, Column("", [*flags, ""])]
+    return [*columns, TextColumn("", [*flags, ""])]
 
 
 def value_cells(
-    forecast: Forecast, own: Foreseen, whole: Foreseen, *, inclusive: bool, ascii_only: bool
-) -> dict[str, Column]:
+    forecast: Forecast,
+    own: NodeForecasts,
+    whole: NodeForecasts,
+    *,
+    inclusive: bool,
+    ascii_only: bool,
+) -> dict[str, TextColumn]:
     """Return the values of lines as text, by what they are.
 
     Parameters
@@ -285,7 +292,7 @@ def value_cells(
     Returns
     -------
     ``measured``, ``value``, ``band``, ``model``, ``other``, ``share``, ``excess``, ``growth``,
-    ``trust``; those that `telling` leaves.
+    ``trust``; those that `informative` leaves.
     """
     unit = forecast.fitted.metric.unit
     main, other = (whole, own) if inclusive else (own, whole)
@@ -300,27 +307,29 @@ def value_cells(
     off = main.deviation.tolist()
     largest, target = value_titles(forecast)
     columns = {
-        "measured": Column(largest, texts(main.at_largest), droppable=-1),
-        "value": Column(target, texts(main.value)),
-        "band": Column(band_title(forecast), bands, droppable=-2),
-        "model": Column("model", [signed_percent(v) for v in off], droppable=2),
-        "other": Column("own" if inclusive else "with callees", texts(other.value), droppable=6),
-        "share": Column("share", share_texts(forecast, before, after), droppable=4),
-        "excess": Column("excess", [percent(v) for v in main.excess.tolist()], droppable=5),
-        "growth": Column("growth", growth, right=False, droppable=1),
-        "trust": Column("trust", [*map(marks_text, main.trust)], droppable=3),
+        "measured": TextColumn(largest, texts(main.at_largest), droppable=-1),
+        "value": TextColumn(target, texts(main.value)),
+        "band": TextColumn(band_title(forecast), bands, droppable=-2),
+        "model": TextColumn("model", [signed_percent(v) for v in off], droppable=2),
+        "other": TextColumn(
+            "own" if inclusive else "with callees", texts(other.value), droppable=6
+        ),
+        "share": TextColumn("share", share_texts(forecast, before, after), droppable=4),
+        "excess": TextColumn("excess", [percent(v) for v in main.excess.tolist()], droppable=5),
+        "growth": TextColumn("growth", growth, right=False, droppable=1),
+        "trust": TextColumn("trust", [*map(marks_text, main.trust)], droppable=3),
     }
     if np.isinf(forecast.target):
         del columns["trust"]
-    return telling(forecast, columns)
+    return informative(forecast, columns)
 
 
 def _unit(shown: ForecastView) -> str:
     return shown.forecast.fitted.metric.unit
 
 
-def _footer(shown: ForecastView, again: Again, *, ascii_only: bool) -> list[str]:
-    known, unit = shown.forecast.known, _unit(shown)
+def _footer(shown: ForecastView, invocation: Invocation, *, ascii_only: bool) -> list[str]:
+    known, unit = shown.forecast.inputs, _unit(shown)
     lines = []
     kind = "with callees" if shown.inclusive else "by themselves"
     lines.append(f"values: {kind}; growth: the fastest in the value; > is the hot path")
@@ -337,6 +346,6 @@ def _footer(shown: ForecastView, again: Again, *, ascii_only: bool) -> list[str]
         for values in (shown.check.counted, shown.check.total)
     ]
     lines.append(check_text(shown.outline, shown.check, sums))
-    if shown.wanted.kind is ViewKind.TOP_DOWN:
-        lines.append(again.hint("views", "--view bottom-up"))
+    if shown.request.kind is ViewKind.TOP_DOWN:
+        lines.append(invocation.hint("views", "--view bottom-up"))
     return lines

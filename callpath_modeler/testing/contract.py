@@ -28,9 +28,9 @@ from callpath_modeler.readers.base import (
     opened_runs,
 )
 from callpath_modeler.readers.discover import RunFile
+from callpath_modeler.readers.name_words import REPETITIONS
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import READABLE, read_runs
-from callpath_modeler.readers.words import REPETITIONS
 from callpath_modeler.testing import damage
 from callpath_modeler.testing.checks import (
     CLOSE,

@@ -17,7 +17,7 @@ D = TypeVar("D", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True, slots=True)
-class Written(Generic[D]):
+class TomlFile(Generic[D]):
     """A file that was read, and where everything in it stands.
 
     Attributes
@@ -43,7 +43,7 @@ class Written(Generic[D]):
 
 
 @dataclass(frozen=True, slots=True)
-class Format(Generic[D]):
+class TomlFormat(Generic[D]):
     """What files of one kind may hold.
 
     Attributes
@@ -59,7 +59,7 @@ class Format(Generic[D]):
     fault: type[CallpathModelerError]
     homes: Mapping[str, str] = field(default_factory=dict)
 
-    def parse(self, content: bytes | str, path: str) -> Written[D]:
+    def parse(self, content: bytes | str, path: str) -> TomlFile[D]:
         """Read what a file holds.
 
         Raises
@@ -104,7 +104,7 @@ class Format(Generic[D]):
         except msgspec.ValidationError as cause:
             place, message, hint = self._misfit(str(cause), data)
             raise self.fault(f"{path}:{_line(lines, place)}: {message}", hint=hint) from cause
-        return Written(path, document, lines, self.fault)
+        return TomlFile(path, document, lines, self.fault)
 
     def _misfit(self, said: str, data: Mapping[str, Any]) -> tuple[Place, str, str]:
         """Put into words, and find, what msgspec tells of a value that does not fit."""

@@ -16,19 +16,19 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.widgets import Static
 
-from callpath_modeler.analysis.at_target import basis_of
 from callpath_modeler.analysis.forecast import Forecast, forecast
-from callpath_modeler.analysis.known import Known
+from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.tui import keys, panes
-from callpath_modeler.tui.ahead import foreseen, has_values, of_metrics
 from callpath_modeler.tui.background import Background, IsWanted
+from callpath_modeler.tui.progressive_forecast import forecast_progressively, has_values, of_metrics
 from callpath_modeler.tui.screens import Note, Panel
+from callpath_modeler.tui.services import BrowserServices, CommandAnswer
 from callpath_modeler.tui.session import Session
-from callpath_modeler.tui.state import Ready
-from callpath_modeler.tui.surroundings import Answer, Surroundings
+from callpath_modeler.tui.state import PreparedForecast
 from callpath_modeler.tui.tree_table import TreeTable
 from callpath_modeler.tui.widgets import Pane, Prompt
 from callpath_modeler.units import counted, to_ascii
@@ -57,12 +57,12 @@ class Browser(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = keys.BINDINGS
 
-    def __init__(self, session: Session, given: Surroundings) -> None:
+    def __init__(self, session: Session, given: BrowserServices) -> None:
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self.session = session
         self.target = session.forecast.target
-        self._predicted = session.forecast.known.predicted
+        self._predicted = session.forecast.inputs.predicted
         self._given = given
         self._message = given.message
         self._background = Background(self)
@@ -84,7 +84,7 @@ class Browser(App[None]):
         self.set_class(self._given.ascii_only, "-ascii")
         shown = self.session.forecast
         if not shown.has_bands:
-            self._foresee(shown.known, self.target)
+            self._foresee(shown.inputs, self.target)
 
     def on_unmount(self) -> None:
         """End."""
@@ -156,7 +156,7 @@ class Browser(App[None]):
     @property
     def _is_small(self) -> bool:
         """Whether everything is done at once, before a key is answered."""
-        return len(self.session.forecast.known.modelled) <= AT_ONCE
+        return len(self.session.forecast.inputs.modelled) <= AT_ONCE
 
     def _renew(self, *, anew: bool = True) -> None:
         self.table.renew(anew=anew)
@@ -214,8 +214,8 @@ class Browser(App[None]):
 
     def action_command(self) -> None:
         """Show and copy the command that prints this view."""
-        known = self.session.forecast.known.asking(predicted=self._predicted)
-        self._say_command(self._given.command(self.session.wanted(), known, self.target))
+        known = self.session.forecast.inputs.asking(predicted=self._predicted)
+        self._say_command(self._given.command(self.session.view_request(), known, self.target))
 
     def _say_command(self, text: str) -> None:
         self.copy_to_clipboard(text)
@@ -245,18 +245,18 @@ class Browser(App[None]):
     def _retarget(self, text: str) -> None:
         self.target = self._given.target_of(text, self.session.forecast.fitted)
         self._message = ""
-        self._foresee(self.session.forecast.known, self.target)
+        self._foresee(self.session.forecast.inputs, self.target)
 
     @property
     def _other_basis(self) -> str:
         """What values at the target can be beside what they are: measured or predicted."""
-        if self.session.forecast.known.measured.point(self.target) is None:
+        if self.session.forecast.inputs.measured.point(self.target) is None:
             return ""
         return basis_of(self._predicted)
 
     def action_basis(self) -> None:
         """Show what models say of a target that was measured, or what was measured again."""
-        known, other = self.session.forecast.known, self._other_basis
+        known, other = self.session.forecast.inputs, self._other_basis
         if not other:
             at = at_text(known.fitted, self.target)
             self.say(f"{at} was not run two times or more: values are predicted")
@@ -265,21 +265,21 @@ class Browser(App[None]):
         self._message = f"values are {other}; p shows what is {self._other_basis}"
         self._foresee(known, self.target)
 
-    def _foresee(self, known: Known, target: float) -> None:
+    def _foresee(self, inputs: ForecastInputs, target: float) -> None:
         """Predict at a target: at once, or in a worker while what was there stays."""
-        known = known.asking(predicted=self._predicted)
-        if len(known.modelled) <= AT_ONCE:
-            self._show_forecast(Ready(forecast(known, target)))
+        inputs = inputs.asking(predicted=self._predicted)
+        if len(inputs.modelled) <= AT_ONCE:
+            self._show_forecast(PreparedForecast(forecast(inputs, target)))
             return
 
         def work(is_wanted: IsWanted) -> None:
-            for ready in foreseen(self.session, known, target, is_wanted):
+            for ready in forecast_progressively(self.session, inputs, target, is_wanted):
                 self._background.show(self._show_forecast, ready)
                 del ready  # bands take long, and what was shown before is large
 
         self._background.do(work, "target")
 
-    def _show_forecast(self, ready: Ready) -> None:
+    def _show_forecast(self, ready: PreparedForecast) -> None:
         self.session.retarget(ready)
         self._renew(anew=False)
 
@@ -297,7 +297,7 @@ class Browser(App[None]):
         self._background.do(lambda _: self._change_metric(others), "target")
 
     def _change_metric(self, names: Sequence[str]) -> None:
-        known = self.session.forecast.known
+        known = self.session.forecast.inputs
         made, skipped = of_metrics(
             names,
             self._given.models_of,
@@ -314,10 +314,10 @@ class Browser(App[None]):
     def _show_metric(self, made: Forecast, skipped: Sequence[str]) -> None:
         name = made.fitted.metric.name
         self._message = f"{name}; left out: {'; '.join(skipped)}" if skipped else name
-        self.session.retarget(Ready(made))
+        self.session.retarget(PreparedForecast(made))
         self._renew()
         if not made.has_bands:
-            self._foresee(made.known, made.target)
+            self._foresee(made.inputs, made.target)
 
     # Prompts
 
@@ -362,7 +362,7 @@ class Browser(App[None]):
 
     def _write(self, name: str) -> None:
         path = Path(name).expanduser()
-        self._message = self._given.save(self.session.forecast, self.session.wanted(), path)
+        self._message = self._given.save(self.session.forecast, self.session.view_request(), path)
 
     # Panels
 
@@ -374,7 +374,7 @@ class Browser(App[None]):
         shown = self.session.forecast
         self._answer(lambda: self._given.check(name, shown), f"{name}: checking …")
 
-    def _answer(self, ask: Callable[[], Answer], meanwhile: str) -> None:
+    def _answer(self, ask: Callable[[], CommandAnswer], meanwhile: str) -> None:
         """Find something out in a thread, and show it in a panel."""
         self._message = meanwhile
 
@@ -396,7 +396,7 @@ class Browser(App[None]):
         if not fits:
             self._note(text)
 
-    def _show_answer(self, answer: Answer) -> None:
+    def _show_answer(self, answer: CommandAnswer) -> None:
         self.say("")
         panel = Panel(answer, self._say_command, ascii_only=self._given.ascii_only)
         self.push_screen(panel, self._go_to)

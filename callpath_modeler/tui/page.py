@@ -14,8 +14,8 @@ from callpath_modeler.modeling import Growth
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.columns import has_maxima, ratio_text, value_titles
-from callpath_modeler.report.layout import Column, shorten
-from callpath_modeler.report.outlines import title
+from callpath_modeler.report.layout import TextColumn, shorten
+from callpath_modeler.report.outlined_view import title
 from callpath_modeler.report.views import value_cells
 from callpath_modeler.tui.session import Session
 from callpath_modeler.units import percent, quantity, to_ascii
@@ -104,11 +104,11 @@ def page(
     return Page(header, lines, widths)
 
 
-def _picked(columns: Mapping[str, Column], shown: Sequence[str]) -> list[Column]:
+def _picked(columns: Mapping[str, TextColumn], shown: Sequence[str]) -> list[TextColumn]:
     return [columns[name] for name in shown]
 
 
-def _columns(session: Session, places: np.ndarray, *, ascii_only: bool) -> dict[str, Column]:
+def _columns(session: Session, places: np.ndarray, *, ascii_only: bool) -> dict[str, TextColumn]:
     say: Callable[[str], str] = to_ascii if ascii_only else str
     own, whole = session.values(places)
     inclusive = session.leads_inclusive
@@ -116,9 +116,11 @@ def _columns(session: Session, places: np.ndarray, *, ascii_only: bool) -> dict[
     main = whole if inclusive else own
     if not session.forecast.has_bands:
         cells["band"] = replace(cells["band"], cells=["…"] * len(places))
-    cells["share"] = Column("share", [percent(share) for share in main.share.tolist()])
+    cells["share"] = TextColumn("share", [percent(share) for share in main.share.tolist()])
     both = zip(whole.excess.tolist(), own.excess.tolist(), strict=True)
-    cells["excess"] = Column("excess incl/excl", [f"{percent(i)} / {percent(e)}" for i, e in both])
+    cells["excess"] = TextColumn(
+        "excess incl/excl", [f"{percent(i)} / {percent(e)}" for i, e in both]
+    )
     if not inclusive:
         cells |= _of_processes(session, places, ascii_only=ascii_only)
     if session.heat:
@@ -135,13 +137,15 @@ def _columns(session: Session, places: np.ndarray, *, ascii_only: bool) -> dict[
     }  # fmt: skip
 
 
-def _of_processes(session: Session, places: np.ndarray, *, ascii_only: bool) -> dict[str, Column]:
+def _of_processes(
+    session: Session, places: np.ndarray, *, ascii_only: bool
+) -> dict[str, TextColumn]:
     """Return maxima over processes and the imbalance at the largest scale, as a ranking does.
 
     Lines of several call paths have none: the slowest processes of each may differ.
     """
     fitted, nodes = session.forecast.fitted, session.outline.nodes[places].tolist()
-    maximum, imbalance = session.forecast.known.maxima_at_largest
+    maximum, imbalance = session.forecast.inputs.maxima_at_largest
     if not has_maxima(fitted, maximum):
         return {}
     alone: list[int | None] = []
@@ -151,11 +155,11 @@ def _of_processes(session: Session, places: np.ndarray, *, ascii_only: bool) -> 
     unit = fitted.metric.unit
     largest, _ = value_titles(session.forecast)
     return {
-        "maximum": Column(f"max {largest}", [
+        "maximum": TextColumn(f"max {largest}", [
             "" if row is None else quantity(float(maximum[row]), unit, ascii_only=ascii_only)
             for row in alone
         ]),
-        "imbalance": Column("imbalance", [
+        "imbalance": TextColumn("imbalance", [
             "" if row is None else ratio_text(float(imbalance[row])) for row in alone
         ]),
     }  # fmt: skip
@@ -163,7 +167,7 @@ def _of_processes(session: Session, places: np.ndarray, *, ascii_only: bool) -> 
 
 def _heat(session: Session, code: int) -> int:
     """Tell how fast something grows: 0 not at all, to 4 faster than linear."""
-    growth = session.forecast.known.growth_of(code)
+    growth = session.forecast.inputs.growth_of(code)
     if growth is None:
         return 0
     return sum([growth > _CONSTANT, growth >= _ROOT, growth >= _LINEAR, growth > _LINEAR])
@@ -204,7 +208,7 @@ def _name(session: Session, place: int, room: int, *, ascii_only: bool) -> str:
 def _line(
     name: str,
     room: int,
-    cells: Sequence[tuple[str, Column, str]],
+    cells: Sequence[tuple[str, TextColumn, str]],
     widths: Mapping[str, int],
     shown: Sequence[str],
 ) -> Text:

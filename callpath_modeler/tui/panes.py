@@ -13,13 +13,13 @@ from rich.text import Text
 
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.schema import Region
+from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.profile.wanted import Sort
 from callpath_modeler.report.answer import beyond, fastest_at, known_by, off_by, omissions
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.node import NodeReport
-from callpath_modeler.report.outlines import short_names
+from callpath_modeler.report.outlined_view import short_names
 from callpath_modeler.tui.session import Session
 from callpath_modeler.units import parameter_value, percent, to_ascii
 
@@ -204,7 +204,7 @@ def status(session: Session, message: str, width: int, *, ascii_only: bool = Fal
     say: Callable[[str], str] = to_ascii if ascii_only else str
     count = len(session.outline)
     parts = [f"{session.cursor + 1 if count else 0}/{count}"]
-    start = session.place.start
+    start = session.tree_cursor.start
     if start != ROOT:
         parts.append(f"zoomed to {shorten(short_names(session.view.names(start)), 40)}")
     parts += [f"filter {session.pattern}"] if session.pattern else []
@@ -212,7 +212,7 @@ def status(session: Session, message: str, width: int, *, ascii_only: bool = Fal
     parts += [f"hidden: below {percent(session.least)}"] if session.hides else []
     turning = session.forecast.turning
     parts += [f"fastest {fastest_at(session.forecast.fitted, turning)}"] if turning else []
-    known = session.forecast.known
+    known = session.forecast.inputs
     if len(known.unmodelled):
         share = percent(known.unmodelled_share)
         parts.append(f"{len(known.unmodelled)} without a model ({share} of today)")

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from callpath_modeler.report.listing import Listing
 from callpath_modeler.tui.keys import MOVES
-from callpath_modeler.tui.surroundings import Answer
+from callpath_modeler.tui.services import CommandAnswer
 from callpath_modeler.units import to_ascii
 
 _KEYS = "Enter  go to the call path   y  the command that prints this   q  back"
@@ -82,7 +82,7 @@ class Panel(ModalScreen[str]):
     ]
 
     def __init__(
-        self, answer: Answer, say_command: Callable[[str], None], *, ascii_only: bool
+        self, answer: CommandAnswer, say_command: Callable[[str], None], *, ascii_only: bool
     ) -> None:
         super().__init__()
         self._answer = answer

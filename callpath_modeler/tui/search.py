@@ -12,7 +12,7 @@ from callpath_modeler.profile.views import View, ViewKind
 
 
 @dataclass(slots=True)
-class Found:
+class SearchHits:
     """Nodes, the costliest first.
 
     Attributes
@@ -30,7 +30,9 @@ class Found:
         return self.nodes[self.at]
 
 
-def found_in(view: View, text: str, start: int, decides: Costs, *, inclusive: bool) -> Found:
+def search_view(
+    view: View, text: str, start: int, decides: Costs, *, inclusive: bool
+) -> SearchHits:
     """Find nodes whose name contains a text: call paths, or functions at the top of the view.
 
     Parameters
@@ -49,7 +51,7 @@ def found_in(view: View, text: str, start: int, decides: Costs, *, inclusive: bo
         known = [n for n in view.roots.tolist() if text in view.name(n).casefold()]
         nodes = np.array(known, np.intp)
     if not len(nodes):
-        return Found([])
+        return SearchHits([])
     cost = view.values(nodes, decides)[1 if inclusive else 0][:, 0]
     order = np.argsort(-np.nan_to_num(cost, nan=-1.0), kind="stable")
-    return Found(nodes[order].tolist())
+    return SearchHits(nodes[order].tolist())

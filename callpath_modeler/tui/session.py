@@ -5,9 +5,9 @@ from __future__ import annotations
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.outline import SHARED, Opening
+from callpath_modeler.profile.view_request import Sort, find_node
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.profile.wanted import Sort, find_node
-from callpath_modeler.tui.search import Found, found_in
+from callpath_modeler.tui.search import SearchHits, search_view
 from callpath_modeler.tui.state import State
 
 
@@ -25,7 +25,7 @@ class Session(State):
     def show(self, kind: ViewKind) -> None:
         """Show another view."""
         self.kind = kind
-        self.found = Found([])
+        self.found = SearchHits([])
         self.refresh()
 
     def sort_next(self) -> None:
@@ -83,7 +83,7 @@ class Session(State):
     def open(self) -> None:
         """Open the node under the cursor."""
         if self.can_open:
-            self.place.open(self.node)
+            self.tree_cursor.open(self.node)
             self.refresh()
 
     def go_in(self) -> None:
@@ -96,7 +96,7 @@ class Session(State):
     def close(self) -> None:
         """Close the node under the cursor."""
         if len(self.outline) and self.outline.is_open[self.cursor]:
-            self.place.close(self.node)
+            self.tree_cursor.close(self.node)
             self.refresh()
 
     def go_out(self) -> None:
@@ -116,8 +116,8 @@ class Session(State):
     def open_all(self) -> None:
         """Open everything below the node under the cursor."""
         if self.node != SHARED and len(self.outline):
-            self.place.forget_below(self.node)
-            self.place.told[self.node] = Opening.ALL
+            self.tree_cursor.forget_below(self.node)
+            self.tree_cursor.told[self.node] = Opening.ALL
             self.refresh()
 
     def close_all(self) -> None:
@@ -125,9 +125,9 @@ class Session(State):
         if self.node == SHARED or not len(self.outline):
             return
         node = self.node
-        self.place.forget_below(node)
-        if self.place.opens_below(node):
-            self.place.told[node] = Opening.CLOSED
+        self.tree_cursor.forget_below(node)
+        if self.tree_cursor.opens_below(node):
+            self.tree_cursor.told[node] = Opening.CLOSED
         self.refresh()
 
     # Ways through the tree
@@ -140,23 +140,23 @@ class Session(State):
 
     def zoom(self) -> None:
         """Begin with the node under the cursor."""
-        if self.node != SHARED and len(self.outline) and self.node != self.place.start:
-            self.place.zooms.append(self.node)
-            self.place.open(self.node)
+        if self.node != SHARED and len(self.outline) and self.node != self.tree_cursor.start:
+            self.tree_cursor.zooms.append(self.node)
+            self.tree_cursor.open(self.node)
             self.refresh()
 
     def unzoom(self) -> None:
         """Begin with the node that was zoomed into before, or with the whole program."""
-        if self.place.zooms:
-            self.place.zooms.pop()
+        if self.tree_cursor.zooms:
+            self.tree_cursor.zooms.pop()
             self.refresh()
 
     def search(self, text: str) -> int:
         """Find nodes whose name contains a text; return how many, and go to the costliest."""
-        self.found = found_in(
+        self.found = search_view(
             self.view,
             text,
-            self.place.start,
+            self.tree_cursor.start,
             self.forecast.decides,
             inclusive=self.leads_inclusive,
         )
@@ -181,25 +181,28 @@ class Session(State):
         """
         node = find_node(self._view_of(ViewKind.TOP_DOWN, self.forecast), callpath)
         self.show(ViewKind.TOP_DOWN)
-        start, end = self.place.start, self.view.tree.end
+        start, end = self.tree_cursor.start, self.view.tree.end
         if start != ROOT and not start <= node < end[start]:
-            self.place.zooms.clear()
+            self.tree_cursor.zooms.clear()
         self._reveal(node)
 
     def _reveal(self, node: int) -> None:
         """Open what is above a node and go to it, whatever hides it."""
         above = self.view.parent(node)
         while above != ROOT:
-            if not self.place.opens_below(above) or self.place.told.get(above) is Opening.CLOSED:
-                self.place.open(above)
+            if (
+                not self.tree_cursor.opens_below(above)
+                or self.tree_cursor.told.get(above) is Opening.CLOSED
+            ):
+                self.tree_cursor.open(above)
             above = self.view.parent(above)
         if self.kind is not ViewKind.TOP_DOWN:
-            self.place.zooms.clear()
-        self.place.node = node
+            self.tree_cursor.zooms.clear()
+        self.tree_cursor.node = node
         self.refresh()
         if self.node != node and self.hides:
             self.hides = False
-            self.place.node = node
+            self.tree_cursor.node = node
             self.refresh()
         if self.node != node and self.pattern:
             self.filter("")

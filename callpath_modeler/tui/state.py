@@ -1,7 +1,7 @@
 """What the browser shows, apart from how: view, target, order, filter, zoom, open nodes, cursor.
 
-It knows no terminal, and can be said in words at any time (`State.wanted`): the same view is what
-`cpmodel views` prints for these.
+It knows no terminal, and can be said in words at any time (`State.view_request`): the same view
+is what `cpmodel views` prints for these.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from callpath_modeler.analysis.forecast import Forecast, Foreseen
+from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.groups import Costs, Rows, Values
-from callpath_modeler.profile.hot import hot_path
+from callpath_modeler.profile.hot_path import hot_path
 from callpath_modeler.profile.outline import SHARED, Outline, Selection, SumCheck, outline
+from callpath_modeler.profile.view_request import ViewRequest, columns_kept_by, node_path
 from callpath_modeler.profile.views import View, ViewKind, open_view
-from callpath_modeler.profile.wanted import Wanted, kept, node_path
-from callpath_modeler.tui.lines import Lines
-from callpath_modeler.tui.place import Place
-from callpath_modeler.tui.search import Found
+from callpath_modeler.tui.search import SearchHits
+from callpath_modeler.tui.tree_cursor import TreeCursor
+from callpath_modeler.tui.view_lines import ViewLines
 
 SHARE_HIDDEN = 0.01
 """Nodes below this share of the whole are hidden at first."""
@@ -29,7 +29,7 @@ MOST_LINES = 2_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ready:
+class PreparedForecast:
     """A forecast that is ready to be shown.
 
     Attributes
@@ -50,25 +50,25 @@ class State:
     Parameters
     ----------
     forecast : what is shown, at a target
-    wanted : how to begin; what it says of the lines of one view, it says of that view alone
+    request : how to begin; what it says of the lines of one view, it says of that view alone
     """
 
-    def __init__(self, forecast: Forecast, wanted: Wanted | None = None) -> None:
-        wanted = wanted or Wanted(least=SHARE_HIDDEN)
+    def __init__(self, forecast: Forecast, request: ViewRequest | None = None) -> None:
+        request = request or ViewRequest(least=SHARE_HIDDEN)
         self.forecast = forecast
-        self.kind = wanted.kind
-        self.by = wanted.by
-        self.inclusive = wanted.inclusive
-        self.least = wanted.least or SHARE_HIDDEN
-        self.hides = wanted.least > 0
-        self.sort = wanted.sort
-        self.reverse = wanted.reverse
-        self.pattern = wanted.keep
+        self.kind = request.kind
+        self.by = request.by
+        self.inclusive = request.inclusive
+        self.least = request.least or SHARE_HIDDEN
+        self.hides = request.least > 0
+        self.sort = request.sort
+        self.reverse = request.reverse
+        self.pattern = request.keep
         self.heat = False
-        self._places: dict[ViewKind, Place] = {}
+        self._cursors: dict[ViewKind, TreeCursor] = {}
         self._views: dict[ViewKind, View] = {}
         self.kept_costs: dict[ViewKind, Costs] = {}
-        self.found = Found([])
+        self.found = SearchHits([])
         self._revision = 0
         self.cursor = 0
         self.outline: Outline
@@ -77,24 +77,24 @@ class State:
     # What is shown
 
     @property
-    def place(self) -> Place:
+    def tree_cursor(self) -> TreeCursor:
         """Where one is in the current view; a view is opened at its hot path."""
-        if self.kind not in self._places:
-            self._places[self.kind] = Place(self._view_of(self.kind, self.forecast))
+        if self.kind not in self._cursors:
+            self._cursors[self.kind] = TreeCursor(self._view_of(self.kind, self.forecast))
             self.open_hot(ROOT)
-        return self._places[self.kind]
+        return self._cursors[self.kind]
 
     def _view_of(self, kind: ViewKind, made: Forecast) -> View:
         if kind not in self._views:
             self._views[kind] = open_view(made.fitted.experiment.tree, kind, self.by)
         return self._views[kind]
 
-    def prepare(self, kind: ViewKind, made: Forecast) -> Ready:
+    def prepare(self, kind: ViewKind, made: Forecast) -> PreparedForecast:
         """Make a view and sum up a forecast for it, so that it is there at once when asked for.
 
         This may be done in another thread than everything else.
         """
-        view, known = self._view_of(kind, made), made.known
+        view, known = self._view_of(kind, made), made.inputs
         view.has_children(view.roots)
         for codes in known.growth:
             view.largest(view.roots, codes)
@@ -115,24 +115,24 @@ class State:
             return view.values(nodes, made.decides)[1 if wanted.leads_inclusive else 0][:, 0]
 
         hot_path(view, worth, levels=wanted.hot_levels)
-        revision, place = self._revision, self._places.get(kind)
+        revision, place = self._revision, self._cursors.get(kind)
         if kind is not self.kind or place is None or place.view is not view:
-            return Ready(made)
-        return Ready(made, outline(view, made.decides, self._selection(made)), revision)
+            return PreparedForecast(made)
+        return PreparedForecast(made, outline(view, made.decides, self._selection(made)), revision)
 
     @property
     def view(self) -> View:
         """The current view."""
-        return self.place.view
+        return self.tree_cursor.view
 
     @property
     def leads_inclusive(self) -> bool:
         """Whether inclusive values lead."""
         return self.shortly().leads_inclusive
 
-    def shortly(self) -> Wanted:
+    def shortly(self) -> ViewRequest:
         """Return what is shown, but not which nodes are open."""
-        return Wanted(
+        return ViewRequest(
             kind=self.kind,
             by=self.by,
             inclusive=self.inclusive,
@@ -142,10 +142,10 @@ class State:
             reverse=self.reverse,
         )
 
-    def wanted(self) -> Wanted:
+    def view_request(self) -> ViewRequest:
         """Return what is shown, in words."""
-        opened, closed = self.place.in_words(self.outline)
-        start = self.place.start
+        opened, closed = self.tree_cursor.in_words(self.outline)
+        start = self.tree_cursor.start
         return replace(
             self.shortly(),
             depth=1,
@@ -160,7 +160,7 @@ class State:
         """Whether there are so many lines that not everything was opened."""
         return len(self.outline) >= MOST_LINES
 
-    def values(self, places: Rows) -> tuple[Foreseen, Foreseen]:
+    def values(self, places: Rows) -> tuple[NodeForecasts, NodeForecasts]:
         """Return exclusive and inclusive values of lines."""
         return self._lines.values(places)
 
@@ -177,24 +177,24 @@ class State:
 
     def refresh(self) -> None:
         """Write the view out again; the cursor stays on its node, or goes to one above it."""
-        view = self.place.view
+        view = self.tree_cursor.view
         self._show_lines(outline(view, self.forecast.decides, self._selection(self.forecast)))
 
     def _show_lines(self, lines: Outline) -> None:
         self._revision += 1
         self.outline = lines
-        self._lines = Lines(self.forecast, lines)
-        self.select(self.place.node, self.place.above)
+        self._lines = ViewLines(self.forecast, lines)
+        self.select(self.tree_cursor.node, self.tree_cursor.above)
 
     def _selection(self, made: Forecast) -> Selection:
-        place, wanted = self.place, self.shortly()
+        place, wanted = self.tree_cursor, self.shortly()
         inclusive = wanted.leads_inclusive
         return Selection(
             inclusive=inclusive,
             least=wanted.least * made.whole,
             depth=1,
             start=place.start,
-            openings=self.place.openings(),
+            openings=self.tree_cursor.openings(),
             keep=self._keep(),
             order=made.order(place.view, self.sort, inclusive=inclusive),
             reverse=self.reverse,
@@ -206,10 +206,10 @@ class State:
         if not self.pattern:
             return None
         if self.kind not in self.kept_costs:
-            self.kept_costs[self.kind] = kept(self.view, self.pattern)
+            self.kept_costs[self.kind] = columns_kept_by(self.view, self.pattern)
         return self.kept_costs[self.kind]
 
-    def retarget(self, ready: Ready) -> None:
+    def retarget(self, ready: PreparedForecast) -> None:
         """Show another forecast, of the same models at another target or with bands, or another.
 
         Where call paths are others, everything begins anew.
@@ -217,8 +217,8 @@ class State:
         tree = self.forecast.fitted.experiment.tree
         self.forecast = ready.forecast
         if not tree.is_same_as(ready.forecast.fitted.experiment.tree):
-            self._places, self._views = {}, {}
-            self.found = Found([])
+            self._cursors, self._views = {}, {}
+            self.found = SearchHits([])
         elif ready.lines is not None and ready.revision == self._revision:
             self._show_lines(ready.lines)
             return
@@ -229,7 +229,7 @@ class State:
     def go(self, line: int) -> None:
         """Put the cursor on a line, or the nearest that there is."""
         self.cursor = min(max(line, 0), max(len(self.outline) - 1, 0))
-        place = self.place
+        place = self.tree_cursor
         place.node, place.above = self.node, ROOT
         if place.node == SHARED and len(self.outline):
             above = self.outline.above(self.cursor)
@@ -276,5 +276,5 @@ class State:
         path = hot_path(self.view, self._worth, start, levels=levels)
         if path:
             for node in [start, *path[:-1]][start == ROOT :]:
-                self.place.open(node)
-            self.place.node = path[-1]
+                self.tree_cursor.open(node)
+            self.tree_cursor.node = path[-1]

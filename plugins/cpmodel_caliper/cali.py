@@ -11,10 +11,10 @@ from cpmodel_caliper.contents import (
     FUNCTIONS,
     LABELS,
     REGIONS,
-    Column,
     Contents,
     MalformedError,
     Quantity,
+    RecordColumn,
 )
 
 MAGIC = "__rec="
@@ -83,7 +83,7 @@ class _Plan:
 
     attributes: tuple[_Attribute, ...]
     labels: tuple[tuple[int, str], ...]
-    columns: tuple[tuple[int, Column], ...]
+    columns: tuple[tuple[int, RecordColumn], ...]
 
 
 def read(lines: Iterable[str]) -> Contents:

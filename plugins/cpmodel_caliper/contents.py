@@ -46,7 +46,7 @@ class Quantity:
 
 
 @dataclass(slots=True)
-class Column:
+class RecordColumn:
     """Values of one attribute: at which records, and the values."""
 
     records: list[int]
@@ -79,7 +79,7 @@ class Contents:
         self.node: list[int] = []
         self.rank: list[int | None] = []
         self.thread: dict[int, int] = {}
-        self.columns: dict[str, Column] = {}
+        self.columns: dict[str, RecordColumn] = {}
         self.quantities: dict[str, Quantity] = {}
         self.globals: dict[str, str] = {}
         self.is_cut = False
@@ -107,9 +107,9 @@ class Contents:
             raise MalformedError(f"more than {_MOST_COPIED:,} call paths below other ones")
         return node
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> RecordColumn:
         """Return the values of an attribute, to be filled."""
-        return self.columns.setdefault(name, Column([], []))
+        return self.columns.setdefault(name, RecordColumn([], []))
 
     def begin(self, node: int, labels: Mapping[str, str]) -> int | None:
         """Begin a record and return its number, or None if it does not count.

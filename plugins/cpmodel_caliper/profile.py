@@ -25,9 +25,9 @@ from callpath_modeler.readers.paths import exclusive_of, tree_of_nodes
 from callpath_modeler.readers.reductions import imbalance, is_plain, statistic, statistic_of_present
 from cpmodel_caliper.contents import Contents
 from cpmodel_caliper.metrics import Stored, stored_metrics
-from cpmodel_caliper.places import Places
 from cpmodel_caliper.processes import processes_of_averages
-from cpmodel_caliper.slowest import run_time_of_maxima
+from cpmodel_caliper.record_locations import RecordLocations
+from cpmodel_caliper.slowest_process import run_time_of_maxima
 
 _Array = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ class CaliperProfile:
         if self._ranks and not self._per_process:
             self._per_process = True
             self._leave_out_others()
-        self._places = Places(contents, self._ranks, per_process=self._per_process)
+        self._places = RecordLocations(contents, self._ranks, per_process=self._per_process)
         self._tree, self._row_of = _tree(contents)
         found = stored_metrics(contents, per_process=self._per_process)
         self._stored = {stored.metric.name: stored for stored in found}

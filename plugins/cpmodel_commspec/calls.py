@@ -9,7 +9,7 @@ from itertools import groupby
 
 import numpy as np
 
-from cpmodel_otf2.definitions import Definitions
+from cpmodel_otf2.definitions import TraceDefinitions
 from cpmodel_otf2.events import Batch, Column
 from cpmodel_otf2.paths import OUTSIDE, PathTable
 from cpmodel_otf2.replay import Replay
@@ -37,7 +37,7 @@ _NON_BLOCKING = (
 class CallNames:
     """The function and the caller of each call path, as far as calls of MPI go."""
 
-    def __init__(self, paths: PathTable, definitions: Definitions) -> None:
+    def __init__(self, paths: PathTable, definitions: TraceDefinitions) -> None:
         self._paths, self._regions = paths, definitions.regions
         self._known: dict[int, tuple[int, str]] = {OUTSIDE: (OUTSIDE, "")}
 
@@ -59,7 +59,7 @@ class CallNames:
 class Watch:
     """Counts calls that communicate and leave no event of it."""
 
-    def __init__(self, definitions: Definitions) -> None:
+    def __init__(self, definitions: TraceDefinitions) -> None:
         self._regions = {
             what: np.array(
                 [
@@ -79,7 +79,7 @@ class Watch:
                 counts[what] += int(np.isin(batch.calls.code, regions).sum())
 
 
-def waits(definitions: Definitions) -> Column:
+def waits(definitions: TraceDefinitions) -> Column:
     """Return the references of the functions that wait until something is done."""
     regions = definitions.regions.items()
     return np.array(

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured
-from callpath_modeler.cli.console import EXIT_NO, Console
+from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.errors import DataError, InputError, UsageError, nearest_or_all
 
@@ -148,7 +149,7 @@ def _read(console: Console, trace: Path) -> tuple[Traced, list[Finding]]:
     """
     from callpath_modeler.diagnostics import Notices
     from cpmodel_commspec.recording import record
-    from cpmodel_otf2.reader import opened
+    from cpmodel_otf2.event_source import opened
 
     path = _anchor(trace)
     with opened(path) as source:

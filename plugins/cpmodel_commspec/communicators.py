@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 
 from callpath_modeler.printable import printable
 from cpmodel_commspec.operations import Communicator
-from cpmodel_otf2.definitions import UNRESOLVED, Definitions
+from cpmodel_otf2.definitions import UNRESOLVED, TraceDefinitions
 
 
-def members(definitions: Definitions, comm: int, location: int) -> tuple[int, ...]:
+def members(definitions: TraceDefinitions, comm: int, location: int) -> tuple[int, ...]:
     """Return the world ranks of a communicator in order.
 
     Returns
@@ -24,7 +24,7 @@ def members(definitions: Definitions, comm: int, location: int) -> tuple[int, ..
 
 
 def divisions(
-    definitions: Definitions, used: Collection[int]
+    definitions: TraceDefinitions, used: Collection[int]
 ) -> tuple[tuple[Communicator, ...], dict[int, int]]:
     """Put communicators together that have no rank in common, in the order of definition.
 
@@ -76,7 +76,7 @@ def layout(one: Communicator) -> tuple[str, str] | None:
 
 
 def _is_self(
-    definitions: Definitions, comm: int, own: tuple[int, ...], location: dict[int, int]
+    definitions: TraceDefinitions, comm: int, own: tuple[int, ...], location: dict[int, int]
 ) -> bool:
     """Tell whether a communicator is that of each process alone."""
     first, last = min(location), max(location)

@@ -35,7 +35,7 @@ from cpmodel_commspec.operations import (
     Shape,
     Traced,
 )
-from cpmodel_otf2.definitions import UNRESOLVED, Definitions, Location
+from cpmodel_otf2.definitions import UNRESOLVED, Location, TraceDefinitions
 from cpmodel_otf2.events import EventSource, Message, Request
 from cpmodel_otf2.paths import PathTable
 from cpmodel_otf2.replay import Replay
@@ -195,7 +195,7 @@ class _Rank:
     """The operations of one rank, gathered batch by batch."""
 
     def __init__(
-        self, rank: int, location: Location, definitions: Definitions, left_out: Counter[str]
+        self, rank: int, location: Location, definitions: TraceDefinitions, left_out: Counter[str]
     ) -> None:
         self._rank, self._location, self._definitions = rank, location, definitions
         self._left_out = left_out

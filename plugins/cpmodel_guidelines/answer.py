@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.expectations.verdicts import Crossing
 from callpath_modeler.diagnostics import Finding
 from cpmodel_guidelines.benchmark import Benchmark
-from cpmodel_guidelines.checks import Check, Group, Missing
-from cpmodel_guidelines.judge import Verdict, Verdicts
+from cpmodel_guidelines.checks import Group, GuidelineCheck, MissingFunctions
+from cpmodel_guidelines.judge import GuidelineVerdict, GuidelineVerdicts
+from cpmodel_guidelines.potential_savings import PotentialSavings
 from cpmodel_guidelines.rules import Guideline
-from cpmodel_guidelines.stakes import Stakes
 
 Values = NDArray[np.float64]
 
@@ -34,10 +34,10 @@ class Judged:
     basis : of each check
     """
 
-    checks: tuple[Check, ...]
+    checks: tuple[GuidelineCheck, ...]
     left: Values
     right: Values
-    verdicts: Verdicts
+    verdicts: GuidelineVerdicts
     basis: tuple[str, ...]
 
     def take(self, rows: Sequence[int]) -> Judged:
@@ -52,7 +52,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class VerdictTally:
     """The checks of one guideline in one group, taken together.
 
     Attributes
@@ -68,14 +68,14 @@ class Tally:
     worst: int
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> GuidelineVerdict:
         """Violated where one is; holds where all do."""
         if self.violated:
-            return Verdict.VIOLATED
-        return Verdict.HOLDS if self.holds == len(self.checks) else Verdict.OPEN
+            return GuidelineVerdict.VIOLATED
+        return GuidelineVerdict.HOLDS if self.holds == len(self.checks) else GuidelineVerdict.OPEN
 
 
-def tallies(of: Judged) -> dict[tuple[Guideline, Group], Tally]:
+def tallies(of: Judged) -> dict[tuple[Guideline, Group], VerdictTally]:
     """Return what came of the checks of each guideline in each group."""
     checks: dict[tuple[Guideline, Group], list[int]] = {}
     for k, check in enumerate(of.checks):
@@ -83,14 +83,14 @@ def tallies(of: Judged) -> dict[tuple[Guideline, Group], Tally]:
     return {which: _tally(of.verdicts, rows) for which, rows in checks.items()}
 
 
-def _tally(verdicts: Verdicts, rows: Sequence[int]) -> Tally:
+def _tally(verdicts: GuidelineVerdicts, rows: Sequence[int]) -> VerdictTally:
     violated, holds = int(verdicts.violated[rows].sum()), int(verdicts.holds[rows].sum())
     deciding = [
         row for row in rows if (verdicts.violated[row] if violated else not verdicts.holds[row])
     ]
     factors = np.nan_to_num(verdicts.factor)
     worst = max(deciding or rows, key=lambda row: float(factors[row]))
-    return Tally(tuple(rows), violated, holds, worst)
+    return VerdictTally(tuple(rows), violated, holds, worst)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +108,15 @@ class Row:
 
     guideline: Guideline
     group: Group
-    here: Tally | None
-    ahead: Tally | None = None
+    here: VerdictTally | None
+    ahead: VerdictTally | None = None
     crossing: Crossing | None = None
 
     @property
     def turns(self) -> bool:
         """Whether it holds where it was measured, and is predicted to be violated."""
         before, then = (tally and tally.verdict for tally in (self.here, self.ahead))
-        return before is Verdict.HOLDS and then is Verdict.VIOLATED
+        return before is GuidelineVerdict.HOLDS and then is GuidelineVerdict.VIOLATED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,14 +140,14 @@ class Verification:
     here: Judged
     ahead: Judged | None
     rows: tuple[Row, ...]
-    missing: tuple[Missing, ...]
+    missing: tuple[MissingFunctions, ...]
     target: float | None
     tolerance: float
     confidence: float
-    stakes: Stakes | None
+    stakes: PotentialSavings | None
     findings: tuple[Finding, ...]
 
-    def rows_that_are(self, verdict: Verdict) -> list[Row]:
+    def rows_that_are(self, verdict: GuidelineVerdict) -> list[Row]:
         """Return the guidelines with a verdict, as measured."""
         return [row for row in self.rows if row.here is not None and row.here.verdict is verdict]
 

@@ -16,7 +16,7 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.modeling.distributions import normal_quantile
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.experiment import Values as Column
+from callpath_modeler.profile.experiment import MetricValues as Column
 from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import Metric, Region
 from cpmodel_guidelines.functions import Function, functions_in

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from cpmodel_guidelines.benchmark import Benchmark
 from cpmodel_guidelines.functions import Function
-from cpmodel_guidelines.rules import Guideline, Kind, Size, Term, of_function
-from cpmodel_guidelines.sizes import Place, Setting, Sizes, moved, without
+from cpmodel_guidelines.message_sizes import FunctionAtSetting, Setting, Sizes, moved, without
+from cpmodel_guidelines.rules import Guideline, GuidelineKind, GuidelineTerm, Size, of_function
 
 Group = tuple[str, ...]
 Rows = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class GuidelineCheck:
     """One comparison.
 
     Attributes
@@ -35,15 +35,15 @@ class Check:
 
     guideline: Guideline
     group: Group
-    left: Place
-    right: tuple[Place, ...]
+    left: FunctionAtSetting
+    right: tuple[FunctionAtSetting, ...]
     times: float = 1.0
     can_break: bool = True
     can_hold: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingFunctions:
     """A guideline that could not be checked in a group, and what was not measured for it."""
 
     guideline: Guideline
@@ -64,12 +64,12 @@ class Finder:
     benchmark: Benchmark
     guidelines: Sequence[Guideline]
 
-    def measured(self) -> tuple[list[Check], list[Missing]]:
+    def measured(self) -> tuple[list[GuidelineCheck], list[MissingFunctions]]:
         """Return all checks that measurements allow, and what they do not allow.
 
         Messages of emulations may be of sizes between two that were measured.
         """
-        checks: list[Check] = []
+        checks: list[GuidelineCheck] = []
         missing = []
         for group, rows in self._groups.items():
             for guideline in self.guidelines:
@@ -81,7 +81,7 @@ class Finder:
                 checks += inside
                 if not inside:
                     lacking = lacking or [str(term) for term in guideline.right]
-                    missing.append(Missing(guideline, group, tuple(lacking)))
+                    missing.append(MissingFunctions(guideline, group, tuple(lacking)))
             for name, row in rows.items():
                 for guideline in of_function(name):
                     checks += self._of_function(guideline, group, row)
@@ -90,17 +90,21 @@ class Finder:
     @cached_property
     def sizes(self) -> Sizes:
         """Sizes of messages that were measured."""
-        places = (Place(row, s) for row, settings in enumerate(self._settings) for s in settings)
+        places = (
+            FunctionAtSetting(row, s)
+            for row, settings in enumerate(self._settings)
+            for s in settings
+        )
         return Sizes.of(places, self.benchmark.axis(self.benchmark.size))
 
-    def _is_known(self, check: Check) -> bool:
+    def _is_known(self, check: GuidelineCheck) -> bool:
         return all(self.sizes.between(place) is not None for place in check.right)
 
-    def predicted(self, settings: Sequence[Setting]) -> list[Check]:
+    def predicted(self, settings: Sequence[Setting]) -> list[GuidelineCheck]:
         """Return the checks between functions at settings at which models are asked."""
         return [*self._every_pattern(settings)]
 
-    def moved(self, check: Check, processes: float) -> Check:
+    def moved(self, check: GuidelineCheck, processes: float) -> GuidelineCheck:
         """Return a check between functions on another number of processes."""
         p_axis = self.benchmark.axis(self.benchmark.processes)
         assert p_axis is not None, "targets are numbers of processes"
@@ -120,7 +124,7 @@ class Finder:
         every = range(len(self.benchmark.functions))
         return [[settings[k] for k in np.flatnonzero(there[row]).tolist()] for row in every]
 
-    def _every_pattern(self, settings: Sequence[Setting] | None = None) -> Iterator[Check]:
+    def _every_pattern(self, settings: Sequence[Setting] | None = None) -> Iterator[GuidelineCheck]:
         for group, rows in self._groups.items():
             for guideline in self.guidelines:
                 if {term.function for term in (guideline.left, *guideline.right)} <= {*rows}:
@@ -132,7 +136,7 @@ class Finder:
         group: Group,
         rows: Rows,
         settings: Sequence[Setting] | None = None,
-    ) -> Iterator[Check]:
+    ) -> Iterator[GuidelineCheck]:
         """Go through the checks of a guideline between functions, measured or not.
 
         Parameters
@@ -152,12 +156,16 @@ class Finder:
         )
         for setting in at:
             right = tuple(
-                Place(rows[term.function], self._sized(term, rows[term.function], setting))
+                FunctionAtSetting(
+                    rows[term.function], self._sized(term, rows[term.function], setting)
+                )
                 for term in guideline.right
             )
-            yield Check(guideline, group, Place(left, setting), right, 1.0, can_break, can_hold)
+            yield GuidelineCheck(
+                guideline, group, FunctionAtSetting(left, setting), right, 1.0, can_break, can_hold
+            )
 
-    def _sized(self, term: Term, row: int, setting: Setting) -> Setting:
+    def _sized(self, term: GuidelineTerm, row: int, setting: Setting) -> Setting:
         """Return a setting with messages of the size that a function of a guideline has."""
         axis = self.benchmark.axis(self.benchmark.size)
         p_axis = self.benchmark.axis(self.benchmark.processes)
@@ -165,7 +173,7 @@ class Finder:
             return setting
         if term.size is Size.LEAST:
             alone = min(each[axis] for each in self._settings[row])
-            least = self.sizes.least(Place(row, setting))
+            least = self.sizes.least(FunctionAtSetting(row, setting))
             size = alone if least is None else least
         elif p_axis is None:
             return setting
@@ -174,10 +182,12 @@ class Finder:
             size = setting[axis] * p if term.size is Size.ALL else setting[axis] / p
         return moved(setting, axis, size)
 
-    def _of_function(self, guideline: Guideline, group: Group, row: int) -> Iterator[Check]:
+    def _of_function(
+        self, guideline: Guideline, group: Group, row: int
+    ) -> Iterator[GuidelineCheck]:
         """Go through the checks of a guideline about one function."""
         bench = self.benchmark
-        is_of_processes = guideline.kind is Kind.PROCESSES
+        is_of_processes = guideline.kind is GuidelineKind.PROCESSES
         axis = bench.axis(bench.processes if is_of_processes else bench.size)
         # What a program exchanges on more processes need not be as long.
         if axis is None or (is_of_processes and bench.per_call):
@@ -187,16 +197,16 @@ class Finder:
             lines.setdefault(without(setting, axis), []).append(setting)
         for line in lines.values():
             for less, more in pairwise(sorted(line, key=lambda setting: setting[axis])):
-                here, there = Place(row, less), Place(row, more)
+                here, there = FunctionAtSetting(row, less), FunctionAtSetting(row, more)
                 pieces = more[axis] / less[axis] if less[axis] > 0 else np.inf
-                if guideline.kind is not Kind.SPLIT:
-                    yield Check(guideline, group, here, (there,))
+                if guideline.kind is not GuidelineKind.SPLIT:
+                    yield GuidelineCheck(guideline, group, here, (there,))
                 elif pieces == np.floor(pieces):
-                    yield Check(guideline, group, there, (here,), pieces)
+                    yield GuidelineCheck(guideline, group, there, (here,), pieces)
 
 
 def places_of(
-    checks: Sequence[Check], where: Callable[[Place], int]
+    checks: Sequence[GuidelineCheck], where: Callable[[FunctionAtSetting], int]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return where the sides of checks stand among values, [checks] and [parts, checks].
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured
-from callpath_modeler.cli.console import EXIT_NO, Console
+from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
-from callpath_modeler.cli.tables import (
+from callpath_modeler.cli.table_options import (
     format_of,
     output_options,
     picked,
@@ -21,13 +22,13 @@ from callpath_modeler.cli.tables import (
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
+    from callpath_modeler.target_query import PredictionQuery
     from cpmodel_guidelines.benchmark import Benchmark
-    from cpmodel_guidelines.stakes import Stakes
-    from cpmodel_guidelines.verification import Ask
+    from cpmodel_guidelines.potential_savings import PotentialSavings
+    from cpmodel_guidelines.verification import ScaleQuery
 
 _TOP_OF_A_TABLE = 10
 
@@ -86,7 +87,7 @@ def command(
     columns: str | None,
     no_header: bool,
     wide: bool,
-    question: Question,
+    question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
     format_: str | None,
@@ -103,7 +104,7 @@ def command(
     from cpmodel_guidelines.benchmark import benchmark_of
     from cpmodel_guidelines.rules import patterns
     from cpmodel_guidelines.table import verification_table
-    from cpmodel_guidelines.text import Look, verification_text
+    from cpmodel_guidelines.text import TextStyle, verification_text
     from cpmodel_guidelines.verification import verify
 
     console: Console = ctx.obj
@@ -133,7 +134,9 @@ def command(
     )
     if form == "table":
         width = None if output is not None or wide else console.width
-        lines = verification_text(found, Look(width, top or _TOP_OF_A_TABLE, console.ascii_only))
+        lines = verification_text(
+            found, TextStyle(width, top or _TOP_OF_A_TABLE, console.ascii_only)
+        )
         render_lines(console, lines, output, force=force)
     else:
         content = picked(verification_table(found, top), columns)
@@ -169,14 +172,14 @@ def _ends(interval: str | None) -> tuple[str, str] | None:
     return low, high
 
 
-def _ask(question: Question, bench: Benchmark) -> Ask | None:
+def _ask(question: PredictionQuery, bench: Benchmark) -> ScaleQuery | None:
     """Return where to look ahead; None where no target is asked for."""
-    from callpath_modeler.asking import parse_target
-    from cpmodel_guidelines.verification import Ask
+    from callpath_modeler.target_query import parse_target
+    from cpmodel_guidelines.verification import ScaleQuery
 
     asked = parse_target(question.target, question.at)
     if asked.value is not None:
-        return Ask(asked.value, predicted=question.predicted)
+        return ScaleQuery(asked.value, predicted=question.predicted)
     if not asked.named:
         if question.predicted:
             raise UsageError("--predicted: no target is asked for", hint="add --target P")
@@ -188,7 +191,7 @@ def _ask(question: Question, bench: Benchmark) -> Ask | None:
             f"--at {question.at!r} says no number of processes",
             hint=f"e.g. --at {bench.processes or 'p'}=4096",
         )
-    return Ask(processes, named, question.predicted)
+    return ScaleQuery(processes, named, question.predicted)
 
 
 def _stakes(
@@ -197,13 +200,13 @@ def _stakes(
     read: Experiment,
     load: LoadOptions,
     fitting: FitOptions,
-) -> Stakes | None:
+) -> PotentialSavings | None:
     """Return what a program spends in collectives; None where there is no program."""
     from callpath_modeler import loading
     from callpath_modeler.readers.assemble import ReadOptions
-    from cpmodel_guidelines.stakes import stakes_of
+    from cpmodel_guidelines.potential_savings import potential_savings
 
     if application is not None:
         options = loading.LoadOptions(ReadOptions(jobs=load.read.jobs))
-        return stakes_of(loading.load([application], options), fitting.aggregate)
-    return stakes_of(read, fitting.aggregate) if bench.per_call else None
+        return potential_savings(loading.load([application], options), fitting.aggregate)
+    return potential_savings(read, fitting.aggregate) if bench.per_call else None

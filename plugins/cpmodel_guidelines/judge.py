@@ -14,12 +14,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.bands import Band, varied
+from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.sample import Sample
 from callpath_modeler.analysis.two_samples import (
-    Comparison,
-    bands_compared,
-    compared,
+    SampleComparison,
+    compare_bands,
+    compare_samples,
     false_discovery_rate,
 )
 from callpath_modeler.modeling.distributions import normal_quantile, normal_share
@@ -37,7 +37,7 @@ FALSE = 0.01
 """Whoever says that a library is slow should be right: this share of guidelines is told falsely."""
 
 
-class Verdict(StrEnum):
+class GuidelineVerdict(StrEnum):
     """What is known of a guideline."""
 
     VIOLATED = "violated"
@@ -46,7 +46,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdicts:
+class GuidelineVerdicts:
     """What came of checks, each [checks].
 
     Attributes
@@ -65,15 +65,15 @@ class Verdicts:
     violated: Flags
     holds: Flags
 
-    def take(self, rows: Sequence[int]) -> Verdicts:
+    def take(self, rows: Sequence[int]) -> GuidelineVerdicts:
         """Return those of some checks."""
-        return Verdicts(*(getattr(self, each.name)[[*rows]] for each in fields(self)))
+        return GuidelineVerdicts(*(getattr(self, each.name)[[*rows]] for each in fields(self)))
 
-    def verdict(self, check: int) -> Verdict:
+    def verdict(self, check: int) -> GuidelineVerdict:
         """Return the verdict on one check."""
         if self.violated[check]:
-            return Verdict.VIOLATED
-        return Verdict.HOLDS if self.holds[check] else Verdict.OPEN
+            return GuidelineVerdict.VIOLATED
+        return GuidelineVerdict.HOLDS if self.holds[check] else GuidelineVerdict.OPEN
 
 
 def added(parts: Sequence[Estimates], times: Values) -> Estimates:
@@ -110,21 +110,21 @@ def interpolated(less: Estimates, more: Estimates, weight: Values, confidence: f
     return Estimates(value, variance, np.minimum(less.dof, more.dof))
 
 
-def measured(left: Estimates, right: Estimates, confidence: float) -> Comparison:
+def measured(left: Estimates, right: Estimates, confidence: float) -> SampleComparison:
     """Compare two sides as they were measured, [checks]."""
-    return compared(_sample(right), _sample(left), confidence)
+    return compare_samples(_sample(right), _sample(left), confidence)
 
 
-def predicted(left: Band, parts: Sequence[Band], confidence: float) -> Comparison:
+def predicted(left: Band, parts: Sequence[Band], confidence: float) -> SampleComparison:
     """Compare two sides as models predict them, [checks]."""
-    whole = varied(lambda values: np.sum(values, axis=0), parts)
+    whole = propagate_errors(lambda values: np.sum(values, axis=0), parts)
     # No time is below zero, and of zero there is no logarithm.
     right = whole.value, np.maximum(whole.low, np.finfo(float).tiny), whole.high
-    return bands_compared(right, (left.value, left.low, left.high), confidence)
+    return compare_bands(right, (left.value, left.low, left.high), confidence)
 
 
 def judged(
-    comparison: Comparison,
+    comparison: SampleComparison,
     *,
     tolerance: float,
     confidence: float,
@@ -133,7 +133,7 @@ def judged(
     guidelines: NDArray[np.integer],
     families: NDArray[np.integer],
     backing: Values | None = None,
-) -> Verdicts:
+) -> GuidelineVerdicts:
     """Decide on checks, [checks].
 
     A guideline is told to be violated if its checks together show that; of these, where each by
@@ -178,7 +178,7 @@ def judged(
         factor, low, high = (
             np.exp(each) for each in (comparison.difference, comparison.low, comparison.high)
         )
-    return Verdicts(factor, low, high, chance, rate, violated, holds)
+    return GuidelineVerdicts(factor, low, high, chance, rate, violated, holds)
 
 
 def chance_of_any(chance: Values, difference: Values, error: Values) -> float:
@@ -204,7 +204,7 @@ def chance_of_any(chance: Values, difference: Values, error: Values) -> float:
     return min(2 * min(some, mean), 1.0)
 
 
-def backing(scales: Values, of: Verdicts, confidence: float) -> float:
+def backing(scales: Values, of: GuidelineVerdicts, confidence: float) -> float:
     """Return how well measurements back that a guideline is violated beyond them.
 
     Models are made of measurements, and may be wrong about what these do not show. So a guideline

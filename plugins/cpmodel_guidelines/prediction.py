@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.bands import Band, varied
-from callpath_modeler.analysis.expectations.bounds import crossing
+from callpath_modeler.analysis.bands import Band, propagate_errors
+from callpath_modeler.analysis.expectations.bound_check import crossing
 from callpath_modeler.analysis.expectations.verdicts import Crossing
 from callpath_modeler.analysis.two_samples import deviation_of_models
 from callpath_modeler.errors import DataError
@@ -21,12 +21,12 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Parameter, Run
-from callpath_modeler.profile.experiment import Values as Column
+from callpath_modeler.profile.experiment import MetricValues as Column
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.units import as_option
 from cpmodel_guidelines.benchmark import Benchmark
-from cpmodel_guidelines.checks import Check, places_of
-from cpmodel_guidelines.sizes import Place, Sizes, moved
+from cpmodel_guidelines.checks import GuidelineCheck, places_of
+from cpmodel_guidelines.message_sizes import FunctionAtSetting, Sizes, moved
 
 Values = NDArray[np.float64]
 
@@ -44,11 +44,11 @@ class Predictor:
     """
 
     fitted: Fitted
-    rows: Mapping[Place, int]
+    rows: Mapping[FunctionAtSetting, int]
     axis: int
     sizes: Sizes
 
-    def bands(self, places: Sequence[Place]) -> Band:
+    def bands(self, places: Sequence[FunctionAtSetting]) -> Band:
         """Predict functions at settings, [places]; NaN without a model.
 
         What messages between two sizes take lies between what these take.
@@ -75,11 +75,11 @@ class Predictor:
         found[2, here] = np.maximum(told.high[less, at], told.high[more, at])
         return Band(*found)
 
-    def line(self, place: Place) -> Place:
+    def line(self, place: FunctionAtSetting) -> FunctionAtSetting:
         """Return what is the same of a place on any number of processes."""
-        return Place(place.row, moved(place.setting, self.axis, 0.0))
+        return FunctionAtSetting(place.row, moved(place.setting, self.axis, 0.0))
 
-    def sides(self, checks: Sequence[Check]) -> list[Band]:
+    def sides(self, checks: Sequence[GuidelineCheck]) -> list[Band]:
         """Predict the left side of checks and each part of the right, [checks] each."""
         places = list(dict.fromkeys(place for c in checks for place in (c.left, *c.right)))
         order = {place: k for k, place in enumerate(places)}
@@ -89,7 +89,7 @@ class Predictor:
         left, parts = places_of(checks, order.__getitem__)
         return [Band(*(column[rows] for column in columns)) for rows in (left, *parts)]
 
-    def crossing(self, at: Callable[[float], Check], scales: Values) -> Crossing:
+    def crossing(self, at: Callable[[float], GuidelineCheck], scales: Values) -> Crossing:
         """Find from which number of processes on a guideline is predicted to be violated.
 
         Parameters
@@ -100,7 +100,7 @@ class Predictor:
 
         def beyond(points: Values) -> Band:
             sides = self.sides([at(float(point)) for point in points])
-            return varied(lambda values: values[0] - np.sum(values[1:], axis=0), sides)
+            return propagate_errors(lambda values: values[0] - np.sum(values[1:], axis=0), sides)
 
         return crossing(beyond, scales)
 
@@ -114,7 +114,7 @@ class Predictor:
         of_models = deviation_of_models(self.fitted, inclusive=False)
         for k, setting in enumerate(benchmark.settings.tolist()):
             for row in range(shape[0]):
-                model = self.rows.get(self.line(Place(row, tuple(setting))))
+                model = self.rows.get(self.line(FunctionAtSetting(row, tuple(setting))))
                 if model is not None:
                     variance[row, k], dof[row, k] = (column[model] for column in of_models)
         return variance, dof
@@ -139,7 +139,9 @@ def predictor_of(benchmark: Benchmark, options: FitOptions) -> Predictor:
     functions, _, repetitions = benchmark.values.shape
     cube = np.full((functions, len(others), len(points), repetitions), np.nan)
     cube[:, of_setting.ravel(), of_point.ravel()] = benchmark.values
-    places = [Place(row, tuple(line)) for row in range(functions) for line in others.tolist()]
+    places = [
+        FunctionAtSetting(row, tuple(line)) for row in range(functions) for line in others.tolist()
+    ]
     values = cube.reshape(len(places), len(points), repetitions)
     there = np.flatnonzero((~np.isnan(values)).sum(axis=(1, 2)))
     rows = {places[k]: number for number, k in enumerate(there.tolist())}
@@ -150,7 +152,7 @@ def predictor_of(benchmark: Benchmark, options: FitOptions) -> Predictor:
     return Predictor(fit(experiment, benchmark.metric.name, chosen), rows, axis, sizes)
 
 
-def _name(benchmark: Benchmark, place: Place, axis: int) -> str:
+def _name(benchmark: Benchmark, place: FunctionAtSetting, axis: int) -> str:
     """Return a function with the values of the parameters that vary beside processes."""
     function = benchmark.functions[place.row]
     varying = {each.name for each in benchmark.experiment.parameters} - {benchmark.names[axis]}

@@ -19,7 +19,7 @@ _TRIMMED = 0.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tamed:
+class WinsorisedRepetitions:
     """Repetitions without extremes.
 
     Attributes
@@ -36,7 +36,7 @@ class Tamed:
     per_dof: Values
 
 
-def winsorised(values: Values) -> Tamed:
+def winsorised(values: Values) -> WinsorisedRepetitions:
     """Tame repetitions [n, K, R]; NaN = missing, and so is zero, which has no logarithm."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.sort(np.where(values > 0, np.log(values), np.nan), axis=2)
@@ -52,4 +52,6 @@ def winsorised(values: Values) -> Tamed:
     centre = np.where(count > 0, np.where(kept, logs, 0.0).sum(axis=2) / left, np.nan)
     # Without any cut these are one over the number, and one.
     freedom, before = np.maximum(left - 1, 1), np.maximum(count - 1, 1)
-    return Tamed(np.exp(tamed), np.exp(centre), before / (left * freedom), freedom / before)
+    return WinsorisedRepetitions(
+        np.exp(tamed), np.exp(centre), before / (left * freedom), freedom / before
+    )

@@ -34,7 +34,7 @@ class Size(StrEnum):
     LEAST = "0"  # as short as was measured
 
 
-class Kind(StrEnum):
+class GuidelineKind(StrEnum):
     """What a guideline is about."""
 
     PATTERN = "pattern"  # a collective and others that do its work
@@ -44,7 +44,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class GuidelineTerm:
     """A collective with messages of some size."""
 
     function: str
@@ -67,16 +67,16 @@ class Guideline:
     source : one of `PAPERS`, or the reason
     """
 
-    kind: Kind
+    kind: GuidelineKind
     text: str
-    left: Term
-    right: tuple[Term, ...]
+    left: GuidelineTerm
+    right: tuple[GuidelineTerm, ...]
     source: str
 
     @property
     def short(self) -> str:
         """The text without sizes, as papers write it."""
-        if self.kind is not Kind.PATTERN:
+        if self.kind is not GuidelineKind.PATTERN:
             return self.text
         return f"{self.left.function} <= {' + '.join(term.function for term in self.right)}"
 
@@ -143,10 +143,10 @@ def parse(text: str, source: str = "of the user") -> Guideline:
     if left in right:
         cursor.fail("a function is not slower than itself")
     written = f"{left} <= {' + '.join(map(str, right))}"
-    return Guideline(Kind.PATTERN, written, left, tuple(right), source)
+    return Guideline(GuidelineKind.PATTERN, written, left, tuple(right), source)
 
 
-def _term(cursor: Cursor) -> Term:
+def _term(cursor: Cursor) -> GuidelineTerm:
     token = cursor.expect("name", "the name of a collective is needed here")
     name = canonical(token.text)
     if name is None:
@@ -154,14 +154,14 @@ def _term(cursor: Cursor) -> Term:
             f"no collective {token.text!r}; {nearest_or_all(token.text, COLLECTIVES)}", token
         )
     if not cursor.accept("("):
-        return Term(name)
+        return GuidelineTerm(name)
     start, said = cursor.ahead, ""
     while cursor.ahead.kind != END and cursor.ahead.text != ")":
         said += cursor.take().text
     size = _SIZES.get(said.replace("*", ""))
     if size is None or not cursor.accept(")"):
         cursor.fail("a size is m, p*m, m/p or 0 in brackets", start)
-    return Term(name, size)
+    return GuidelineTerm(name, size)
 
 
 def patterns(added: Sequence[str] = ()) -> tuple[Guideline, ...]:
@@ -186,14 +186,14 @@ def patterns(added: Sequence[str] = ()) -> tuple[Guideline, ...]:
 
 def of_function(name: str) -> tuple[Guideline, ...]:
     """Return the guidelines about one collective: its messages, and processes."""
-    term, found = Term(name), []
+    term, found = GuidelineTerm(name), []
     if name not in _SIZELESS:
         found += [
-            Guideline(Kind.MONOTONY, f"{name} <= longer messages", term, (), "TGT10"),
-            Guideline(Kind.SPLIT, f"{name} <= in pieces", term, (), "TGT10"),
+            Guideline(GuidelineKind.MONOTONY, f"{name} <= longer messages", term, (), "TGT10"),
+            Guideline(GuidelineKind.SPLIT, f"{name} <= in pieces", term, (), "TGT10"),
         ]
     if name not in _ALONE:
         why = "fewer could take part in vain"
         text = f"{name} <= more processes"
-        found.append(Guideline(Kind.PROCESSES, text, term, (), why))
+        found.append(Guideline(GuidelineKind.PROCESSES, text, term, (), why))
     return tuple(found)

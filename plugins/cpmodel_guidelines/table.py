@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from callpath_modeler.analysis.expectations.verdicts import Crossing
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.units import as_option
-from cpmodel_guidelines.answer import PREDICTED, Judged, Row, Tally, Verification
-from cpmodel_guidelines.judge import Verdict
+from cpmodel_guidelines.answer import PREDICTED, Judged, Row, VerdictTally, Verification
+from cpmodel_guidelines.judge import GuidelineVerdict
 from cpmodel_guidelines.rules import PAPERS
 
 
@@ -78,10 +78,10 @@ def _header(found: Verification) -> dict[str, object]:
         "target": found.target,
         "tolerance": found.tolerance,
         "confidence": found.confidence,
-        "counts": {str(v): len(found.rows_that_are(v)) for v in Verdict},
+        "counts": {str(v): len(found.rows_that_are(v)) for v in GuidelineVerdict},
         "at_target": None
         if found.ahead is None
-        else {str(v): _count([row.ahead for row in found.rows], v) for v in Verdict},
+        else {str(v): _count([row.ahead for row in found.rows], v) for v in GuidelineVerdict},
         "not_measured": [
             {
                 "group": "/".join(each.group),
@@ -102,5 +102,5 @@ def _header(found: Verification) -> dict[str, object]:
     }
 
 
-def _count(tallies: list[Tally | None], verdict: Verdict) -> int:
+def _count(tallies: list[VerdictTally | None], verdict: GuidelineVerdict) -> int:
     return sum(each is not None and each.verdict is verdict for each in tallies)

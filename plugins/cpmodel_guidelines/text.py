@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.report.layout import GAP, Column, shorten, table, wrap
-from callpath_modeler.report.outlines import NAMED
+from callpath_modeler.report.layout import GAP, TextColumn, shorten, table, wrap
+from callpath_modeler.report.outlined_view import NAMED
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -21,11 +21,15 @@ from callpath_modeler.units import (
     signed_percent,
     to_ascii,
 )
-from cpmodel_guidelines.answer import BETWEEN, Judged, Row, Tally, Verification
-from cpmodel_guidelines.judge import FALSE, Verdict
+from cpmodel_guidelines.answer import BETWEEN, Judged, Row, VerdictTally, Verification
+from cpmodel_guidelines.judge import FALSE, GuidelineVerdict
 
 _GREY = "dim"
-_STYLES = {Verdict.VIOLATED: "bold red", Verdict.HOLDS: "green", Verdict.OPEN: "yellow"}
+_STYLES = {
+    GuidelineVerdict.VIOLATED: "bold red",
+    GuidelineVerdict.HOLDS: "green",
+    GuidelineVerdict.OPEN: "yellow",
+}
 _WIDEST_GROUP = 24
 """On a terminal, callers have so many cells; guidelines need the others."""
 
@@ -34,7 +38,7 @@ _LACKING = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TextStyle:
     """How the lines look.
 
     Attributes
@@ -53,7 +57,7 @@ class Look:
         return to_ascii(text) if self.ascii_only else text.replace("<=", "≤")
 
 
-def verification_text(found: Verification, look: Look) -> list[Text]:
+def verification_text(found: Verification, look: TextStyle) -> list[Text]:
     """Return the answer, what it is about, the worst guidelines, and what is not among them."""
     shown = found.rows[: look.top]
     lines = [*wrap(look.say(_headline(found)), look.width, "bold")]
@@ -78,19 +82,21 @@ def verification_text(found: Verification, look: Look) -> list[Text]:
 
 def _headline(found: Verification) -> str:
     """Answer: what is violated, what is predicted to be."""
-    bench, violated = found.benchmark, found.rows_that_are(Verdict.VIOLATED)
+    bench, violated = found.benchmark, found.rows_that_are(GuidelineVerdict.VIOLATED)
     here = [row for row in found.rows if row.here is not None]
     if violated:
         worst = violated[0]
         said = f"{len(violated)} of {counted(len(here), 'guideline')} violated, most "
         said += f"{_name(worst)}, {_by(found.here, worst.here, found)}."
-    elif found.rows_that_are(Verdict.HOLDS):
+    elif found.rows_that_are(GuidelineVerdict.HOLDS):
         said = f"No violation of {counted(len(here), 'guideline')} is shown."
     else:
         said = f"None of {counted(len(here), 'guideline')} can be decided."
     if found.ahead is None:
         return said
-    ahead = [row for row in found.rows if row.ahead and row.ahead.verdict is Verdict.VIOLATED]
+    ahead = [
+        row for row in found.rows if row.ahead and row.ahead.verdict is GuidelineVerdict.VIOLATED
+    ]
     verb = "is" if len(ahead) < 2 else "are"
     word = "" if found.is_run else " predicted to be"
     where = _target(found, " = ")
@@ -114,7 +120,7 @@ def _name(row: Row) -> str:
     return ": ".join(part for part in (shorten(row.group, NAMED), row.guideline.short) if part)
 
 
-def _by(of: Judged, tally: Tally | None, found: Verification) -> str:
+def _by(of: Judged, tally: VerdictTally | None, found: Verification) -> str:
     """Say by how much a guideline is violated at its worst, and where."""
     assert tally is not None, "what is violated was measured"
     verdicts, worst = of.verdicts, tally.worst
@@ -151,14 +157,14 @@ def _context(found: Verification) -> str:
     return " · ".join(parts)
 
 
-def _columns(found: Verification, shown: Sequence[Row], look: Look) -> list[Column]:
+def _columns(found: Verification, shown: Sequence[Row], look: TextStyle) -> list[TextColumn]:
     here = [row.here for row in shown]
     verdicts = [tally.verdict if tally else None for tally in here]
     styles = [_STYLES[verdict] if verdict else "" for verdict in verdicts]
     columns = [
-        Column("verdict", [str(v or "-") for v in verdicts], right=False, styles=styles),
-        Column("slower", [_slower(found.here, tally) for tally in here]),
-        Column(
+        TextColumn("verdict", [str(v or "-") for v in verdicts], right=False, styles=styles),
+        TextColumn("slower", [_slower(found.here, tally) for tally in here]),
+        TextColumn(
             f"{found.confidence:.0%} interval",
             [_interval(found.here, t) for t in here],
             droppable=3,
@@ -166,8 +172,8 @@ def _columns(found: Verification, shown: Sequence[Row], look: Look) -> list[Colu
     ]
     if found.benchmark.experiment.parameters:
         columns += [
-            Column("at", [_where(found, found.here, t) for t in here], droppable=4),
-            Column("settings", [_share(tally) for tally in here], droppable=5),
+            TextColumn("at", [_where(found, found.here, t) for t in here], droppable=4),
+            TextColumn("settings", [_share(tally) for tally in here], droppable=5),
         ]
     if found.ahead is not None:
         columns += _columns_ahead(found, found.ahead, shown)
@@ -175,13 +181,13 @@ def _columns(found: Verification, shown: Sequence[Row], look: Look) -> list[Colu
     if found.stakes is not None and any(gains):
         unit = found.stakes.unit
         cells = [quantity(g, unit, ascii_only=look.ascii_only) if g else "" for g in gains]
-        columns.append(Column("gain up to", cells))
+        columns.append(TextColumn("gain up to", cells))
     room = None if look.width is None else _WIDEST_GROUP
     groups = [shorten(row.group, room) for row in shown]
-    return [*columns, Column("in", groups, right=False)] if any(groups) else columns
+    return [*columns, TextColumn("in", groups, right=False)] if any(groups) else columns
 
 
-def _fitting(columns: Sequence[Column], longest: int, width: int | None) -> list[Column]:
+def _fitting(columns: Sequence[TextColumn], longest: int, width: int | None) -> list[TextColumn]:
     """Return the columns beside which guidelines are written in full, as far as some can go."""
     kept = list(columns)
     while width is not None and sum(c.width + GAP for c in kept) + longest > width:
@@ -192,16 +198,16 @@ def _fitting(columns: Sequence[Column], longest: int, width: int | None) -> list
     return kept
 
 
-def _columns_ahead(found: Verification, ahead: Judged, shown: Sequence[Row]) -> list[Column]:
+def _columns_ahead(found: Verification, ahead: Judged, shown: Sequence[Row]) -> list[TextColumn]:
     tallies = [row.ahead for row in shown]
     cells = [_verdict_ahead(ahead, tally, is_run=found.is_run) for tally in tallies]
     styles = [_STYLES[tally.verdict] if tally else "" for tally in tallies]
-    columns = [Column(_target(found, "="), cells, right=False, styles=styles)]
+    columns = [TextColumn(_target(found, "="), cells, right=False, styles=styles)]
     if not found.is_run:
         starts = [row.crossing.likely if row.crossing else None for row in shown]
         least = min(found.benchmark.scales)
         cells = [_start(start, least) for start in starts]
-        columns.append(Column("from", cells, droppable=2))
+        columns.append(TextColumn("from", cells, droppable=2))
     return columns
 
 
@@ -212,7 +218,7 @@ def _start(start: float | None, least: float) -> str:
     return "all" if start <= least else rough_value(start)
 
 
-def _verdict_ahead(ahead: Judged, tally: Tally | None, *, is_run: bool) -> str:
+def _verdict_ahead(ahead: Judged, tally: VerdictTally | None, *, is_run: bool) -> str:
     """Write a verdict at the target, with the probability that it is violated there."""
     if tally is None:
         return "-"
@@ -223,32 +229,32 @@ def _verdict_ahead(ahead: Judged, tally: Tally | None, *, is_run: bool) -> str:
     return f"{tally.verdict}{sure}"
 
 
-def _slower(of: Judged, tally: Tally | None) -> str:
+def _slower(of: Judged, tally: VerdictTally | None) -> str:
     return "" if tally is None else signed_percent(float(of.verdicts.factor[tally.worst]) - 1)
 
 
-def _interval(of: Judged, tally: Tally | None) -> str:
+def _interval(of: Judged, tally: VerdictTally | None) -> str:
     if tally is None:
         return ""
     low, high = float(of.verdicts.low[tally.worst]), float(of.verdicts.high[tally.worst])
     return "" if low != low else f"{signed_percent(low - 1)} … {signed_percent(high - 1)}"  # noqa: PLR0124
 
 
-def _where(found: Verification, of: Judged, tally: Tally | None) -> str:
+def _where(found: Verification, of: Judged, tally: VerdictTally | None) -> str:
     if tally is None:
         return ""
     at = _at(found, of, tally.worst)
     return ",".join(f"{name}={parameter_value(value)}" for name, value in at.items())
 
 
-def _share(tally: Tally | None) -> str:
+def _share(tally: VerdictTally | None) -> str:
     """Write at how many settings a guideline has its verdict."""
     if tally is None:
         return ""
     number = {
-        Verdict.VIOLATED: tally.violated,
-        Verdict.HOLDS: tally.holds,
-        Verdict.OPEN: len(tally.checks) - tally.holds,
+        GuidelineVerdict.VIOLATED: tally.violated,
+        GuidelineVerdict.HOLDS: tally.holds,
+        GuidelineVerdict.OPEN: len(tally.checks) - tally.holds,
     }[tally.verdict]
     return f"{number} of {len(tally.checks)}"
 
@@ -269,7 +275,7 @@ def _below(found: Verification, top: int) -> list[str]:
     return lines
 
 
-def _legend(found: Verification, look: Look) -> list[str]:
+def _legend(found: Verification, look: TextStyle) -> list[str]:
     false = f"{100 * min(FALSE, (1 - found.confidence) / 2):.2g} %"
     least = percent(found.tolerance)
     lines = ["slower: than what could take its place; violated: that is shown, and by " + least]

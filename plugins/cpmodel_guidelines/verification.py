@@ -9,11 +9,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.two_samples import Comparison
-from callpath_modeler.asking import findings_at
+from callpath_modeler.analysis.two_samples import SampleComparison
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.pipeline import FitOptions
+from callpath_modeler.target_query import findings_at
 from cpmodel_guidelines.answer import (
     BETWEEN,
     MEASURED,
@@ -24,11 +24,11 @@ from cpmodel_guidelines.answer import (
     tallies,
 )
 from cpmodel_guidelines.benchmark import Benchmark, Estimates
-from cpmodel_guidelines.checks import Check, Finder, Group, Missing, places_of
+from cpmodel_guidelines.checks import Finder, Group, GuidelineCheck, MissingFunctions, places_of
 from cpmodel_guidelines.judge import (
     NO_TIME,
-    Verdict,
-    Verdicts,
+    GuidelineVerdict,
+    GuidelineVerdicts,
     added,
     backing,
     interpolated,
@@ -36,18 +36,18 @@ from cpmodel_guidelines.judge import (
     measured,
     predicted,
 )
+from cpmodel_guidelines.message_sizes import FunctionAtSetting, Setting
+from cpmodel_guidelines.potential_savings import PotentialSavings
 from cpmodel_guidelines.prediction import Predictor, predictor_if_any, predictor_of
-from cpmodel_guidelines.rules import Guideline, Kind, Size
-from cpmodel_guidelines.sizes import Place, Setting
-from cpmodel_guidelines.stakes import Stakes
+from cpmodel_guidelines.rules import Guideline, GuidelineKind, Size
 
 Values = NDArray[np.float64]
 
-_KINDS = tuple(Kind)
+_KINDS = tuple(GuidelineKind)
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ScaleQuery:
     """Where to look ahead.
 
     Attributes
@@ -70,8 +70,11 @@ class _Limits:
     confidence: float
 
     def verdicts(
-        self, checks: Sequence[Check], comparison: Comparison, backed: Values | None = None
-    ) -> Verdicts:
+        self,
+        checks: Sequence[GuidelineCheck],
+        comparison: SampleComparison,
+        backed: Values | None = None,
+    ) -> GuidelineVerdicts:
         """Decide on checks; guidelines of one kind are told together."""
         numbers = {(c.guideline, c.group): k for k, c in enumerate(checks)}
         return judged(
@@ -90,10 +93,10 @@ def verify(
     benchmark: Benchmark,
     guidelines: Sequence[Guideline],
     *,
-    ask: Ask | None = None,
+    ask: ScaleQuery | None = None,
     tolerance: float = 0.05,
     options: FitOptions | None = None,
-    stakes: Stakes | None = None,
+    stakes: PotentialSavings | None = None,
 ) -> Verification:
     """Hold guidelines against what was measured, and at a target against models.
 
@@ -153,14 +156,14 @@ class _Known:
     """
 
     estimates: Estimates
-    measured: Mapping[Place, int]
-    inside: Mapping[Place, int]
+    measured: Mapping[FunctionAtSetting, int]
+    inside: Mapping[FunctionAtSetting, int]
 
     @classmethod
     def of(
         cls,
         finder: Finder,
-        checks: Sequence[Check],
+        checks: Sequence[GuidelineCheck],
         predictor: Predictor | None,
         confidence: float,
     ) -> _Known:
@@ -169,7 +172,9 @@ class _Known:
         deviations = None if predictor is None else predictor.deviations(benchmark)
         of_runs = benchmark.estimates(confidence, deviations).ravelled()
         settings = [tuple(setting) for setting in benchmark.settings.tolist()]
-        every = [Place(row, s) for row in range(len(benchmark.functions)) for s in settings]
+        every = [
+            FunctionAtSetting(row, s) for row in range(len(benchmark.functions)) for s in settings
+        ]
         measured = {place: k for k, place in enumerate(every)}
         needed = dict.fromkeys(place for check in checks for place in check.right)
         found = {place: finder.sizes.between(place) for place in needed}
@@ -183,13 +188,13 @@ class _Known:
         order = {place: len(measured) + k for k, place in enumerate(places)}
         return cls(of_runs.followed_by(told).followed_by(NO_TIME), measured, order)
 
-    def where(self, place: Place) -> int:
+    def where(self, place: FunctionAtSetting) -> int:
         """Return where a place stands."""
         found = self.inside.get(place)
         return self.measured[place] if found is None else found
 
 
-def _judged_here(checks: Sequence[Check], known: _Known, limits: _Limits) -> Judged:
+def _judged_here(checks: Sequence[GuidelineCheck], known: _Known, limits: _Limits) -> Judged:
     """Judge checks at measured settings."""
     rows, parts = places_of(checks, known.where)
     left = known.estimates.take(rows)
@@ -200,7 +205,7 @@ def _judged_here(checks: Sequence[Check], known: _Known, limits: _Limits) -> Jud
     return Judged(tuple(checks), left.value, right.value, verdicts, tuple(basis))
 
 
-def _telling(of: Judged) -> tuple[Judged, list[Missing]]:
+def _telling(of: Judged) -> tuple[Judged, list[MissingFunctions]]:
     """Leave out what tells nothing where nobody said how long messages are.
 
     Against longer ones, a guideline that holds as it is holds the more, and else nothing is known;
@@ -210,16 +215,16 @@ def _telling(of: Judged) -> tuple[Judged, list[Missing]]:
     for (guideline, group), tally in tallies(of).items():
         first = of.checks[tally.checks[0]]
         rows = [k for k in tally.checks if first.can_hold or of.verdicts.violated[k]]
-        if rows and (first.can_break or tally.verdict is Verdict.HOLDS):
+        if rows and (first.can_break or tally.verdict is GuidelineVerdict.HOLDS):
             kept += rows
         else:
             sized = tuple(str(term) for term in guideline.right if term.size is not Size.SAME)
-            missing.append(Missing(guideline, group, sized))
+            missing.append(MissingFunctions(guideline, group, sized))
     return of.take(sorted(kept)), missing
 
 
 def _judged_ahead(
-    finder: Finder, here: Judged, predictor: Predictor, ask: Ask, limits: _Limits
+    finder: Finder, here: Judged, predictor: Predictor, ask: ScaleQuery, limits: _Limits
 ) -> Judged:
     """Judge checks between functions at a target: by its runs if they tell, else by models."""
     if not ask.predicted and finder.benchmark.tells_noise_at(ask.processes):
@@ -239,10 +244,10 @@ def _judged_ahead(
 
 
 def _backing(
-    predictor: Predictor, here: Judged, checks: Sequence[Check], confidence: float
+    predictor: Predictor, here: Judged, checks: Sequence[GuidelineCheck], confidence: float
 ) -> Values:
     """Return how well measurements of the same check back each predicted one, [checks]."""
-    lines: dict[tuple[Guideline, Group, Place], list[int]] = {}
+    lines: dict[tuple[Guideline, Group, FunctionAtSetting], list[int]] = {}
     for k, check in enumerate(here.checks):
         lines.setdefault((check.guideline, check.group, predictor.line(check.left)), []).append(k)
     found = []
@@ -253,7 +258,7 @@ def _backing(
     return np.array(found)
 
 
-def _check_ask(benchmark: Benchmark, ask: Ask) -> None:
+def _check_ask(benchmark: Benchmark, ask: ScaleQuery) -> None:
     if benchmark.processes is None:
         raise UsageError(
             "no parameter says how many processes there are", hint="--parameter NAME names it"
@@ -270,19 +275,21 @@ def _check_ask(benchmark: Benchmark, ask: Ask) -> None:
             )
 
 
-def _checks_at(benchmark: Benchmark, checks: Sequence[Check], ask: Ask) -> list[int]:
+def _checks_at(
+    benchmark: Benchmark, checks: Sequence[GuidelineCheck], ask: ScaleQuery
+) -> list[int]:
     """Return the checks between functions at a target that was run."""
     wanted = {str(benchmark.processes): ask.processes, **ask.at}
     axes = {benchmark.names.index(name): value for name, value in wanted.items()}
     return [
         k
         for k, check in enumerate(checks)
-        if check.guideline.kind is Kind.PATTERN
+        if check.guideline.kind is GuidelineKind.PATTERN
         and all(check.left.setting[axis] == value for axis, value in axes.items())
     ]
 
 
-def _settings_at(benchmark: Benchmark, ask: Ask) -> list[Setting]:
+def _settings_at(benchmark: Benchmark, ask: ScaleQuery) -> list[Setting]:
     """Return the settings of a target: of all sizes, others held at their largest value."""
     settings = benchmark.settings
     columns = {
@@ -296,7 +303,7 @@ def _settings_at(benchmark: Benchmark, ask: Ask) -> list[Setting]:
 
 
 def _findings(
-    benchmark: Benchmark, predictor: Predictor | None, ask: Ask | None
+    benchmark: Benchmark, predictor: Predictor | None, ask: ScaleQuery | None
 ) -> tuple[Finding, ...]:
     """Return what a user should know of the data, and of models if a target is asked for."""
     found = benchmark.findings()
@@ -305,7 +312,7 @@ def _findings(
     return (*findings_at(predictor.fitted, ask.processes), *found)
 
 
-def _nothing(benchmark: Benchmark, missing: Sequence[Missing]) -> DataError:
+def _nothing(benchmark: Benchmark, missing: Sequence[MissingFunctions]) -> DataError:
     """Say that nothing can be checked, and what would be needed."""
     found = ", ".join(dict.fromkeys(function.name for function in benchmark.functions))
     lacking = ""
@@ -353,11 +360,11 @@ def _with_crossing(
 def _urgency(row: Row, here: Judged, ahead: Judged | None) -> tuple[int, bool, bool, float]:
     """Return what rows are ordered by: violated, predicted to be; of others first patterns."""
     verdict = None if row.here is None else row.here.verdict
-    is_ahead = row.ahead is not None and row.ahead.verdict is Verdict.VIOLATED
-    rank = 0 if verdict is Verdict.VIOLATED else 1 if is_ahead else 2
+    is_ahead = row.ahead is not None and row.ahead.verdict is GuidelineVerdict.VIOLATED
+    rank = 0 if verdict is GuidelineVerdict.VIOLATED else 1 if is_ahead else 2
     tally, of = (row.ahead, ahead) if rank == 1 or row.here is None else (row.here, here)
     factor = 0.0
     if tally is not None and of is not None:
         factor = float(np.nan_to_num(of.verdicts.factor[tally.worst]))
-    is_pattern = row.guideline.kind is Kind.PATTERN
-    return rank, not is_pattern, verdict is Verdict.HOLDS, -factor
+    is_pattern = row.guideline.kind is GuidelineKind.PATTERN
+    return rank, not is_pattern, verdict is GuidelineVerdict.HOLDS, -factor

@@ -103,7 +103,7 @@ class BinaryFile:
             self.refuse(self.size - 8, f"cut short: no {footer.decode()}")
 
 
-class HeldFile(BinaryFile):
+class InMemoryFile(BinaryFile):
     """A binary file that is held in memory as a whole, for following pointers.
 
     Attributes

@@ -49,7 +49,7 @@ class SummedMetric:
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
+class ExperimentXml:
     """What an `experiment.xml` says.
 
     Attributes
@@ -168,7 +168,7 @@ def _named(given: dict[str, str]) -> tuple[str, str | None, str]:
     return found[1], found[2], _FLAVOURS.get(given.get("t", "")) or found[3] or "E"
 
 
-def read_experiment(path: Path) -> Experiment:
+def read_experiment(path: Path) -> ExperimentXml:
     """Read an `experiment.xml` of version 2.
 
     Raises
@@ -228,13 +228,13 @@ def _number(given: dict[str, str], key: str) -> float:
         raise _MalformedError(f"{key}={shortened(given.get(key, ''))!r} is not a number") from None
 
 
-def _experiment(builder: _Builder) -> Experiment:
+def _experiment(builder: _Builder) -> ExperimentXml:
     ids, parents, depths, kinds, _, _, _, _ = zip(*builder.contexts, strict=True)
     kind = np.array(kinds)
     regions, region = _regions(builder)
     values = np.array([value for _, _, value in builder.values])
     places = np.array([value[:2] for value in builder.values], np.int64).reshape(-1, 2)
-    return Experiment(
+    return ExperimentXml(
         builder.title,
         builder.version,
         builder.metrics,

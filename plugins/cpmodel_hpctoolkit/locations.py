@@ -30,7 +30,7 @@ Processes = tuple[tuple[Location, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class LocationSet:
     """The locations of a run, by process.
 
     Attributes
@@ -45,7 +45,7 @@ class Places:
     extent: Extent
 
     @classmethod
-    def of(cls, locations: Sequence[Location]) -> Places:
+    def of(cls, locations: Sequence[Location]) -> LocationSet:
         """Sort locations into processes; a run without ranks is one process."""
         threads = _by_rank([place for place in locations if not place.on_gpu])
         streams = _by_rank([place for place in locations if place.on_gpu])

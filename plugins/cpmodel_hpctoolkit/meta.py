@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.profile.schema import Region
-from cpmodel_hpctoolkit.binary import HeldFile
+from cpmodel_hpctoolkit.binary import InMemoryFile
 from cpmodel_hpctoolkit.contexts import Contexts
 from cpmodel_hpctoolkit.names import anonymous, function_region, loop_region
 
@@ -75,7 +75,7 @@ def read_meta(path: Path) -> Meta:
     InputError
         If it is none, or damaged.
     """
-    with HeldFile(path) as file:
+    with InMemoryFile(path) as file:
         file.check_header(b"meta", b"_meta.db")
         numbers = file.unpack(_SECTIONS, 16, "the section table")
         general, kinds, metrics, context = numbers[1:8:2]
@@ -100,13 +100,13 @@ def read_meta(path: Path) -> Meta:
         )
 
 
-def _kinds(file: HeldFile, at: int) -> tuple[str, ...]:
+def _kinds(file: InMemoryFile, at: int) -> tuple[str, ...]:
     pointers, count = file.unpack(_NAMES, at, "the identifier names")
     names = struct.unpack(f"<{count}Q", file.read(pointers, 8 * count, "the identifier names"))
     return tuple(file.text(name, "an identifier name") for name in names)
 
 
-def _metrics(file: HeldFile, at: int) -> tuple[tuple[MetricIds, ...], bool]:
+def _metrics(file: InMemoryFile, at: int) -> tuple[tuple[MetricIds, ...], bool]:
     """Return the metrics, and whether their layout is that of the first releases.
 
     Those nested the summaries of a metric in its scopes, and had no entry points.
@@ -121,7 +121,7 @@ def _metrics(file: HeldFile, at: int) -> tuple[tuple[MetricIds, ...], bool]:
     return tuple(read(file, row, scope_size, summary_size) for row in rows), is_early
 
 
-def _metric(file: HeldFile, at: int, scope_size: int, summary_size: int) -> MetricIds:
+def _metric(file: InMemoryFile, at: int, scope_size: int, summary_size: int) -> MetricIds:
     name, scopes, summaries, n_scopes, n_summaries = file.unpack(
         struct.Struct("<QQQHH"), at, "a metric"
     )
@@ -139,7 +139,7 @@ def _metric(file: HeldFile, at: int, scope_size: int, summary_size: int) -> Metr
     return MetricIds(file.text(name, "the name of a metric"), in_profile, in_summary)
 
 
-def _early_metric(file: HeldFile, at: int, scope_size: int, summary_size: int) -> MetricIds:
+def _early_metric(file: InMemoryFile, at: int, scope_size: int, summary_size: int) -> MetricIds:
     name, n_scopes, scopes = file.unpack(struct.Struct("<QH6xQ"), at, "a metric")
     in_profile: dict[str, int] = {}
     in_summary: dict[str, int] = {}
@@ -158,12 +158,12 @@ def _early_metric(file: HeldFile, at: int, scope_size: int, summary_size: int) -
     return MetricIds(file.text(name, "the name of a metric"), in_profile, in_summary)
 
 
-def _scope_name(file: HeldFile, at: int) -> str:
+def _scope_name(file: InMemoryFile, at: int) -> str:
     (name,) = file.unpack(struct.Struct("<Q"), at, "a scope")
     return file.text(name, "the name of a scope")
 
 
-def _is_sum(file: HeldFile, formula: int, combine: int) -> bool:
+def _is_sum(file: InMemoryFile, formula: int, combine: int) -> bool:
     return combine == 0 and file.text(formula, "a formula") == "$$"
 
 
@@ -184,7 +184,7 @@ class _Records:
     entry_name: NDArray[np.int64]
 
 
-def _records(file: HeldFile, at: int, section: int, *, is_early: bool) -> _Records:
+def _records(file: InMemoryFile, at: int, section: int, *, is_early: bool) -> _Records:
     """Follow the pointers from callers to callees, a level at a time."""
     fixed = 24 if is_early else 32
     most = min(section, file.size) // fixed + 1
@@ -207,7 +207,7 @@ def _records(file: HeldFile, at: int, section: int, *, is_early: bool) -> _Recor
     return _columns(file, levels, fixed, 0 if is_early else len(levels[0][0]))
 
 
-def _entry_points(file: HeldFile, at: int) -> NDArray[np.int64]:
+def _entry_points(file: InMemoryFile, at: int) -> NDArray[np.int64]:
     first, count, size = file.unpack(struct.Struct("<QHB"), at, "the entry points")
     if size < 32 or first % 8 or size % 8:
         file.refuse(at, f"entry points of {size} bytes from {first:#x} on")
@@ -216,7 +216,7 @@ def _entry_points(file: HeldFile, at: int) -> NDArray[np.int64]:
 
 
 def _blocks(
-    file: HeldFile, records: NDArray[np.int64], before: int
+    file: InMemoryFile, records: NDArray[np.int64], before: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return, of the records that have callees: their numbers, and start and size of those."""
     sizes, starts = file.words[records // 8], file.words[records // 8 + 1]
@@ -230,7 +230,7 @@ def _blocks(
 
 
 def _siblings(
-    file: HeldFile,
+    file: InMemoryFile,
     starts: NDArray[np.int64],
     sizes: NDArray[np.int64],
     fixed: int,
@@ -255,7 +255,7 @@ def _siblings(
 
 
 def _columns(
-    file: HeldFile,
+    file: InMemoryFile,
     levels: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
     fixed: int,
     entries: int,
@@ -306,7 +306,7 @@ def _pointers(words: NDArray[np.uint64]) -> NDArray[np.int64]:
 class _Texts:
     """Regions from the structures that contexts point to."""
 
-    def __init__(self, file: HeldFile) -> None:
+    def __init__(self, file: InMemoryFile) -> None:
         self._file = file
 
     def entry(self, name: int) -> Region:
@@ -336,7 +336,7 @@ class _Texts:
         return self._file.text(path, f"the path of {what}")
 
 
-def _regions(file: HeldFile, records: _Records) -> tuple[tuple[Region, ...], NDArray[np.int64]]:
+def _regions(file: InMemoryFile, records: _Records) -> tuple[tuple[Region, ...], NDArray[np.int64]]:
     """Return the regions, and which one each context is; each distinct place is read once."""
     called = (records.lexical_type == _IS_FUNCTION) | (records.relation != _LEXICAL)
     is_entry, has_function = records.entry_name > 0, records.function > 0

@@ -16,7 +16,7 @@ from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus
 from callpath_modeler.readers.base import Reduced
 from callpath_modeler.readers.reductions import Fold, Noticed
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
-from cpmodel_hpctoolkit.locations import Location, Places
+from cpmodel_hpctoolkit.locations import Location, LocationSet
 from cpmodel_hpctoolkit.metrics import Measure, StoredMetric, declare
 from cpmodel_hpctoolkit.reduce import clear, reduce_processes
 
@@ -58,7 +58,7 @@ class Database(Protocol):
         ...
 
     @property
-    def places(self) -> Places:
+    def places(self) -> LocationSet:
         """The locations; none where only sums over them are stored."""
         ...
 

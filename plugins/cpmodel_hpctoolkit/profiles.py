@@ -51,7 +51,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ProfileValues:
     """The values of one metric of one profile.
 
     Attributes
@@ -130,17 +130,17 @@ class ProfileFile:
         values = self._file.array(_VALUE, profile.values, size, "the values of a profile")
         return dict(zip(values["metric"].tolist(), values["value"].tolist(), strict=True))
 
-    def read(self, profile: Profile, metric: int) -> Values:
+    def read(self, profile: Profile, metric: int) -> ProfileValues:
         """Return the values of the metric with this number, in order of the file."""
         if not profile.n_values:
-            return Values(np.empty(0, np.int64), np.empty(0))
+            return ProfileValues(np.empty(0, np.int64), np.empty(0))
         values = self._file.array(
             _VALUE, profile.values, profile.n_values, "the values of a profile"
         )
         chosen = np.flatnonzero(values["metric"] == metric)
         contexts, starts = self._index(profile)
         owner = np.repeat(contexts, starts[1:] - starts[:-1])[chosen]
-        return Values(owner, values["value"][chosen].astype(np.float64))
+        return ProfileValues(owner, values["value"][chosen].astype(np.float64))
 
     def _index(self, profile: Profile) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the contexts [n] of a profile, and where the values of each start [n + 1]."""

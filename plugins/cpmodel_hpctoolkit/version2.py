@@ -15,8 +15,8 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
 from cpmodel_hpctoolkit.contexts import collapse
-from cpmodel_hpctoolkit.experiment import Experiment, SummedMetric, read_experiment
-from cpmodel_hpctoolkit.locations import Location, Places
+from cpmodel_hpctoolkit.experiment import ExperimentXml, SummedMetric, read_experiment
+from cpmodel_hpctoolkit.locations import Location, LocationSet
 from cpmodel_hpctoolkit.metrics import Measure
 from cpmodel_hpctoolkit.profile import Exclusive
 
@@ -45,7 +45,7 @@ def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version2]:
 class Version2:
     """An open database of version 2."""
 
-    def __init__(self, path: Path, experiment: Experiment, *, keep_loops: bool) -> None:
+    def __init__(self, path: Path, experiment: ExperimentXml, *, keep_loops: bool) -> None:
         self.path = path
         self._experiment = experiment
         collapsed = collapse(experiment.contexts, keep_loops=keep_loops)
@@ -71,7 +71,7 @@ class Version2:
         return self._tree
 
     @property
-    def places(self) -> Places:
+    def places(self) -> LocationSet:
         """The locations; if only sums are stored, none, or the single one that they are of."""
         return self._places
 
@@ -163,7 +163,7 @@ def _of_statements(columns: Mapping[str, int]) -> int:
     return columns.get("E", columns.get("I", -1))
 
 
-def _places(directory: Path) -> tuple[list[Path], Places]:
+def _places(directory: Path) -> tuple[list[Path], LocationSet]:
     """Return the metric-db files, and the locations that they, or else traces, tell of."""
     try:
         found = [(path, _FILE.search(path.name)) for path in sorted(directory.iterdir())]
@@ -172,7 +172,7 @@ def _places(directory: Path) -> tuple[list[Path], Places]:
         raise InputError(what, hint=COPY_IT_AGAIN) from error
     stored = [(path, name) for path, name in found if name and name[4] == "metric-db"]
     traced = [(path, name) for path, name in found if name and name[4] == "hpctrace"]
-    places = Places.of(
+    places = LocationSet.of(
         [
             Location(number, int(name[1]), int(name[2]) >= _FIRST_STREAM, name[3])
             for number, (_, name) in enumerate(stored or traced)
@@ -181,7 +181,7 @@ def _places(directory: Path) -> tuple[list[Path], Places]:
     if stored:
         return [path for path, _ in stored], places
     is_single = (places.extent.processes, places.extent.threads) == (1, 1)
-    return [], Places(places.threads if is_single else (), (), places.extent)
+    return [], LocationSet(places.threads if is_single else (), (), places.extent)
 
 
 def _stored_values(path: Path, columns: int) -> NDArray[np.float64]:

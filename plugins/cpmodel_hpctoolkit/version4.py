@@ -14,11 +14,11 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.readers.base import Agreement
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
 from cpmodel_hpctoolkit.contexts import Collapsed, collapse
-from cpmodel_hpctoolkit.locations import Location, Places
+from cpmodel_hpctoolkit.locations import Location, LocationSet
 from cpmodel_hpctoolkit.meta import Meta, read_meta
 from cpmodel_hpctoolkit.metrics import Measure
 from cpmodel_hpctoolkit.profile import Exclusive
-from cpmodel_hpctoolkit.profiles import Profile, ProfileFile, Values
+from cpmodel_hpctoolkit.profiles import Profile, ProfileFile, ProfileValues
 
 _OWN, _ALL = "function", "execution"
 _ROUNDING = 1e-9
@@ -73,7 +73,7 @@ class Version4:
         self._tree = collapsed.tree
         self._own, self._enclosing = _tables(meta, collapsed, collapsed.node & meta.lexical)
         self._caller = _tables(meta, collapsed, collapsed.node)[1]
-        self._places = Places.of(profiles.locations)
+        self._places = LocationSet.of(profiles.locations)
         self._measures = tuple(self._declared())
 
     @property
@@ -88,7 +88,7 @@ class Version4:
         return self._tree
 
     @property
-    def places(self) -> Places:
+    def places(self) -> LocationSet:
         """The locations."""
         return self._places
 
@@ -145,7 +145,7 @@ class Version4:
             total = float(values.sum())
         return Exclusive(values, noise, total)
 
-    def _attributed(self, found: Values, above: _Table) -> tuple[Column, Column]:
+    def _attributed(self, found: ProfileValues, above: _Table) -> tuple[Column, Column]:
         """Give values to the call paths of their contexts, and take them from those `above`."""
         known = found.contexts < len(self._own)
         contexts, values = found.contexts[known], found.values[known]

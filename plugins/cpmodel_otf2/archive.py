@@ -11,7 +11,7 @@ from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from cpmodel_otf2.anchor import COPY_IT_AGAIN
 from cpmodel_otf2.callbacks import definition_callbacks, event_callbacks
-from cpmodel_otf2.definitions import Definitions, Location, Raw, resolve
+from cpmodel_otf2.definitions import Location, Raw, TraceDefinitions, resolve
 from cpmodel_otf2.events import BATCH_EVENTS, Batch, Recorder
 from cpmodel_otf2.library import Library, raising
 
@@ -56,7 +56,7 @@ class Archive:
         self._is_compressed = self._read_compression() != _NOT_COMPRESSED
         self.creator = self._read_creator()
         try:
-            self.definitions: Definitions = resolve(self._read_definitions())
+            self.definitions: TraceDefinitions = resolve(self._read_definitions())
         except ValueError as error:
             raise self._broken(f"{path.stem}.def", str(error)) from None
         self._open_events()

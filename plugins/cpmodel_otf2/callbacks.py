@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cpmodel_otf2.definitions import PROGRAM_REGION, Group, Raw
+from cpmodel_otf2.definitions import PROGRAM_REGION, ProcessGroup, Raw
 from cpmodel_otf2.events import LEAVE, Message, Recorder, Request, Switch
 
 
@@ -206,7 +206,7 @@ def definition_callbacks(raw: Raw) -> dict[str, Callable[..., int]]:
             put(raw.regions, ref, (name, canonical, role, paradigm, file, line))
         ),
         "Group": lambda _, ref, _name, kind, paradigm, _flags, count, members: put(
-            raw.groups, ref, Group(kind, paradigm, tuple(members[:count]))
+            raw.groups, ref, ProcessGroup(kind, paradigm, tuple(members[:count]))
         ),
         "Comm": lambda _, ref, name, group, *_rest: put(raw.comms, ref, (name, group, None)),
         "InterComm": lambda _, ref, name, own, remote, *_rest: put(

@@ -68,7 +68,7 @@ class LocationGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ProcessGroup:
     """Members of a communicator; what they are depends on `kind`."""
 
     kind: int
@@ -114,7 +114,7 @@ class Raw:
     clock : ticks per second, global offset, length; () if not defined
     nodes : (name, class) by reference, as references of strings
     regions : (name, canonical name, role, paradigm, file, first line) by reference
-    groups, location_groups, locations, comms, members, classes : see `Definitions`, with
+    groups, location_groups, locations, comms, members, classes : see `TraceDefinitions`, with
         references in place of texts
     """
 
@@ -122,7 +122,7 @@ class Raw:
     clock: tuple[int, ...] = ()
     nodes: dict[int, tuple[int, int]] = field(default_factory=dict)
     regions: dict[int, tuple[int, int, int, int, int, int]] = field(default_factory=dict)
-    groups: dict[int, Group] = field(default_factory=dict)
+    groups: dict[int, ProcessGroup] = field(default_factory=dict)
     location_groups: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     locations: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     comms: dict[int, tuple[int, int, int | None]] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class Raw:
 
 
 @dataclass(frozen=True)
-class Definitions:
+class TraceDefinitions:
     """What a trace defines, by reference.
 
     Attributes
@@ -149,7 +149,7 @@ class Definitions:
     location_groups: Mapping[int, LocationGroup]
     node_classes: Mapping[int, str]
     regions: Mapping[int, Region]
-    groups: Mapping[int, Group]
+    groups: Mapping[int, ProcessGroup]
     comms: Mapping[int, Communicator]
     metric_classes: Mapping[int, tuple[MetricMember, ...]]
 
@@ -209,7 +209,7 @@ class Definitions:
         return np.where(known, members, UNRESOLVED)
 
 
-def resolve(raw: Raw) -> Definitions:
+def resolve(raw: Raw) -> TraceDefinitions:
     """Return definitions with their texts.
 
     Raises
@@ -226,7 +226,7 @@ def resolve(raw: Raw) -> Definitions:
         Location(reference, text.get(name, ""), kind, events, group)
         for reference, (name, kind, events, group) in sorted(raw.locations.items())
     )
-    return Definitions(
+    return TraceDefinitions(
         raw.clock[0],
         text,
         locations,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding
-from cpmodel_otf2.definitions import UNDEFINED, UNRESOLVED, Definitions, Location
+from cpmodel_otf2.definitions import UNDEFINED, UNRESOLVED, Location, TraceDefinitions
 
 Column = NDArray[np.int64]
 
@@ -174,7 +174,7 @@ class EventSource(Protocol):
     """A trace that can be read as a stream."""
 
     @property
-    def definitions(self) -> Definitions:
+    def definitions(self) -> TraceDefinitions:
         """What the trace defines."""
         ...
 
@@ -209,7 +209,7 @@ class Recorder:
     members : number of values of a metric class, by its reference
     """
 
-    def __init__(self, definitions: Definitions, location: Location) -> None:
+    def __init__(self, definitions: TraceDefinitions, location: Location) -> None:
         self._definitions = definitions
         self._location = location
         self._partners: dict[int, Column] = {}

@@ -19,10 +19,10 @@ from cpmodel_otf2.anchor import COPY_IT_AGAIN
 from cpmodel_otf2.definitions import (
     PROGRAM_REGION,
     UNDEFINED,
-    Definitions,
-    Group,
     Location,
+    ProcessGroup,
     Raw,
+    TraceDefinitions,
     resolve,
 )
 from cpmodel_otf2.events import BATCH_EVENTS, LEAVE, Batch, Message, Recorder, Request, Switch
@@ -44,7 +44,7 @@ class HighLevelArchive:
         self.creator = ""
         try:
             with otf2.reader.open(str(path)) as trace:
-                self.definitions: Definitions = resolve(_raw(trace.definitions))
+                self.definitions: TraceDefinitions = resolve(_raw(trace.definitions))
         # What the package raises is not documented.
         except Exception as error:
             raise self._broken(error) from error
@@ -125,7 +125,7 @@ def _add_communicators(raw: Raw, found: Any, text: Callable[[str | None], int]) 
             members = tuple(world.index(m) if m in world else UNDEFINED for m in group.members)
         else:
             members = tuple(_ref(m) for m in group.members if hasattr(m, "_ref"))
-        raw.groups[_ref(group)] = Group(kind, paradigm, members)
+        raw.groups[_ref(group)] = ProcessGroup(kind, paradigm, members)
     for comm in found.comms:
         remote = getattr(comm, "groupB", None)
         own = comm.group if remote is None else comm.groupA

@@ -21,10 +21,11 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.readers.base import Reduced
 from callpath_modeler.readers.reductions import Columns, Fold, Reducer
-from cpmodel_otf2.definitions import Definitions, Location, MetricMember
+from cpmodel_otf2.definitions import Location, MetricMember, TraceDefinitions
 from cpmodel_otf2.events import EventSource
 from cpmodel_otf2.paths import PathTable
-from cpmodel_otf2.replay import Replay, Tally
+from cpmodel_otf2.replay import Replay
+from cpmodel_otf2.replay_totals import ReplayTotals
 from cpmodel_otf2.samples import Counters, is_cost
 from cpmodel_otf2.threads import Forks
 
@@ -211,14 +212,16 @@ class TraceProfile:
             self._notices.note("CPM105", message, noticed.negative, about=metric)
 
 
-def _threads(definitions: Definitions) -> list[Location]:
+def _threads(definitions: TraceDefinitions) -> list[Location]:
     """Return the threads of processes, in an order in which threads come after who starts them."""
     threads = [x for x in definitions.locations if definitions.is_thread(x)]
     ranks = definitions.ranks
     return sorted(threads, key=lambda x: (x.group, x.reference not in ranks, x.reference))
 
 
-def _replayed(source: EventSource, locations: Sequence[Location], paths: PathTable) -> list[Tally]:
+def _replayed(
+    source: EventSource, locations: Sequence[Location], paths: PathTable
+) -> list[ReplayTotals]:
     forks, tallies = Forks(), []
     for location in locations:
         replay = Replay(paths, forks, Counters(source.definitions.metric_classes))
@@ -228,7 +231,7 @@ def _replayed(source: EventSource, locations: Sequence[Location], paths: PathTab
     return tallies
 
 
-def _members(definitions: Definitions) -> list[MetricMember]:
+def _members(definitions: TraceDefinitions) -> list[MetricMember]:
     """Return the metrics of a trace; those of several classes once."""
     found = (member for used in definitions.metric_classes.values() for member in used)
     return [member for member in dict.fromkeys(found) if member.name]

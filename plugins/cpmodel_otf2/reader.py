@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match
-from cpmodel_otf2.anchor import MAGIC, check_anchor
+from cpmodel_otf2.anchor import MAGIC
 
 if TYPE_CHECKING:
-    from cpmodel_otf2.events import EventSource
     from cpmodel_otf2.profile import TraceProfile
 
 
@@ -46,6 +45,7 @@ class TraceReader:
         PluginError
             If the library of the package `otf2` does not load.
         """
+        from cpmodel_otf2.event_source import opened
         from cpmodel_otf2.profile import TraceProfile
 
         with opened(path) as source:
@@ -57,31 +57,6 @@ class TraceReader:
         from cpmodel_otf2.verify import verify
 
         return verify(path)
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[EventSource]:
-    """Open a trace as a stream of events.
-
-    Raises
-    ------
-    InputError
-        If it is no trace, or its definitions make no sense.
-    PluginError
-        If the library of the package `otf2` does not load.
-    """
-    from cpmodel_otf2 import archive, library
-
-    check_anchor(path)
-    try:
-        loaded = library.load()
-    except library.InternalsChangedError:
-        from cpmodel_otf2.highlevel import HighLevelArchive
-
-        yield HighLevelArchive(path)
-        return
-    with archive.opened(path, loaded) as source:
-        yield source
 
 
 def _head(path: Path) -> bytes:

@@ -13,7 +13,7 @@ from cpmodel_otf2.events import Column, Samples
 from cpmodel_otf2.paths import OUTSIDE
 
 if TYPE_CHECKING:
-    from cpmodel_otf2.replay import Tally
+    from cpmodel_otf2.replay_totals import ReplayTotals
 
 _ACCUMULATED_START, _LAST = 0, (32, 34)
 _FLOAT, _DOUBLE = 9, 10
@@ -36,7 +36,7 @@ class Counters:
         self._last: dict[int, tuple[int, NDArray[np.uint64]]] = {}
 
     def add(
-        self, tally: Tally, samples: Mapping[int, Samples], time: Column, before: Column
+        self, tally: ReplayTotals, samples: Mapping[int, Samples], time: Column, before: Column
     ) -> None:
         """Take in the samples of a batch.
 

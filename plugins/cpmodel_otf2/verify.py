@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import MetricStatus
 from callpath_modeler.readers.base import Agreement
+from cpmodel_otf2.event_source import opened
 from cpmodel_otf2.profile import TraceProfile
-from cpmodel_otf2.reader import opened
 
 
 def verify(path: Path) -> list[Agreement]:

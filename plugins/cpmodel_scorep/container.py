@@ -28,7 +28,7 @@ _ROWS = re.compile(r"(.*)\.(data|index)")
 COPY_IT_AGAIN = "copy the profile again, or measure the run again"
 
 
-class Shape(Enum):
+class ContainerShape(Enum):
     """What the first bytes of a file promise."""
 
     TAR = "tar"
@@ -53,16 +53,16 @@ class Member:
     size: int
 
 
-def shape_of(head: bytes) -> Shape:
+def shape_of(head: bytes) -> ContainerShape:
     """Tell from the first block of a file what it holds."""
     if head.startswith(_GZIP_MAGIC):
-        return Shape.GZIP
+        return ContainerShape.GZIP
     if _is_header(head[:BLOCK]):
-        return Shape.TAR
+        return ContainerShape.TAR
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith((b"<?xml", b"<cube")):
-        return Shape.XML
-    return Shape.UNKNOWN
+        return ContainerShape.XML
+    return ContainerShape.UNKNOWN
 
 
 class Container:
@@ -71,18 +71,18 @@ class Container:
     Attributes
     ----------
     path : the file, for messages
-    shape : `Shape.TAR` or `Shape.XML`; a gzip has been unpacked
+    shape : `ContainerShape.TAR` or `ContainerShape.XML`; a gzip has been unpacked
     members : members by name; for XML a single one called ``""``
     resynchronised : True if headers did not lie where the sizes before them said
     """
 
-    def __init__(self, path: Path, stream: BinaryIO, shape: Shape) -> None:
+    def __init__(self, path: Path, stream: BinaryIO, shape: ContainerShape) -> None:
         self.path = path
         self.shape = shape
         self._stream = stream
         self.size = stream.seek(0, io.SEEK_END)
         self.resynchronised = False
-        if shape is Shape.TAR:
+        if shape is ContainerShape.TAR:
             self.members, self.resynchronised = _members(self)
         else:
             self.members = {"": Member("", 0, self.size)}
@@ -134,13 +134,13 @@ def opened(path: Path) -> Iterator[Container]:
         raise unreadable(path, error) from error
     with stream:
         shape = _checked_shape(path, stream)
-        if shape is not Shape.GZIP:
+        if shape is not ContainerShape.GZIP:
             yield Container(path, stream, shape)
             return
         with tempfile.TemporaryFile(buffering=0) as unpacked:
             _unpack(path, stream, unpacked)
             inner = _checked_shape(path, unpacked)
-            if inner is Shape.GZIP:
+            if inner is ContainerShape.GZIP:
                 raise InputError(f"{path}: packed with gzip twice", hint="unpack it by hand")
             yield Container(path, unpacked, inner)
 
@@ -168,7 +168,7 @@ def first_block(path: Path) -> bytes:
     return head
 
 
-def _checked_shape(path: Path, stream: BinaryIO) -> Shape:
+def _checked_shape(path: Path, stream: BinaryIO) -> ContainerShape:
     try:
         stream.seek(0)
         head = stream.read(BLOCK)
@@ -177,7 +177,7 @@ def _checked_shape(path: Path, stream: BinaryIO) -> Shape:
     if not head:
         raise InputError(f"{path}: the file is empty", hint=COPY_IT_AGAIN)
     shape = shape_of(head)
-    if shape is Shape.UNKNOWN:
+    if shape is ContainerShape.UNKNOWN:
         raise InputError(
             f"{path}: not a Cube profile: neither a tar archive nor XML",
             hint="a .cubex file starts with a tar header, a .cube file with '<?xml'",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from callpath_modeler.errors import InputError
 from cpmodel_scorep.container import COPY_IT_AGAIN
 from cpmodel_scorep.definitions import Definitions, MalformedError
-from cpmodel_scorep.rows import HeldRows
+from cpmodel_scorep.rows import InMemoryRows
 
 _MATRIX = re.compile(rb"<matrix\s+metricId=[\"'](\d{1,18})[\"']\s*>")
 _ROW = re.compile(rb"<row\s+cnodeId=[\"'](\d{1,18})[\"']\s*>([^<]*)</row>")
@@ -33,7 +33,7 @@ def split(text: bytes) -> tuple[bytes, bytes]:
     return text[:begin] + text[end + len(b"</severity>") :], text[begin:end]
 
 
-def values(text: bytes, definitions: Definitions, where: str) -> dict[int, HeldRows]:
+def values(text: bytes, definitions: Definitions, where: str) -> dict[int, InMemoryRows]:
     """Return the rows of each metric by its id.
 
     Raises
@@ -43,7 +43,7 @@ def values(text: bytes, definitions: Definitions, where: str) -> dict[int, HeldR
     """
     paths = {number: row for row, number in enumerate(definitions.call_paths.ids.tolist())}
     columns = len(definitions.locations.ids)
-    held: dict[int, HeldRows] = {}
+    held: dict[int, InMemoryRows] = {}
     for number, body in _matrices(text):
         found: dict[int, NDArray[np.float64]] = {}
         for path, row in _ROW.findall(body):
@@ -53,7 +53,7 @@ def values(text: bytes, definitions: Definitions, where: str) -> dict[int, HeldR
             found[paths[int(path)]] = _numbers(row, columns, where)
         places = sorted(found)
         matrix = np.array([found[place] for place in places]).reshape(-1, columns)
-        held.setdefault(number, HeldRows(np.array(places, np.int64), matrix))
+        held.setdefault(number, InMemoryRows(np.array(places, np.int64), matrix))
     return held
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from callpath_modeler.diagnostics import Notices
 from callpath_modeler.profile.schema import DeclaredMetric, Metric, MetricStatus, base_unit
 from callpath_modeler.readers.reductions import Fold
 from cpmodel_scorep.container import Container, Member
 from cpmodel_scorep.definitions import Definitions, MetricDefinition, MetricKind
-from cpmodel_scorep.notices import ProfileNotices
-from cpmodel_scorep.rows import HeldRows, type_of
+from cpmodel_scorep.rows import InMemoryRows, type_of
 
 _EMPTY_INDEX, _EMPTY_DATA = 22, 11
 
@@ -69,14 +69,15 @@ class StoredMetric:
 def declare(
     definitions: Definitions,
     container: Container,
-    held: Mapping[int, HeldRows] | None,
-    notices: ProfileNotices,
+    held: Mapping[int, InMemoryRows] | None,
+    notices: Notices,
 ) -> dict[str, StoredMetric]:
     """Return every metric by name; of two with one name the first."""
     stored: dict[str, StoredMetric] = {}
     for definition in definitions.metrics:
         if definition.name in stored:
-            notices.of_twin(definition.name)
+            message = f"metric {definition.name} is defined more than once"
+            notices.note("CPM118", message, about=definition.name)
             continue
         stored[definition.name] = _declare(
             definition, container, held, are_threads=definitions.locations.are_threads
@@ -87,7 +88,7 @@ def declare(
 def _declare(
     definition: MetricDefinition,
     container: Container,
-    held: Mapping[int, HeldRows] | None,
+    held: Mapping[int, InMemoryRows] | None,
     *,
     are_threads: bool,
 ) -> StoredMetric:
@@ -136,7 +137,7 @@ def _status(
     definition: MetricDefinition,
     dtype: np.dtype[np.generic] | None,
     container: Container,
-    held: Mapping[int, HeldRows] | None,
+    held: Mapping[int, InMemoryRows] | None,
 ) -> tuple[MetricStatus, str, tuple[Member, ...]]:
     if definition.kind is MetricKind.DERIVED:
         return MetricStatus.DERIVED, "computed by the viewer, nothing is stored", ()

@@ -10,17 +10,30 @@ from callpath_modeler.profile.schema import MetricStatus
 from callpath_modeler.readers.reductions import Noticed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from callpath_modeler.profile.schema import DeclaredMetric
+    from cpmodel_scorep.container import Container
+    from cpmodel_scorep.definitions import Definitions
     from cpmodel_scorep.metrics import StoredMetric
-    from cpmodel_scorep.reader import CubeProfile
+    from cpmodel_scorep.tree import TreeLayout
 
 
 class ProfileNotices(Notices):
     """What is worth a word in a Cube profile."""
 
-    def of_definitions(self, profile: CubeProfile, *, repaired: bool) -> None:
+    def of_definitions(
+        self,
+        container: Container,
+        definitions: Definitions,
+        layout: TreeLayout,
+        metrics: Sequence[DeclaredMetric],
+        *,
+        repaired: bool,
+    ) -> None:
         """Note what the definitions alone tell."""
-        locations, layout = profile.definitions.locations, profile.layout
-        if profile.container.resynchronised:
+        locations = definitions.locations
+        if container.resynchronised:
             self.note("CPM124", "members lie elsewhere than their headers say")
         if repaired:
             self.note("CPM111", "the definitions are no well-formed XML")
@@ -35,25 +48,21 @@ class ProfileNotices(Notices):
         regions = layout.tree.regions
         if any(region.name == "COLLAPSE" for region in regions):
             self.note("CPM106", "calls below the depth limit are one region COLLAPSE")
-        if profile.definitions.attributes.get("CLUSTERING", "OFF").upper() in {"ON", "TRUE", "1"}:
+        if definitions.attributes.get("CLUSTERING", "OFF").upper() in {"ON", "TRUE", "1"}:
             self.note("CPM120", "iterations are numbered by cluster")
-        self._of_metrics(profile)
+        self._of_metrics(metrics)
 
-    def _of_metrics(self, profile: CubeProfile) -> None:
+    def _of_metrics(self, metrics: Sequence[DeclaredMetric]) -> None:
         unreadable = [
             metric.metric.name
-            for metric in profile.metrics
+            for metric in metrics
             if metric.status in {MetricStatus.DERIVED, MetricStatus.UNSUPPORTED}
         ]
         if unreadable:
             names = ", ".join(unreadable[:4]) + (", ..." if len(unreadable) > 4 else "")
             self.note("CPM107", names, len(unreadable))
-        if any(metric.metric.unit == "ticks" for metric in profile.metrics):
+        if any(metric.metric.unit == "ticks" for metric in metrics):
             self.note("CPM108", "time is in ticks of an unknown clock", about="time")
-
-    def of_twin(self, name: str) -> None:
-        """Note a second metric called `name`."""
-        self.note("CPM118", f"metric {name} is defined more than once", about=name)
 
     def of_missing(self, stored: StoredMetric, rows: int) -> None:
         """Note rows that the index names and the file does not hold."""

@@ -1,36 +1,25 @@
-"""The reader of Cube profiles, and one opened profile."""
+"""The reader of Cube profiles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
-from callpath_modeler.readers.base import API_VERSION, Agreement, Match, Reduced
-from callpath_modeler.readers.reductions import Fold, Reducer
-from cpmodel_scorep import anchor, cube3, stream
-from cpmodel_scorep.columns import columns_of
+from callpath_modeler.readers.base import API_VERSION, Agreement, Match
+from cpmodel_scorep import anchor, cube3
 from cpmodel_scorep.container import (
     COPY_IT_AGAIN,
     Container,
-    Shape,
+    ContainerShape,
     first_block,
     opened,
     shape_of,
 )
-from cpmodel_scorep.definitions import Definitions, MalformedError, MetricKind
-from cpmodel_scorep.metrics import StoredMetric, declare
-from cpmodel_scorep.notices import ProfileNotices
-from cpmodel_scorep.rows import HeldRows, Index, Rows, open_rows, read_index, reordered, take
-from cpmodel_scorep.tree import layout_of
+from cpmodel_scorep.definitions import MalformedError
+from cpmodel_scorep.profile import CubeProfile
 
 _ANCHOR = "anchor.xml"
 
@@ -50,9 +39,9 @@ class CubexReader:
             return Match.NO
         shape = shape_of(head)
         names = (b"anchor.xml", b"remapping.spec", b".data", b".index")
-        if shape is Shape.TAR and head[:100].rstrip(b"\0").endswith(names):
+        if shape is ContainerShape.TAR and head[:100].rstrip(b"\0").endswith(names):
             return Match.CONTENT
-        if shape is Shape.XML and b"<cube" in head:
+        if shape is ContainerShape.XML and b"<cube" in head:
             return Match.CONTENT
         return Match.NAME if path.name.lower().endswith(self.suffixes) else Match.NO
 
@@ -81,7 +70,7 @@ class CubexReader:
 
 
 def _profile(container: Container) -> CubeProfile:
-    if container.shape is Shape.XML:
+    if container.shape is ContainerShape.XML:
         text = container.content(container.members[""])
         rest, values = cube3.split(text)
         definitions, repaired = anchor.parse(rest, str(container.path))
@@ -97,195 +86,3 @@ def _profile(container: Container) -> CubeProfile:
     where = f"{container.path}: anchor.xml at byte {member.offset}"
     definitions, repaired = anchor.parse(container.content(member), where)
     return CubeProfile(container, definitions, held=None, repaired=repaired)
-
-
-class CubeProfile:
-    """One opened Cube profile."""
-
-    def __init__(
-        self,
-        container: Container,
-        definitions: Definitions,
-        *,
-        held: Mapping[int, HeldRows] | None,
-        repaired: bool,
-    ) -> None:
-        self.container = container
-        self.definitions = definitions
-        self.layout = layout_of(definitions)
-        self.columns = columns_of(definitions.locations)
-        self._held = held
-        self._notices = ProfileNotices(str(container.path))
-        self.stored = declare(definitions, container, held, self._notices)
-        self._notices.of_definitions(self, repaired=repaired)
-
-    @property
-    def call_tree(self) -> CallTree:
-        """The call paths, without detached tasks."""
-        return self.layout.tree
-
-    @property
-    def metrics(self) -> Sequence[DeclaredMetric]:
-        """Every metric the profile declares, readable or not."""
-        return [stored.declared for stored in self.stored.values()]
-
-    @property
-    def extent(self) -> Extent:
-        """Processes, threads and nodes of the run."""
-        columns, locations = self.columns, self.definitions.locations
-        threads = columns.threads if locations.are_threads else 0
-        return Extent(columns.processes, threads, locations.nodes)
-
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """Creator, Cube version, program, its arguments, machine, as far as the profile says."""
-        attributes = self.definitions.attributes
-        program = self.layout.program
-        known = {
-            "creator": attributes.get("Creator", ""),
-            "cube version": attributes.get("Cube Version") or attributes.get("version", ""),
-            "program": program.name if program else "",
-            "command line": program.mangled if program else "",
-            "machine": ", ".join(sorted(self.definitions.locations.machines)),
-        }
-        return {key: value for key, value in known.items() if value}
-
-    def findings(self) -> Sequence[Finding]:
-        """Return what was noticed in opening the profile and in all reads so far."""
-        return self._notices.findings()
-
-    def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
-        """Return one exclusive value per call path, streaming over the file.
-
-        Raises
-        ------
-        KeyError
-            If there is no such metric, or nothing can be read of it.
-        InputError
-            If the file turns out to be unreadable.
-        """
-        stored = self._readable(metric)
-        absent = np.nan if stored.fold is Fold.MIN and not stored.additive else 0.0
-        reducer = self._reducer(stored, over_locations, absent)
-        if stored.status is MetricStatus.DATA:
-            self._stream(stored, reducer)
-        self._notices.of_values(stored, reducer.noticed, self.call_tree)
-        scale = _scale(stored, over_locations)
-        total = reducer.total() * scale if stored.additive else float("nan")
-        is_duration = stored.additive and stored.declared.metric.is_time
-        run_time = reducer.largest_total() * stored.scale if is_duration else float("nan")
-        return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
-
-    def inclusive(self, metric: str, over_locations: Reduction) -> NDArray[np.float64]:
-        """Return one inclusive value per call path; as stored for metrics that do not add up.
-
-        Errors are those of `reduce`.
-        """
-        stored = self._readable(metric)
-        reducer = self._reducer(stored, over_locations)
-        if stored.status is MetricStatus.DATA:
-            rows, order = self.rows(metric), self.layout.enumeration(stored.order)
-            if stored.kind is MetricKind.EXCLUSIVE and stored.additive:
-                stream.reduce_subtrees(rows, self.layout, order, reducer)
-            else:
-                for at, block in stream.stored(rows, self.layout, order):
-                    reducer.mark_missing(block)
-                    reducer.add_raw(at, block)
-        return reducer.values * _scale(stored, over_locations)
-
-    def per_location(self, metric: str, inclusive: bool) -> NDArray[np.float64]:
-        """Return every value, [call paths x locations in order of their ids], as measured.
-
-        This holds the whole metric in memory and is meant for comparisons: noise and negative
-        values stay as they are. Errors are those of `reduce`.
-        """
-        stored = self._readable(metric)
-        values = np.zeros((len(self.call_tree), self.columns.stored))
-        if stored.status is MetricStatus.DATA:
-            order = self.layout.enumeration(stored.order)
-            for at, block in stream.stored(self.rows(metric), self.layout, order):
-                values[at] = block
-        if stored.additive and stored.kind is MetricKind.INCLUSIVE and not inclusive:
-            parent = self.call_tree.parent
-            called = np.flatnonzero(parent >= 0)
-            below = np.zeros_like(values)
-            np.add.at(below, parent[called], values[called])
-            values -= below
-        elif stored.additive and stored.kind is MetricKind.EXCLUSIVE and inclusive:
-            values = self.call_tree.inclusive(values)
-        return values * stored.scale
-
-    def rows(self, metric: str) -> Rows:
-        """Return the stored rows of a metric with status DATA; each call opens them anew."""
-        stored = self.stored[metric]
-        if self._held is not None:
-            return self._held[stored.number]
-        index = self.index(stored)
-        rows = open_rows(
-            self.container, index, stored.members[1], stored.dtype, self.columns.stored
-        )
-        if rows.missing:
-            self._notices.of_missing(stored, rows.missing)
-        return rows
-
-    def index(self, stored: StoredMetric) -> Index:
-        """Return which rows of a metric are stored."""
-        return read_index(self.container, stored.members[0], len(self.layout.parents))
-
-    def _readable(self, metric: str) -> StoredMetric:
-        stored = self.stored[metric]
-        if stored.status not in {MetricStatus.DATA, MetricStatus.ABSENT}:
-            raise KeyError(metric)
-        return stored
-
-    def _reducer(self, stored: StoredMetric, reduction: Reduction, absent: float = 0.0) -> Reducer:
-        return Reducer(len(self.call_tree), self.columns, stored.fold, reduction, absent=absent)
-
-    def _stream(self, stored: StoredMetric, reducer: Reducer) -> None:
-        name = stored.declared.metric.name
-        rows, order = self.rows(name), self.layout.enumeration(stored.order)
-        if not stored.additive:
-            visits = self._visits() if stored.fold is Fold.MIN else None
-            for at, block in stream.stored(rows, self.layout, order):
-                reducer.mark_missing(block)
-                if stored.fold is Fold.MIN:
-                    # The minimum of nothing is stored as zero.
-                    reached = block if visits is None else visits(at)
-                    np.copyto(block, np.nan, where=reached == 0)
-                reducer.add_raw(at, block)
-        elif stored.kind is MetricKind.INCLUSIVE:
-            if stored.order is not MetricKind.INCLUSIVE:
-                families = self.layout.enumeration(MetricKind.INCLUSIVE)
-                rows, order = reordered(rows, order, families), families
-            below = stream.reduce_families(rows, self.layout, order, reducer)
-            if stored.is_counter:
-                self._notices.of_counter(stored, below)
-        else:
-            stream.reduce_stored(rows, self.layout, order, reducer)
-
-    def _visits(self) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
-        """Return what tells the visits of call paths, [k x columns]; None if nothing does."""
-        visits = self.stored.get("visits")
-        if visits is None or visits.status is not MetricStatus.DATA or not visits.additive:
-            return None
-        rows = self.rows("visits")
-        order = self.layout.enumeration(visits.order)
-        stored_at = np.full(len(self.call_tree) + 1, -1, np.intp)
-        stored_at[self.layout.rows[order[rows.numbers]]] = np.arange(len(rows.numbers))
-
-        def of(at: NDArray[np.int64]) -> NDArray[np.float64]:
-            place = stored_at[at]
-            known = np.flatnonzero(place >= 0)
-            known = known[np.argsort(place[known])]
-            if np.array_equal(known, np.arange(len(at))):
-                return take(rows, place)
-            found = np.zeros((len(at), rows.columns))
-            found[known] = take(rows, place[known])
-            return found
-
-        return of
-
-
-def _scale(stored: StoredMetric, reduction: Reduction) -> float:
-    # The imbalance is a ratio: it has no unit that could be converted.
-    return 1.0 if reduction is Reduction.IMBALANCE else stored.scale

@@ -107,7 +107,7 @@ def read_index(container: Container, member: Member, call_paths: int) -> Index:
     return Index(order, numbers)
 
 
-class Rows(Protocol):
+class StoredRows(Protocol):
     """Stored rows as numbers.
 
     Attributes
@@ -131,7 +131,7 @@ class Rows(Protocol):
 
 def open_rows(
     container: Container, index: Index, data: Member, dtype: np.dtype[np.generic], columns: int
-) -> Rows:
+) -> StoredRows:
     """Return the rows in `data`.
 
     Raises
@@ -288,7 +288,7 @@ class ZippedRows:
         )
 
 
-class HeldRows:
+class InMemoryRows:
     """Rows in memory: those of Cube 3 files, whose values are text."""
 
     def __init__(self, numbers: NDArray[np.int64], values: NDArray[np.float64]) -> None:
@@ -305,7 +305,9 @@ class HeldRows:
 class ReorderedRows:
     """The rows of another store in another order."""
 
-    def __init__(self, inner: Rows, places: NDArray[np.intp], numbers: NDArray[np.int64]) -> None:
+    def __init__(
+        self, inner: StoredRows, places: NDArray[np.intp], numbers: NDArray[np.int64]
+    ) -> None:
         self.numbers = numbers
         self.columns = inner.columns
         self.missing = inner.missing
@@ -324,14 +326,14 @@ def rows_of_block(columns: int) -> int:
     return max(1, BLOCK_BYTES // (8 * columns))
 
 
-def bounds_of_blocks(rows: Rows) -> Iterator[tuple[int, int]]:
+def bounds_of_blocks(rows: StoredRows) -> Iterator[tuple[int, int]]:
     """Yield the first row of each block, and the one after its last."""
     step = rows_of_block(rows.columns)
     for first in range(0, len(rows.numbers), step):
         yield first, min(first + step, len(rows.numbers))
 
 
-def blocks(rows: Rows) -> Iterator[tuple[int, int, Block]]:
+def blocks(rows: StoredRows) -> Iterator[tuple[int, int, Block]]:
     """Yield blocks with their bounds; each overwrites the one before."""
     # Fresh memory costs page faults, which take longer than reading does.
     buffer = np.empty((min(len(rows.numbers), rows_of_block(rows.columns)), rows.columns))
@@ -341,7 +343,7 @@ def blocks(rows: Rows) -> Iterator[tuple[int, int, Block]]:
         yield first, stop, block
 
 
-def take(rows: Rows, places: NDArray[np.intp], out: Block | None = None) -> Block:
+def take(rows: StoredRows, places: NDArray[np.intp], out: Block | None = None) -> Block:
     """Return the stored rows at ascending `places`, [places x columns], in `out` if given.
 
     Neighbours are fetched in one go: a short gap costs less than another call.
@@ -363,7 +365,7 @@ def take(rows: Rows, places: NDArray[np.intp], out: Block | None = None) -> Bloc
     return taken
 
 
-def reordered(rows: Rows, order: NDArray[np.int64], wanted: NDArray[np.int64]) -> Rows:
+def reordered(rows: StoredRows, order: NDArray[np.int64], wanted: NDArray[np.int64]) -> StoredRows:
     """Return `rows` in another order of the call paths.
 
     Parameters

@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.readers.reductions import Block, Reducer, is_plain
-from cpmodel_scorep.rows import Rows, blocks, bounds_of_blocks, rows_of_block, take
-from cpmodel_scorep.tree import Layout
+from cpmodel_scorep.rows import StoredRows, blocks, bounds_of_blocks, rows_of_block, take
+from cpmodel_scorep.tree import TreeLayout
 
 _SPARSE_PAYS = 64 << 20
 """Bytes of a metric from which a sparse product, ten times as fast, repays its import."""
 
 
 def stored(
-    rows: Rows, layout: Layout, order: NDArray[np.int64]
+    rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], Block]]:
     """Yield blocks as stored, as (rows of the call tree [k], values [k x columns]).
 
     Parameters
     ----------
-    order : which defined call path each row number means, see `Layout.enumeration`
+    order : which defined call path each row number means, see `TreeLayout.enumeration`
     """
     place = layout.rows[order[rows.numbers]]
     for first, stop, block in blocks(rows):
@@ -36,7 +36,9 @@ def stored(
             yield at, block
 
 
-def reduce_stored(rows: Rows, layout: Layout, order: NDArray[np.int64], reducer: Reducer) -> None:
+def reduce_stored(
+    rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64], reducer: Reducer
+) -> None:
     """Reduce exclusive values that are stored as such."""
     for at, block in stored(rows, layout, order):
         reducer.mark_missing(block)
@@ -44,7 +46,9 @@ def reduce_stored(rows: Rows, layout: Layout, order: NDArray[np.int64], reducer:
         reducer.add_to_total(block)
 
 
-def reduce_families(rows: Rows, layout: Layout, order: NDArray[np.int64], reducer: Reducer) -> int:
+def reduce_families(
+    rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64], reducer: Reducer
+) -> int:
     """Reduce the exclusive part of inclusive values.
 
     Inclusive rows are stored family by family: the callees of one call path lie together.
@@ -53,7 +57,7 @@ def reduce_families(rows: Rows, layout: Layout, order: NDArray[np.int64], reduce
 
     Parameters
     ----------
-    order : which defined call path each row number means, see `Layout.enumeration`
+    order : which defined call path each row number means, see `TreeLayout.enumeration`
 
     Returns
     -------
@@ -75,7 +79,7 @@ class _Families:
     """
 
     def __init__(
-        self, rows: Rows, layout: Layout, order: NDArray[np.int64], reducer: Reducer
+        self, rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64], reducer: Reducer
     ) -> None:
         path = order[rows.numbers]
         n = len(layout.parents)
@@ -180,7 +184,9 @@ def _sparse_remainders(buffer: Block, starts: NDArray[np.intp], own: NDArray[np.
     return left
 
 
-def reduce_subtrees(rows: Rows, layout: Layout, order: NDArray[np.int64], reducer: Reducer) -> None:
+def reduce_subtrees(
+    rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64], reducer: Reducer
+) -> None:
     """Reduce the inclusive sums of exclusive values, from the last call path to the first.
 
     Going backwards, sums are pending for callers of finished call paths only: one row per

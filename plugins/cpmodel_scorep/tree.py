@@ -22,7 +22,7 @@ _ITERATION = re.compile(r"(instance|iteration)=\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TreeLayout:
     """Where stored rows belong.
 
     Attributes
@@ -57,7 +57,7 @@ class Layout:
         return np.arange(n)
 
 
-def layout_of(definitions: Definitions) -> Layout:
+def layout_of(definitions: Definitions) -> TreeLayout:
     """Build the call tree.
 
     Raises
@@ -90,7 +90,7 @@ def layout_of(definitions: Definitions) -> Layout:
         tuple(regions),
         annotations,
     )
-    return Layout(tree, paths.parents, rows, paths.ids, program)
+    return TreeLayout(tree, paths.parents, rows, paths.ids, program)
 
 
 def _task_rows(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from callpath_modeler.profile.schema import MetricStatus
 from callpath_modeler.readers.base import Agreement
 from cpmodel_scorep.metrics import StoredMetric
-from cpmodel_scorep.reader import CubeProfile
+from cpmodel_scorep.profile import CubeProfile
 from cpmodel_scorep.rows import blocks
 
 

@@ -20,7 +20,7 @@ _FEW, _MANY = 1 << 10, 1 << 18
 """So many texts of a column are kept once: of numbers, which are rarely alike, and of others."""
 
 
-class Columns:
+class CellColumns:
     """Columns that grow. A text that comes again is kept once: tables repeat call paths a lot.
 
     Attributes

@@ -16,7 +16,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.readers.json_text import memory_of_json
 from callpath_modeler.readers.unpacking import budget_of, packed_budget
-from cpmodel_tables.columns import CHUNK, LEAST_OF_A_CELL, Cells, Columns, columns_of
+from cpmodel_tables.columns import CHUNK, LEAST_OF_A_CELL, CellColumns, Cells, columns_of
 from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text
 
 PARAMETERS = ("params", "parameters")
@@ -165,7 +165,7 @@ def of_json_lines(path: Path) -> Grid:
     InputError
         If a line is no object, or there is none.
     """
-    columns, parameters, lines = Columns(packed_budget(path)), dict[str, None](), array("q")
+    columns, parameters, lines = CellColumns(packed_budget(path)), dict[str, None](), array("q")
     first = 1
     # Not universal: JSON text may hold other line ends than these.
     with opened_text(path, newline="\n") as text:
@@ -231,7 +231,7 @@ def of_parquet(path: Path) -> Grid:
         ) from cause
     # A column of one value takes a few bytes, whatever its length.
     budget = budget_of(path)
-    columns, parameters = Columns(budget), dict[str, None]()
+    columns, parameters = CellColumns(budget), dict[str, None]()
     try:
         with pq.ParquetFile(path) as file:
             budget.check_memory(
@@ -247,7 +247,7 @@ def of_parquet(path: Path) -> Grid:
     return _counted(path, columns, parameters)
 
 
-def _add_batch(columns: Columns, parameters: dict[str, None], batch: Any) -> None:
+def _add_batch(columns: CellColumns, parameters: dict[str, None], batch: Any) -> None:
     """Append rows of Parquet: a text that comes again, and numbers, without one object each."""
     cells = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -278,7 +278,7 @@ def of_rows(path: Path, rows: Sequence[dict[str, object]]) -> Grid:
     InputError
         If there are none.
     """
-    columns, parameters = Columns(), dict[str, None]()
+    columns, parameters = CellColumns(), dict[str, None]()
     for first in range(0, len(rows), CHUNK):
         some = rows[first : first + CHUNK]
         columns.extend(_flat(columns_of(some), parameters), len(some))
@@ -305,7 +305,7 @@ def _flat(columns: Cells, parameters: dict[str, None]) -> Cells:
     return columns
 
 
-def _counted(path: Path, columns: Columns, parameters: Iterable[str]) -> Grid:
+def _counted(path: Path, columns: CellColumns, parameters: Iterable[str]) -> Grid:
     """Return the grid of rows that are counted from 1."""
     if not columns.rows:
         raise without_rows(path)

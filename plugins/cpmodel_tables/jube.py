@@ -15,7 +15,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.readers.titles import is_measured
 from cpmodel_tables.delimited import delimiter_of, refuse_twice
 from cpmodel_tables.grid import Grid, as_numbers, refuse_many, without_rows
-from cpmodel_tables.layout import Layout, is_table, layout_of
+from cpmodel_tables.layout import TableLayout, is_table, layout_of
 from cpmodel_tables.text import whole_text
 
 _RULE = frozenset("-+|: ")
@@ -61,7 +61,7 @@ def is_plain(text: str) -> bool:
     return is_table(first)
 
 
-def read(path: Path) -> tuple[Grid, Layout, list[Finding]]:
+def read(path: Path) -> tuple[Grid, TableLayout, list[Finding]]:
     """Read the tables with bars of a file; several are about the same runs.
 
     Raises
@@ -171,8 +171,8 @@ def _turned(path: Path, table: _Table) -> _Table:
 
 
 def _joined(
-    path: Path, tables: Sequence[tuple[_Table, Grid]], layouts: Sequence[Layout]
-) -> tuple[Grid, Layout]:
+    path: Path, tables: Sequence[tuple[_Table, Grid]], layouts: Sequence[TableLayout]
+) -> tuple[Grid, TableLayout]:
     """Join tables of other metrics of the same runs: one row per value."""
     first = layouts[0]
     shared = (*first.callpath, *first.parameters, *filter(None, [first.repetition]))
@@ -199,4 +199,4 @@ def _joined(
     columns = {title: [row[k] for row in rows] for k, title in enumerate(titles)}
     grid = Grid(path, columns, np.array(lines, np.intp), is_result=True, creator=_CREATOR)
     roles = first.callpath, first.parameters, ("value",)
-    return grid, Layout(*roles, first.repetition, "metric", None, None, ())
+    return grid, TableLayout(*roles, first.repetition, "metric", None, None, ())

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.readers.name_words import REPETITIONS
 from callpath_modeler.readers.titles import is_measured, is_processes
-from callpath_modeler.readers.words import REPETITIONS
 from cpmodel_tables.grid import HINT, Grid, refuse_many
 
 _CALL_PATHS = ("callpath", "call path", "call tree path", "callstack", "call stack")
@@ -45,7 +45,7 @@ _FILLED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """The roles of the columns of a table.
 
     Attributes
@@ -89,13 +89,13 @@ def is_table(titles: Sequence[str]) -> bool:
     return about_runs and any(map(is_measured, titles))
 
 
-def names_call_paths(layout: Layout) -> bool:
+def names_call_paths(layout: TableLayout) -> bool:
     """Tell whether the titles of the call path say that they are one."""
     known = {*_CALL_PATHS, *_REGIONS, *_PROGRAMS}
     return not layout.callpath or any(plain(title) in known for title in layout.callpath)
 
 
-def layout_of(grid: Grid) -> Layout:
+def layout_of(grid: Grid) -> TableLayout:
     """Find out the role of every column.
 
     Raises
@@ -133,7 +133,7 @@ def layout_of(grid: Grid) -> Layout:
     used = {*callpath, *parameters, *values, run}
     left_out = tuple(title for title in search.free if title not in used)
     roles = tuple(callpath), tuple(parameters), tuple(values)
-    return Layout(*roles, repetition, metric, unit, run, left_out)
+    return TableLayout(*roles, repetition, metric, unit, run, left_out)
 
 
 def _refuse(grid: Grid) -> None:

@@ -12,7 +12,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import RunSource
 from cpmodel_tables.grid import Grid, as_numbers
-from cpmodel_tables.layout import Layout
+from cpmodel_tables.layout import TableLayout
 from cpmodel_tables.tables import runs_of_grid
 
 PROCESSES, THREADS, NODES = _COUNTS = ("p", "threads", "nodes")
@@ -103,7 +103,7 @@ class Results:
 
     def _table(
         self, rows: Sequence[tuple[Mapping[str, object], list[str], str, float, str, int]]
-    ) -> tuple[Grid, Layout]:
+    ) -> tuple[Grid, TableLayout]:
         told = list(dict.fromkeys(name for run, *_ in rows for name in run))
         columns: dict[str, list[object]] = {name: [row[0].get(name) for row in rows]
                                             for name in told}  # fmt: skip
@@ -128,7 +128,7 @@ class Results:
         }
         lines = np.array([row[5] for row in rows], np.intp)
         grid = Grid(self.path, columns, lines, place=self.place, creator=self.creator)
-        layout = Layout(
+        layout = TableLayout(
             callpath=(_CALL_PATH,),
             parameters=tuple(parameters),
             values=(_VALUE,),

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.readers.columns import Column, columns_of
+from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.inference import Decision, Role, infer
-from callpath_modeler.readers.undecided import named_number
-from callpath_modeler.readers.words import Word, word_of
+from callpath_modeler.readers.name_words import NameWord, word_of
+from callpath_modeler.readers.undecided_numbers import named_number
 from cpmodel_tables.grid import Grid
-from cpmodel_tables.layout import Layout
+from cpmodel_tables.layout import TableLayout
 
 Index = NDArray[np.intp]
 Numbers = NDArray[np.float64]
@@ -45,7 +45,11 @@ class Roles:
 
 
 def roles_of(
-    grid: Grid, layout: Layout, path: Index, numbers: Mapping[str, Numbers], number: Index | None
+    grid: Grid,
+    layout: TableLayout,
+    path: Index,
+    numbers: Mapping[str, Numbers],
+    number: Index | None,
 ) -> Roles:
     """Decide which columns are parameters and which tell repetitions apart.
 
@@ -132,7 +136,7 @@ def _of_names(texts: Sequence[str], *, alone: bool) -> tuple[dict[str, Numbers],
     return values, findings
 
 
-def _words(grid: Grid, layout: Layout) -> dict[str, Sequence[str]]:
+def _words(grid: Grid, layout: TableLayout) -> dict[str, Sequence[str]]:
     """Return the columns of texts that nothing else is made of."""
     titles = [*layout.left_out, *layout.metadata, *([layout.run] if layout.run else [])]
     words: dict[str, Sequence[str]] = {}
@@ -153,7 +157,7 @@ def _decided(
     _, first = np.unique(run, return_index=True)
     first.sort()
     numbers = [
-        Column(name, _word(name), tuple(values[first].tolist()), place="a column")
+        NumberColumn(name, _word(name), tuple(values[first].tolist()), place="a column")
         for name, values in columns.items()
     ]
     decided = [_as_column(each) for each in infer(numbers, {})]
@@ -161,24 +165,24 @@ def _decided(
         return decided
     for each in decided:
         # The only number that varies is designed, although it counts from 1.
-        if each.role is Role.RUN_NUMBER and each.column.word is not Word.IDENTIFIER:
+        if each.role is Role.RUN_NUMBER and each.column.word is not NameWord.IDENTIFIER:
             return [_as_column(one) for one in infer(numbers, {}, required=[each.column.label])]
     return decided
 
 
-def _word(title: str) -> Word:
+def _word(title: str) -> NameWord:
     word = word_of(title)
-    return Word.OTHER if word is Word.NONE else word
+    return NameWord.OTHER if word is NameWord.NONE else word
 
 
 def _as_column(decision: Decision) -> Decision:
     """Return the decision about a column of a table: a title is no accident as a name is."""
     column = decision.column
-    if decision.role is Role.REPETITION and column.word is not Word.REPETITION:
+    if decision.role is Role.REPETITION and column.word is not NameWord.REPETITION:
         return Decision(
             column, Role.PARAMETER, "a parameter, because its values recur", column.label
         )
-    if decision.role is Role.UNUSED and column.word is not Word.IDENTIFIER:
+    if decision.role is Role.UNUSED and column.word is not NameWord.IDENTIFIER:
         return Decision(column, Role.DEPENDENT, "each scale has its own", column.label)
     return decision
 

@@ -21,7 +21,7 @@ from cpmodel_tables import grid as cells
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.frames import is_frame, of_json
 from cpmodel_tables.grid import Grid
-from cpmodel_tables.layout import Layout, is_table, layout_of, names_call_paths
+from cpmodel_tables.layout import TableLayout, is_table, layout_of, names_call_paths
 from cpmodel_tables.lists import with_repetitions
 from cpmodel_tables.roles import Roles, roles_of
 from cpmodel_tables.series import WHOLE
@@ -91,7 +91,7 @@ def _is_json_lines(text: str) -> bool:
 
 
 def runs_of_grid(
-    grid: Grid, layout: Layout | None = None, noticed: Sequence[Finding] = ()
+    grid: Grid, layout: TableLayout | None = None, noticed: Sequence[Finding] = ()
 ) -> list[RunSource]:
     """Make runs of a table.
 
@@ -120,7 +120,7 @@ def runs_of_grid(
 
 def _records(
     grid: Grid,
-    layout: Layout,
+    layout: TableLayout,
     of_rows: tuple[list[tuple[str, ...]], NDArray[np.intp]],
     roles: Roles,
 ) -> Records:
@@ -148,7 +148,7 @@ def _copied(column: _Column, copies: int) -> _Column:
     return column if copies == 1 else np.tile(column, copies)
 
 
-def _paths(grid: Grid, layout: Layout) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
+def _paths(grid: Grid, layout: TableLayout) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
     """Return the distinct call paths, and which of them each row is about."""
     if not layout.callpath:
         return [(WHOLE,)], np.zeros(len(grid.lines), np.intp)
@@ -192,7 +192,7 @@ def _distinct(items: Sequence[_T]) -> tuple[list[_T], NDArray[np.intp]]:
     return distinct, np.fromiter(map(number.__getitem__, items), np.intp, len(items))
 
 
-def _of_runs(grid: Grid, layout: Layout, path: NDArray[np.intp]) -> Roles:
+def _of_runs(grid: Grid, layout: TableLayout, path: NDArray[np.intp]) -> Roles:
     """Return what the columns say of the run of each row."""
     numbers = {}
     for title in layout.parameters:
@@ -218,7 +218,7 @@ def _whole_numbers(grid: Grid, title: str) -> NDArray[np.intp]:
 
 
 def _values(
-    grid: Grid, layout: Layout
+    grid: Grid, layout: TableLayout
 ) -> tuple[list[str], NDArray[np.intp], NDArray[np.float64], dict[str, str]]:
     """Return titles, and the title and the value of each row; columns come one after another."""
     columns = [grid.numbers(title) for title in layout.values]

@@ -12,7 +12,7 @@ import numpy as np
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.titles import is_processes, read_title
 from cpmodel_tables.grid import Grid, as_numbers
-from cpmodel_tables.layout import Layout
+from cpmodel_tables.layout import TableLayout
 from cpmodel_tables.text import COPY_IT_AGAIN, json_of, whole_text
 
 _BEGINS = re.compile(r'\s*\{\s*"graph"\s*:\s*\[\s*\{')
@@ -28,7 +28,7 @@ def is_json(text: str) -> bool:
     return bool(_BEGINS.match(text)) and '"children"' in text
 
 
-def read(path: Path) -> tuple[Grid, Layout]:
+def read(path: Path) -> tuple[Grid, TableLayout]:
     """Read the frame of values, with call paths from the graph and runs from the metadata.
 
     Raises
@@ -62,7 +62,7 @@ def read(path: Path) -> tuple[Grid, Layout]:
     lines = np.arange(1, len(rows) + 1)
     grid = Grid(path, columns, lines, place="row", creator=_CREATOR)
     processes = [title for title in told if is_processes(title)]
-    return grid, Layout(
+    return grid, TableLayout(
         callpath=("callpath",),
         parameters=tuple(processes[:1]),
         values=values,

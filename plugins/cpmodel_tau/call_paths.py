@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 from callpath_modeler.readers.paths import known_region, tree_of_nodes
-from cpmodel_tau.measurements import Timers, Values
+from cpmodel_tau.measurements import Timers, TimerValues
 
 ROUNDING = 1e-9
 """Differences of sums below this share of the sum are rounding."""
@@ -34,7 +34,7 @@ _OPENMP_ROLES = ("barrier", "critical", "lock", "ordered", "taskwait", "taskgrou
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TimerTree:
     """What the values of a timer count for.
 
     Attributes
@@ -57,7 +57,7 @@ class Layout:
     repeated: int
 
 
-def layout_of(timers: Timers, values: Values, locations: int) -> Layout:
+def layout_of(timers: Timers, values: TimerValues, locations: int) -> TimerTree:
     """Return the call tree of timers.
 
     Parameters
@@ -81,7 +81,7 @@ def layout_of(timers: Timers, values: Values, locations: int) -> Layout:
     roots = np.zeros(names.timers, np.bool_)
     called = {path[-1] for path in names.paths.values() if len(path) > 1}
     roots[[timer for f, timer in names.flat.items() if timer in own and f not in called]] = True
-    return Layout(tree, adds_to, taken_from, roots, not called, nodes.cut, names.repeated)
+    return TimerTree(tree, adds_to, taken_from, roots, not called, nodes.cut, names.repeated)
 
 
 class _Names:
@@ -129,7 +129,7 @@ class _Names:
         return found
 
 
-def _with_own_time(names: _Names, values: Values, locations: int) -> set[int]:
+def _with_own_time(names: _Names, values: TimerValues, locations: int) -> set[int]:
     """Return the flat timers that hold more than the call paths that end in their functions."""
     of_timer = np.full(names.timers, NONE, np.intp)
     sign = np.zeros(len(of_timer))

@@ -52,7 +52,7 @@ class Timers:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class TimerValues:
     """Values of one metric, one entry per timer and location that has it.
 
     Attributes
@@ -97,7 +97,7 @@ class Measurements(Protocol):
         """Number of different host names; 0 where a process states none."""
         ...
 
-    def values(self, metric: str) -> Values:
+    def values(self, metric: str) -> TimerValues:
         """Return the values of a metric.
 
         Raises

@@ -20,7 +20,7 @@ from cpmodel_tau.measurements import (
     Location,
     MalformedError,
     Timers,
-    Values,
+    TimerValues,
     times_first,
 )
 
@@ -151,11 +151,11 @@ class PackedProfile:
             return len({host for at, host in self._host_of.items() if at[:2] in processes})
         return 1 if whole is not None and len(processes) == 1 else 0
 
-    def values(self, metric: str) -> Values:
+    def values(self, metric: str) -> TimerValues:
         """Return the values of a metric."""
         number = self._metrics.index(metric)
         pairs = self._pairs[:, number]
-        return Values(self._timer, self._location, self._calls, pairs[:, 0], pairs[:, 1])
+        return TimerValues(self._timer, self._location, self._calls, pairs[:, 0], pairs[:, 1])
 
     def _read(self, stream: _Stream) -> None:
         if stream.bytes(6) != MAGIC:

@@ -23,7 +23,7 @@ from callpath_modeler.readers.base import Reduced
 from callpath_modeler.readers.reductions import Columns, Fold, Reducer
 from callpath_modeler.units import counted
 from cpmodel_tau.call_paths import NONE, ROUNDING, layout_of
-from cpmodel_tau.measurements import COPY_OR_MEASURE, Measurements, Values, is_derived, is_time
+from cpmodel_tau.measurements import COPY_OR_MEASURE, Measurements, TimerValues, is_derived, is_time
 
 _MICROSECONDS = 1e-6
 _VISITS = "visits"
@@ -124,7 +124,7 @@ class TauProfile:
         return Reduced(reducer.values, reducer.total(), reducer.imbalance)
 
     def _blocks(
-        self, values: Values, column: NDArray[np.float64]
+        self, values: TimerValues, column: NDArray[np.float64]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Yield rows of the call tree with their values, [rows x locations]."""
         layout, width = self._layout, self._columns.stored
@@ -149,7 +149,7 @@ class TauProfile:
             yield np.arange(begin, end), block
 
     def _totals(
-        self, values: Values, parts: NDArray[np.float64], factor: float
+        self, values: TimerValues, parts: NDArray[np.float64], factor: float
     ) -> NDArray[np.float64]:
         """Return the inclusive value of the program in each location.
 

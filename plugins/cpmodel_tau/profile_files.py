@@ -20,7 +20,7 @@ from cpmodel_tau.measurements import (
     Location,
     MalformedError,
     Timers,
-    Values,
+    TimerValues,
     times_first,
 )
 
@@ -126,7 +126,7 @@ class ProfileFiles:
         stated = {location[:2] for location in self._host_of}
         return len({*self._host_of.values()}) if processes == stated else 0
 
-    def values(self, metric: str) -> Values:
+    def values(self, metric: str) -> TimerValues:
         """Return the values of a metric.
 
         Raises
@@ -146,7 +146,7 @@ class ProfileFiles:
             )
         return self._read(files, known=True)
 
-    def _read(self, files: Mapping[Location, Path], *, known: bool) -> Values:
+    def _read(self, files: Mapping[Location, Path], *, known: bool) -> TimerValues:
         timers, locations = array("q"), array("q")
         numbers = array("d")
         for place, (location, path) in enumerate(files.items()):
@@ -162,7 +162,7 @@ class ProfileFiles:
                 raise InputError(f"{path}: {error}", hint=COPY_OR_MEASURE) from None
             locations.extend([place] * (len(timers) - before))
         columns = np.array(numbers, np.float64).reshape(-1, 3).T
-        return Values(np.array(timers, np.intp), np.array(locations, np.intp), *columns)
+        return TimerValues(np.array(timers, np.intp), np.array(locations, np.intp), *columns)
 
     def _read_file(
         self,

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.expectations.expression import Leaf, Name, parse_comparison
+from callpath_modeler.analysis.expectations.expression import Leaf, NameNode, parse_comparison
 from callpath_modeler.analysis.expectations.rules import Leading, bind, leading
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.cli.console import run as run_command
@@ -22,8 +22,8 @@ from callpath_modeler.cli.group import cpmodel
 from callpath_modeler.modeling import Growth, fit, parse_growth
 from callpath_modeler.modeling.validation import (
     MPI_SPACE,
-    Expectation,
-    Match,
+    DeviationMatch,
+    ExpectedGrowth,
     default_deviation,
     judge,
     search_space,
@@ -32,7 +32,11 @@ from callpath_modeler.modeling.validation import (
 
 Rows = dict[str, dict[str, Any]]
 
-MATCHES = {"exact": Match.EXACT, "approx": Match.APPROXIMATE, "none": Match.NONE}
+MATCHES = {
+    "exact": DeviationMatch.EXACT,
+    "approx": DeviationMatch.APPROXIMATE,
+    "none": DeviationMatch.NONE,
+}
 
 
 def growth(text: str) -> Growth:
@@ -56,11 +60,11 @@ def test_all_consistent_rows_have_the_printed_divergence_and_match(
     rows = [row for row in published["rows"] if row["consistent"]]
     assert len(rows) == 67
     for row in rows:
-        expectation = Expectation.of(encoded(row["expectation"]), encoded(row["D"]))
+        expectation = ExpectedGrowth.of(encoded(row["expectation"]), encoded(row["D"]))
         found = encoded(row["model"])
         assert expectation.divergence(found) == encoded(row["delta_paper"]), row["id"]
         assert expectation.match(found) is MATCHES[row["match_paper"]], row["id"]
-        by_default = Expectation.of(encoded(row["expectation"]))
+        by_default = ExpectedGrowth.of(encoded(row["expectation"]))
         assert by_default.match(found) is MATCHES[row["match_with_class_default_D"]], row["id"]
 
 
@@ -68,11 +72,11 @@ def test_two_rows_of_the_paper_contradict_its_definitions(published: dict[str, A
     odd = {row["id"]: row for row in published["rows"] if not row["consistent"]}
     assert set(odd) == {"T10-03", "T10-09"}
     # p^(3/4) / log p exceeds sqrt(p) in the end, though not at the 512 processes measured.
-    expectation = Expectation.of(growth("p log^2 p"), growth("sqrt p"))
-    assert expectation.match(growth("p^1.75 log p")) is Match.NONE
+    expectation = ExpectedGrowth.of(growth("p log^2 p"), growth("sqrt p"))
+    assert expectation.match(growth("p^1.75 log p")) is DeviationMatch.NONE
     assert odd["T10-03"]["match_paper"] == "approx"
     # p log p is not p log^2 p, though the table prints a divergence of O(1).
-    assert expectation.match(growth("p log p")) is Match.APPROXIMATE
+    assert expectation.match(growth("p log p")) is DeviationMatch.APPROXIMATE
     assert odd["T10-09"]["match_paper"] == "exact"
 
 
@@ -100,7 +104,7 @@ def test_guidelines_are_warned_of_where_the_paper_does(published: dict[str, Any]
         comparison = parse_comparison(f"{whole} <= {' + '.join(entry['rhs'])}")
 
         def of_leaf(leaf: Leaf, system: str = system) -> Leading:
-            assert isinstance(leaf, Name)
+            assert isinstance(leaf, NameNode)
             return Leading(models[system, leaf.text], 1.0)
 
         left, right = (leading(side, of_leaf) for side in (comparison.left, comparison.right))
@@ -134,7 +138,7 @@ EXPECTED = {
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "expectations.md"
 
 
-def documented() -> dict[str, tuple[str, Match, str, str]]:
+def documented() -> dict[str, tuple[str, DeviationMatch, str, str]]:
     """Growth, match, probability above and verdict in the documentation, by function."""
     found, library = {}, ""
     for line in PAGE.read_text(encoding="utf-8").splitlines():
@@ -143,24 +147,24 @@ def documented() -> dict[str, tuple[str, Match, str, str]]:
             library = cells[0] or library
             verdict = cells[7].partition(";")[0]
             name = f"{library.replace(' ', '')} {cells[1]}"
-            found[name] = (cells[3], Match[cells[5].upper()], cells[6], verdict)
+            found[name] = (cells[3], DeviationMatch[cells[5].upper()], cells[6], verdict)
             assert cells[2] == EXPECTED[cells[1]]
             assert growth(cells[4]) == growth(cells[3]) / growth(cells[2])
     return found
 
 
-def answers(collectives: Rows) -> Iterator[tuple[str, tuple[str, Match, str, str]]]:
+def answers(collectives: Rows) -> Iterator[tuple[str, tuple[str, DeviationMatch, str, str]]]:
     values = np.array([list(row.values()) for row in collectives.values()])
     points = [float(scale) for scale in next(iter(collectives.values()))]
     models = fit(points, values)
     for row, name in enumerate(collectives):
-        expectation = Expectation.of(growth(EXPECTED[name.split()[1]]), growth("sqrt p"))
+        expectation = ExpectedGrowth.of(growth(EXPECTED[name.split()[1]]), growth("sqrt p"))
         result = validate(points, values[row : row + 1, :, 1], expectation, MPI_SPACE)
         verdicts = judge(models.take([row]), expectation.limits)
         said = "kept" if verdicts.kept[0] else "broken" if verdicts.broken[0] else "unsure"
         said += ", outside" * bool(verdicts.outside[0])
         above = f"{100 * verdicts.above[0]:.0f} %"
-        yield name, (str(result.growth(0))[2:-1], Match(int(result.match[0])), above, said)
+        yield name, (str(result.growth(0))[2:-1], DeviationMatch(int(result.match[0])), above, said)
 
 
 def test_collectives_match_as_the_documentation_tells(collectives: Rows) -> None:

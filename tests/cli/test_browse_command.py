@@ -11,12 +11,12 @@ from click import Context
 
 from callpath_modeler import pipeline
 from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.known import Known
+from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.outlines import node_columns
+from callpath_modeler.report.outlined_view import node_columns
 from callpath_modeler.tui.session import Session
 
 
@@ -35,19 +35,19 @@ def surroundings(stored, clean):  # noqa: ARG001
     ctx: Context = browse.command.make_context("browse", line, obj=Console())
     with ctx:
         fitting = pipeline.FitOptions(confidence=0.9)
-        yield browse._surroundings(Console(), ctx, pipeline.LoadOptions(), fitting)
+        yield browse.browser_services(Console(), ctx, pipeline.LoadOptions(), fitting)
 
 
 @pytest.fixture
 def session(stored):
     fitted = pipeline.models_of([stored], "time", None, pipeline.FitOptions(confidence=0.9))
-    return Session(forecast(Known(fitted), 1000.0))
+    return Session(forecast(ForecastInputs(fitted), 1000.0))
 
 
 def printed(run, surroundings, session):
     """What the command that `y` shows prints."""
     shown = session.forecast
-    line = surroundings.command(session.wanted(), shown.known, shown.target)
+    line = surroundings.command(session.view_request(), shown.inputs, shown.target)
     program, *words = shlex.split(line)
     assert program == "cpmodel"
     outcome = run(*words, "-f", "csv")
@@ -91,13 +91,13 @@ def test_the_command_of_a_view_that_is_zoomed_prints_its_rows(run, surroundings,
     session.follow_hot_path()
     rows = printed(run, surroundings, session)
     assert rows[0]["path"].endswith("/void CalcForceForNodes(Domain&)")
-    assert session.wanted().zoom == "main/LagrangeLeapFrog/LagrangeNodal/CalcForceForNodes"
+    assert session.view_request().zoom == "main/LagrangeLeapFrog/LagrangeNodal/CalcForceForNodes"
     assert rows[0]["depth"] == "0"
     check_rows(rows, session)
 
 
 def test_a_target_that_was_halved_often_is_said_in_full(surroundings, session):
-    line = surroundings.command(session.wanted(), session.forecast.known, 1000 / 2**11)
+    line = surroundings.command(session.view_request(), session.forecast.inputs, 1000 / 2**11)
     assert f"--target {1000 / 2**11!r} " in line
 
 
@@ -108,7 +108,7 @@ def test_the_view_is_kept_in_a_file_of_any_format(surroundings, session, tmp_pat
         ("v.json", "{"),
     ):
         path = tmp_path / name
-        said = surroundings.save(session.forecast, session.wanted(), path)
+        said = surroundings.save(session.forecast, session.view_request(), path)
         assert said == f"{path}: {len(session.outline)} lines"
         assert path.read_text(encoding="utf-8").startswith(start)
 
@@ -196,7 +196,7 @@ def test_the_command_of_expectations_prints_their_list(run, surroundings, sessio
 
 
 def test_at_infinity_what_was_measured_is_compared(run, surroundings, session, stored):
-    forever = forecast(session.forecast.known, float("inf"))
+    forever = forecast(session.forecast.inputs, float("inf"))
     answer = surroundings.compare(str(stored), forever, False)
     assert "--target" not in answer.command
     assert said_by(run, answer.command)
@@ -218,7 +218,7 @@ def test_the_expectation_file_beside_the_runs_is_found(stored, clean):  # noqa: 
 
     def found():
         with ctx:
-            return browse._surroundings(
+            return browse.browser_services(
                 Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions()
             ).expectations
 
@@ -234,10 +234,12 @@ def test_the_expectation_file_beside_the_runs_is_found(stored, clean):  # noqa: 
 def test_commands_of_a_browser_that_asks_models_ask_them_where_they_can(run, stored, clean):  # noqa: ARG001
     line = [str(stored), "--target", "16", "--predicted"]
     fitted = pipeline.models_of([stored], None, None, pipeline.FitOptions())
-    session = Session(forecast(Known(fitted, predicted=True), 16.0))
+    session = Session(forecast(ForecastInputs(fitted, predicted=True), 16.0))
     ctx: Context = browse.command.make_context("browse", line, obj=Console())
     with ctx:
-        given = browse._surroundings(Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions())
+        given = browse.browser_services(
+            Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions()
+        )
         rows = printed(run, given, session)
         assert {row["basis"] for row in rows} == {"predicted"}
         path = stored.parent / "e.toml"

@@ -99,6 +99,54 @@ def test_kept_expectations_leave_with_status_zero(run, series_and_file):
     assert outcome.out.count("\n") == 2
 
 
+@pytest.fixture
+def damaged_run(tmp_path):
+    """Add a profile that is cut off to a directory of runs."""
+
+    def damaged_run(runs):
+        every = tmp_path / "runs"
+        every.mkdir()
+        (every / runs.name).symlink_to(runs)
+        damaged = every / "app.p64.r9"
+        damaged.mkdir()
+        (damaged / "profile.cubex").write_bytes(b"cut off")
+        return every
+
+    return damaged_run
+
+
+def test_expectations_that_hold_without_a_damaged_profile_leave_with_status_three(
+    run, lulesh, damaged_run, tmp_path
+):
+    path = tmp_path / "expectations.toml"
+    path.write_text("schema = 1\n[[expect]]\nvalue = '<= 100 h'\n")
+    runs = damaged_run(lulesh)
+    outcome = run("check", runs, path, "--target", 1000)
+    assert outcome.status == 3
+    assert outcome.out.startswith("PASS")
+    last, hint = outcome.err.splitlines()[-2:]
+    assert last == (
+        "cpmodel: 1 profile could not be used, so the verdict rests on the other runs: "
+        f"{runs}/app.p64.r9/profile.cubex"
+    )
+    assert hint == "  hint: measure the run again, or name only the profiles to check"
+
+
+def test_a_broken_expectation_leaves_with_status_one_beside_a_damaged_profile(
+    run, lulesh, damaged_run, tmp_path
+):
+    path = tmp_path / "expectations.toml"
+    path.write_text("schema = 1\n[[expect]]\nvalue = '<= 1 ms'\n")
+    assert run("check", damaged_run(lulesh), path, "--target", 1000).status == 1
+
+
+@pytest.mark.parametrize(("limits", "status"), [(("--fail-on", "worse>5%"), 3), ((), 0)])
+def test_a_difference_needs_all_runs_only_for_limits(run, lulesh, damaged_run, limits, status):
+    outcome = run("diff", lulesh, damaged_run(lulesh), *limits)
+    assert outcome.status == status
+    assert "no difference is shown" in outcome.out
+
+
 def test_unsure_is_a_failure_only_where_the_file_says_so(run, stored, tmp_path):
     path = tmp_path / "expectations.toml"
     text = "schema = 1\n[[expect]]\ncallpath = '**/MPI_Allreduce'\nvalue = '<= 60 s'\n"

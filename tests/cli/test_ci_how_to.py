@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from callpath_modeler.analysis.expectations.reading import read
+from callpath_modeler.analysis.expectations.interpretation import read
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "continuous-integration.md").read_text(encoding="utf-8")
@@ -85,8 +85,8 @@ def test_expectation_files_of_the_pages_are_understood(tmp_path, page):
 
 
 def test_the_reference_names_every_key():
-    from callpath_modeler.analysis.expectations.document import Document, Entry, RuleEntry
+    from callpath_modeler.analysis.expectations.document import Document, ExpectEntry, RuleEntry
 
-    for table in (Document, Entry, RuleEntry):
+    for table in (Document, ExpectEntry, RuleEntry):
         for key in table.__struct_fields__:
             assert f"`{key}`" in REFERENCE or f"[{key}]" in REFERENCE, key

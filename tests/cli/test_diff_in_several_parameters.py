@@ -8,7 +8,7 @@ import json
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.comparing import compare_with
+from callpath_modeler.comparison import compare_with
 from callpath_modeler.errors import UsageError
 from callpath_modeler.pipeline import models_of
 from several_laws import LAWS, SLOW, N, P, stored, write_runs

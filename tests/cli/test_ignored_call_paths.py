@@ -10,7 +10,7 @@ import shlex
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.comparing import compare_with
+from callpath_modeler.comparison import compare_with
 from callpath_modeler.errors import UsageError
 
 INIT = "**/MPI_Init"

@@ -94,11 +94,11 @@ def way(monkeypatch):
     def way(told):
         if told is not None:
             monkeypatch.setenv(library.VARIABLE, told)
-        library.forget()
+        library.reload()
 
     yield way
     monkeypatch.undo()
-    library.forget()
+    library.reload()
 
 
 def test_a_ranking_is_the_same_to_the_last_digit_and_so_is_all_talk(run, lulesh, tmp_path, eager):

@@ -10,8 +10,8 @@ import re
 
 import pytest
 
-from callpath_modeler.cli import configured
-from callpath_modeler.cli.configured import is_outdated
+from callpath_modeler.cli import configured_command
+from callpath_modeler.cli.configured_command import is_outdated
 from callpath_modeler.modeling.compiled import library
 from callpath_modeler.modeling.compiled.sources import libraries
 from callpath_modeler.printable import csv_text
@@ -84,22 +84,22 @@ def test_stored_models_of_one_method_do_not_pass_for_those_of_the_other(run, sto
 
 def test_who_asks_is_told_whether_there_is_a_compiled_library(run, series, monkeypatch):
     runs = series()
-    monkeypatch.setattr(configured, "is_outdated", lambda _: False)
+    monkeypatch.setattr(configured_command, "is_outdated", lambda _: False)
     assert "models are made" not in run("rank", runs, "--target", "64").err
     assert "models are made" in run("-v", "rank", runs, "--target", "64").err
     assert "models are made" not in run("-v", "info", runs).err
     monkeypatch.setenv(library.VARIABLE, "0")
-    library.forget()
+    library.reload()
     try:
         told = run("-v", "rank", runs, "--target", "64").err
     finally:
-        library.forget()
+        library.reload()
     assert f"models are made in numpy, as {library.VARIABLE}=0 asks for\n" in told
 
 
 def test_libraries_of_other_sources_are_told_of_without_being_asked(run, series, monkeypatch):
     runs = series()
-    monkeypatch.setattr(configured, "is_outdated", lambda _: True)
+    monkeypatch.setattr(configured_command, "is_outdated", lambda _: True)
     monkeypatch.delenv(library.VARIABLE, raising=False)
     monkeypatch.setattr(library, "compiled", lambda: False)
     said = "models are made in numpy, several times as slow: the sources in C have changed"

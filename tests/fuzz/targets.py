@@ -86,7 +86,7 @@ def _store(path: Path) -> None:
 
 
 def _expectations(path: Path) -> None:
-    from callpath_modeler.analysis.expectations.reading import read
+    from callpath_modeler.analysis.expectations.interpretation import read
 
     read(path)
 
@@ -216,10 +216,10 @@ def _patterns(path: Path) -> None:
 def _expressions(path: Path) -> None:
     """Read a text in every small language; one of them has to take a seed."""
     from callpath_modeler.analysis.expectations.expression import parse_comparison
-    from callpath_modeler.analysis.limits import Limits
+    from callpath_modeler.analysis.gates import RegressionGate
     from callpath_modeler.modeling import parse_growth
     from callpath_modeler.modeling.terms import as_exponent
-    from callpath_modeler.readers.conditions import parse_conditions
+    from callpath_modeler.readers.run_filter import parse_conditions
     from callpath_modeler.syntax import ExpressionError
     from callpath_modeler.units import parse_quantity
     from cpmodel_guidelines.rules import parse as parse_guideline
@@ -227,7 +227,7 @@ def _expressions(path: Path) -> None:
     text = os.fsdecode(path.read_bytes())
     known = 0
     languages = (parse_growth, parse_comparison, parse_guideline, parse_conditions, parse_quantity,
-                 Limits.parse, as_exponent)  # fmt: skip
+                 RegressionGate.parse, as_exponent)  # fmt: skip
     for language in languages:
         # Other modules put into words what is no quantity.
         fault = ValueError if language is parse_quantity else (ExpressionError, UsageError)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import match
 from callpath_modeler.profile.schema import PROGRAM, Region
-from callpath_modeler.profile.unify import spread, unify
+from callpath_modeler.profile.unify import scatter_to_union, unify
 
 # Few names, so that siblings, recursion and functions of one name on several lines are common.
 REGIONS = [Region(name, line=line) for name in ("f", "g", "a/b", PROGRAM) for line in (1, 7)]
@@ -70,7 +70,7 @@ def content(tree, column):
 def test_cost_is_conserved_however_call_paths_come_and_go(runs):
     united = unify([tree for tree, _ in runs])
     for (_, own), rows in zip(runs, united.rows, strict=True):
-        column = spread(own, rows, len(united.tree))
+        column = scatter_to_union(own, rows, len(united.tree))
         total = float(np.nansum(own))
         assert np.nansum(column) == total
         inclusive = united.tree.inclusive(np.nan_to_num(column))
@@ -82,9 +82,9 @@ def test_cost_is_conserved_however_call_paths_come_and_go(runs):
 def test_subtrees_are_kept_and_nothing_moves_to_another_caller(runs):
     united = unify([tree for tree, _ in runs])
     for (tree, own), rows in zip(runs, united.rows, strict=True):
-        column = spread(own, rows, len(united.tree))
+        column = scatter_to_union(own, rows, len(united.tree))
         whole = united.tree.inclusive(np.nan_to_num(column))
-        parts = spread(
+        parts = scatter_to_union(
             np.array(inclusive_by_brute_force(tree, np.nan_to_num(own))), rows, len(whole)
         )
         reached = ~np.isnan(parts)
@@ -104,9 +104,9 @@ def test_the_order_of_runs_changes_no_value(runs, random):
     other = unify([runs[k][0] for k in order])
     for place, k in enumerate(order):
         own = runs[k][1]
-        assert content(first.tree, spread(own, first.rows[k], len(first.tree))) == content(
-            other.tree, spread(own, other.rows[place], len(other.tree))
-        )
+        assert content(
+            first.tree, scatter_to_union(own, first.rows[k], len(first.tree))
+        ) == content(other.tree, scatter_to_union(own, other.rows[place], len(other.tree)))
     assert [other.added[order.index(k)] for k in range(len(runs))] == list(first.added)
 
 
@@ -175,7 +175,7 @@ def test_a_large_tree_is_unified_and_summed_without_loss(seed):
     tree = CallTree.from_parents(parents, rng.integers(0, 8, 3000), REGIONS)
     own = rng.random(3000)
     united = unify([tree, tree])
-    column = spread(own, united.rows[1], len(united.tree))
+    column = scatter_to_union(own, united.rows[1], len(united.tree))
     assert column.sum() == pytest.approx(own.sum())
     assert len(set(united.tree.ids())) == len(
         {united.tree.path(k) for k in range(len(united.tree))}

@@ -10,7 +10,7 @@ from test_call_trees import REGIONS, trees
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import Costs, Grouping, functions
-from callpath_modeler.profile.hot import hot_path
+from callpath_modeler.profile.hot_path import hot_path
 from callpath_modeler.profile.outline import Selection, outline
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.views import BottomUp, Flat, ViewKind, open_view

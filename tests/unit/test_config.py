@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callpath_modeler import config
-from callpath_modeler.config import DEFAULTS, EXPERIMENT, PARAMETERS, found_above, places
+from callpath_modeler.config import DEFAULTS, EXPERIMENT, PARAMETERS, config_paths, find_upwards
 from callpath_modeler.errors import UsageError
 
 OPTIONS = msgspec.defstruct(
@@ -37,33 +37,33 @@ def test_the_nearest_file_above_an_experiment_is_found(tmp_path):
     outer = write(tmp_path / "cpmodel.toml")
     runs = tmp_path / "project" / "runs"
     runs.mkdir(parents=True)
-    assert found_above(runs) == outer
+    assert find_upwards(runs) == outer
     inner = write(tmp_path / "project" / "cpmodel.toml")
-    assert found_above(runs) == inner
-    assert found_above(runs / "not" / "there") == inner
+    assert find_upwards(runs) == inner
+    assert find_upwards(runs / "not" / "there") == inner
     beside = write(runs / "cpmodel.toml")
-    assert found_above(runs) == beside
+    assert find_upwards(runs) == beside
 
 
 def test_a_directory_of_that_name_is_no_file(tmp_path):
     outer = write(tmp_path / "cpmodel.toml")
     (tmp_path / "runs" / "cpmodel.toml").mkdir(parents=True)
-    assert found_above(tmp_path / "runs") == outer
+    assert find_upwards(tmp_path / "runs") == outer
 
 
 def test_the_working_directory_does_not_count(tmp_path, monkeypatch):
     write(tmp_path / "here" / "cpmodel.toml")
     (tmp_path / "there").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert found_above(tmp_path / "there") is None
-    assert found_above(Path("../there")) is None
+    assert find_upwards(tmp_path / "there") is None
+    assert find_upwards(Path("../there")) is None
 
 
 def test_a_relative_start_finds_a_relative_file(tmp_path, monkeypatch):
     write(tmp_path / "cpmodel.toml")
     (tmp_path / "a" / "runs").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "a")
-    assert found_above(Path("runs")) == Path("../cpmodel.toml")
+    assert find_upwards(Path("runs")) == Path("../cpmodel.toml")
 
 
 def test_links_are_followed_as_they_are_written(tmp_path):
@@ -72,11 +72,11 @@ def test_links_are_followed_as_they_are_written(tmp_path):
         folder.mkdir(parents=True)
     (project / "runs").symlink_to(real)
     ours = write(project / "cpmodel.toml")
-    assert found_above(project / "runs") == ours
+    assert find_upwards(project / "runs") == ours
     theirs = write(tmp_path / "scratch" / "cpmodel.toml")
-    assert found_above(project / "runs") == ours
+    assert find_upwards(project / "runs") == ours
     # Above a link is what is above the directory that it leads to.
-    assert found_above(project / "runs" / ".." / "other") == theirs
+    assert find_upwards(project / "runs" / ".." / "other") == theirs
 
 
 def test_files_of_user_and_machine_follow_that_of_the_experiment(tmp_path, monkeypatch):
@@ -84,16 +84,16 @@ def test_files_of_user_and_machine_follow_that_of_the_experiment(tmp_path, monke
     user = write(tmp_path / "home" / "cpmodel" / "config.toml")
     site = write(tmp_path / "etc.toml")
     start = tmp_path / "project" / "runs"
-    assert places(start).files() == (ours, user, site)
-    assert places().files() == (user, site)
+    assert config_paths(start).files() == (ours, user, site)
+    assert config_paths().files() == (user, site)
     named = tmp_path / "named.toml"
-    assert places(start, named).files() == (named, user, site)
+    assert config_paths(start, named).files() == (named, user, site)
     user.unlink()
-    assert places(start).files() == (ours, site)
+    assert config_paths(start).files() == (ours, site)
     monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
     user = write(tmp_path / "me" / ".config" / "cpmodel" / "config.toml")
-    assert places().files() == (user, site)
+    assert config_paths().files() == (user, site)
 
 
 def test_every_value_comes_from_the_first_file_that_gives_it(tmp_path):
@@ -104,7 +104,7 @@ def test_every_value_comes_from_the_first_file_that_gives_it(tmp_path):
         '[parameters]\np.from = "processes"\nn = { from = "metadata:n" }',
     )
     files = config.read([first, second], FORM)
-    found = config.merged(files)
+    found = config.merge_settings(files)
     told = {place: (each.value, each.origin, each.rank) for place, each in found.items()}
     assert told == {
         (PARAMETERS, "p"): ("name", f"{first}:2", 0),
@@ -128,7 +128,7 @@ def test_merging_is_looking_in_one_file_after_the_other(tmp_path_factory, tables
     for number, table in enumerate(tables):
         lines = [f"{key} = {value!r}" for key, value in table.items()]
         paths.append(write(folder / f"{number}.toml", "\n".join(["[defaults]", *lines])))
-    found = config.merged(config.read(paths, FORM))
+    found = config.merge_settings(config.read(paths, FORM))
     for key in ("jobs", "metric"):
         values = [(table[key], rank) for rank, table in enumerate(tables) if key in table]
         setting = found.get((DEFAULTS, key))

@@ -82,6 +82,23 @@ def test_the_citation_has_the_version_of_the_package():
     assert f"version: {project['version']}" in citation
 
 
+TEXT_PAGES = [
+    *(ROOT / page for page in BESIDE),
+    ROOT / "SECURITY.md",
+    *(ROOT / "docs").rglob("*.md"),
+]
+
+
+def test_each_line_of_a_page_fits_into_120_columns():
+    wide = {
+        f"{page.name}:{number}"
+        for page in TEXT_PAGES
+        for number, line in enumerate(page.read_text("utf-8").splitlines(), 1)
+        if len(line) > 120
+    }
+    assert wide == set()
+
+
 def test_each_page_outside_docs_exists():
     assert all((ROOT / page).is_file() for page in BESIDE)
 

@@ -19,9 +19,9 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import Patterns, short_name
 from callpath_modeler.profile.schema import Region
-from callpath_modeler.readers.conditions import Condition
 from callpath_modeler.readers.discover import natural_order
 from callpath_modeler.readers.paths import split_paths
+from callpath_modeler.readers.run_filter import RunCondition
 from callpath_modeler.readers.titles import read_title
 from callpath_modeler.readers.tokens import tokens_in
 from callpath_modeler.testing.damage import at_most
@@ -194,7 +194,7 @@ def test_stars_take_no_more_than_the_product_of_both_lengths(pattern):
 
 def test_conditions_on_texts_take_linear_time():
     with at_most(SECONDS):
-        assert not Condition("key", "=", "*a" * 40 + "b").holds("a" * (MANY // 10))
+        assert not RunCondition("key", "=", "*a" * 40 + "b").holds("a" * (MANY // 10))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.asking import parse_target
 from callpath_modeler.errors import UsageError
+from callpath_modeler.target_query import parse_target
 from callpath_modeler.targets import target_of, targets_of
 from synthetic import fitted
 

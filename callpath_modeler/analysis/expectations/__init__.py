@@ -1,1 +1,1 @@
-"""Expectations of growth and cost, written in a file and held against models."""
+"""Expectations of growth and cost in files, and their evaluation against models."""

@@ -1,4 +1,4 @@
-"""Bounds computed from several metrics and numbers: a memory wall, a bandwidth, a rate."""
+"""Bounds computed from several metrics and numbers, such as a limit of memory or bandwidth."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.bands import Band, varied
-from callpath_modeler.analysis.expectations.bounds import Sides, crossing, judge_sides
-from callpath_modeler.analysis.expectations.expectation import Kind
+from callpath_modeler.analysis.bands import Band, propagate_errors
+from callpath_modeler.analysis.expectations.bound_check import BoundSides, crossing, judge_sides
+from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.expectations.expression import (
     Comparison,
     Leaf,
-    Name,
+    NameNode,
     Node,
-    check_alike,
+    check_same_unit,
     evaluate,
     leaves,
     unit_text,
@@ -31,20 +31,20 @@ Values = NDArray[np.float64]
 def names_in(comparison: Comparison) -> list[str]:
     """Return the names of numbers and metrics, each once, in their order."""
     sides = (comparison.left, comparison.right)
-    found = (leaf.text for side in sides for leaf in leaves(side) if isinstance(leaf, Name))
+    found = (leaf.text for side in sides for leaf in leaves(side) if isinstance(leaf, NameNode))
     return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic:
-    """A comparison with what its names stand for.
+    """A comparison with the values of its names.
 
     Attributes
     ----------
-    comparison : as the user wrote it
-    numbers : by name, in SI base units, with their unit
-    metrics : by name, the same subjects in each
-    parameter : name of the scale
+    comparison : the parsed text
+    numbers : numbers by name, in SI base units, with their units
+    metrics : the same call paths in each metric, by name of the metric
+    parameter : name of the parameter of scales
     """
 
     comparison: Comparison
@@ -53,31 +53,33 @@ class Arithmetic:
     parameter: str
 
     def unit(self) -> str:
-        """Return the unit that both sides have.
+        """Return the unit of both sides.
 
         Raises
         ------
         ComparisonError
-            If unlike things are added or compared.
+            If numbers of different units are added or compared.
         """
         text = self.comparison.text
         left, right = (
             units_of(text, side, self._unit_of)
             for side in (self.comparison.left, self.comparison.right)
         )
-        check_alike(text, left, right)
+        check_same_unit(text, left, right)
         return unit_text(left)
 
     def _unit_of(self, leaf: Leaf) -> str:
-        name = leaf.text if isinstance(leaf, Name) else ""
+        name = leaf.text if isinstance(leaf, NameNode) else ""
         if name in self.metrics:
             return self.metrics[name].fitted.metric.unit
         return self.numbers[name][1] if name in self.numbers else "1"
 
     def judge(self, target: float, confidence: float) -> Judgement:
-        """Judge it at a finite target."""
+        """Return the verdict at a finite target."""
         first = next(iter(self.metrics.values()))
-        bands = {k: one.band(Kind.VALUE, target, confidence) for k, one in self.metrics.items()}
+        bands = {
+            k: one.band(CriterionKind.VALUE, target, confidence) for k, one in self.metrics.items()
+        }
         found = judge_sides(
             self.comparison,
             self._sides(bands, np.asarray(target)),
@@ -95,14 +97,14 @@ class Arithmetic:
 
         return replace(found, crossing=crossing(beyond, first.fitted.points))
 
-    def _sides(self, bands: Mapping[str, Band], scale: Values) -> Sides:
+    def _sides(self, bands: Mapping[str, Band], scale: Values) -> BoundSides:
         shape = next(iter(bands.values())).value.shape
 
         def of(node: Node, parts: Sequence[Values]) -> Values:
             metrics = dict(zip(bands, parts, strict=True))
 
             def value_of(leaf: Leaf) -> Values:
-                name = leaf.text if isinstance(leaf, Name) else ""
+                name = leaf.text if isinstance(leaf, NameNode) else ""
                 if name in metrics:
                     return metrics[name]
                 return np.asarray(self.numbers[name][0]) if name in self.numbers else scale
@@ -112,8 +114,8 @@ class Arithmetic:
         sides = (self.comparison.left, self.comparison.right)
         first, second = sides if self.comparison.at_most else reversed(sides)
         parts = list(bands.values())
-        return Sides(
-            varied(lambda values: of(sides[0], values), parts),
-            varied(lambda values: of(sides[1], values), parts),
-            varied(lambda values: of(first, values) - of(second, values), parts),
+        return BoundSides(
+            propagate_errors(lambda values: of(sides[0], values), parts),
+            propagate_errors(lambda values: of(sides[1], values), parts),
+            propagate_errors(lambda values: of(first, values) - of(second, values), parts),
         )

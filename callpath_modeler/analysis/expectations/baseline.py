@@ -1,9 +1,9 @@
-"""What is known today as expectations: what later states are to be held against.
+"""Expectations from today's models: the baseline of later comparisons.
 
-Limits leave room for what is not known today. Growth is limited by the fastest one that today's
-data leave possible, and a value by the upper end of its band and a margin for what differs from
-one measurement to the next without being noise of a run. Bands are those of `Subjects.band`, by
-which values are judged: of what was measured where the scale was repeated, else of predictions.
+Bounds allow for today's uncertainty. The bound of a growth is the fastest growth that today's data
+do not exclude. The bound of a value is the upper end of its band, plus a margin for differences
+between days that repetitions do not show. Bands are those of `Subjects.band`: measured at a
+repeated scale, else predicted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.expectations.expectation import Kind
+from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.errors import DataError, UsageError
@@ -28,19 +28,19 @@ COVER = 0.99
 MARGIN = 0.1
 
 _EXACT = 1e-5
-"""A band narrower than this, relative to the value, is that of a number without noise."""
+"""A band narrower than this, relative to its value, belongs to an exact number."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What to expect, and how strictly.
+class BaselineSettings:
+    """Options of a baseline.
 
     Attributes
     ----------
-    target : finite scale of the bounds; None = the largest that was measured
-    cover : share of the cost that the chosen call paths are to have together
-    most : at most so many of them; None = as many as `cover` needs
-    margin : by what fraction a value may exceed its band
+    target : finite scale of the bounds; None = the largest measured one
+    cover : share of the cost that the listed call paths have together
+    most : largest number of listed call paths; None = as many as `cover` needs
+    margin : relative margin above the band of a value
     """
 
     target: float | None = None
@@ -50,19 +50,19 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Today:
+class BaselineEntry:
     """One expectation that today's models meet.
 
     Attributes
     ----------
-    row : call path; None = the whole program
-    pattern : of this call path and no other
-    growth : the most probable one; None = it has no model
-    probability : of that
-    limit : the fastest growth that is possible; None = no law explains the measurements
-    value, high : measured or predicted, and the upper end of the band
-    bound : what the value may be; 0 is a bound too
-    share : of the cost of the whole program at the target; NaN for what does not add up
+    row : number of the call path; None = the whole program
+    pattern : pattern that selects only this call path
+    growth : the most probable growth; None = no model
+    probability : probability of that growth
+    limit : the fastest possible growth; None = no law explains the measurements
+    value, high : measured or predicted value, and the upper end of its band
+    bound : bound of the value; 0 is a bound as well
+    share : share of the cost of the program at the target; NaN = the metric is not additive
     """
 
     row: int | None
@@ -83,32 +83,33 @@ class Baseline:
     Attributes
     ----------
     fitted : the models
-    margin : by what fraction a value may exceed its band
+    margin : relative margin above the band of a value
     target : scale of the bounds
-    repeated : whether values there are measured ones
-    entries : the whole program, where the metric adds up, and call paths, the costliest first
-    others : what none of the other call paths costs of which anything is known; 0 = there are none
-    left : how many these are
+    repeated : True if values at the target are measured
+    entries : the whole program, if the metric is additive, and call paths in descending order of
+        cost
+    others : common bound of all other call paths with known cost; 0 = there are none
+    left : number of these
     """
 
     fitted: Fitted
     margin: float
     target: float
     repeated: bool
-    entries: tuple[Today, ...]
+    entries: tuple[BaselineEntry, ...]
     others: float
     left: int
 
 
-def baseline(fitted: Fitted, settings: Settings | None = None) -> Baseline:
-    """Return expectations that models meet, for what matters of the cost.
+def baseline(fitted: Fitted, settings: BaselineSettings | None = None) -> Baseline:
+    """Return expectations that models meet, for the call paths with most of the cost.
 
     Raises
     ------
     DataError
         If nothing can be predicted.
     """
-    settings = settings or Settings()
+    settings = settings or BaselineSettings()
     target = float(fitted.points[-1]) if settings.target is None else settings.target
     measured = Measured(fitted)
     value = _costs(measured, target)
@@ -141,7 +142,7 @@ def baseline(fitted: Fitted, settings: Settings | None = None) -> Baseline:
 
 
 def _costs(measured: Measured, target: float) -> NDArray[np.float64]:
-    """Return what call paths cost at a scale, [call paths]; NaN = nothing is known of it."""
+    """Return the costs of call paths at a scale, [call paths]; NaN = not known."""
     fitted, point = measured.fitted, measured.point(target)
     value = np.where(fitted.modelled, fitted.models.values(np.array([target]))[:, 0], np.nan)
     if point is None:
@@ -153,8 +154,8 @@ def _costs(measured: Measured, target: float) -> NDArray[np.float64]:
     )
 
 
-def _how_many(value: NDArray[np.float64], settings: Settings, *, additive: bool) -> int:
-    """Return how many of these values, the largest first, make up enough of their sum."""
+def _how_many(value: NDArray[np.float64], settings: BaselineSettings, *, additive: bool) -> int:
+    """Return how many of the largest values make up enough of the sum."""
     number = int((value > 0).sum())
     if additive and number:
         covered = np.cumsum(value) / value.sum()
@@ -163,23 +164,25 @@ def _how_many(value: NDArray[np.float64], settings: Settings, *, additive: bool)
 
 
 def _upper_ends(measured: Measured, rows: NDArray[np.intp], target: float) -> NDArray[np.float64]:
-    """Return upper ends of bands that hold for all of these call paths together, [rows]."""
+    """Return upper ends of bands that hold simultaneously for these call paths, [rows]."""
     if not len(rows):
         return np.zeros(0)
     confidence = 1 - (1 - measured.fitted.models.confidence) / len(rows)
-    return Subjects(measured, rows).band(Kind.VALUE, target, confidence).high
+    return Subjects(measured, rows).band(CriterionKind.VALUE, target, confidence).high
 
 
-def _entries(subjects: Subjects, patterns: Patterns, target: float, margin: float) -> list[Today]:
+def _entries(
+    subjects: Subjects, patterns: Patterns, target: float, margin: float
+) -> list[BaselineEntry]:
     fitted = subjects.fitted
     # Growth and value are judged together, each as much surer.
     confidence = 1 - (1 - fitted.models.confidence) / 2
     models = subjects.models()
     growths, table = models.shapes.growths, growth_probabilities(models)
-    band = subjects.band(Kind.VALUE, target, confidence)
+    band = subjects.band(CriterionKind.VALUE, target, confidence)
     share = np.full(len(subjects), np.nan)
     if fitted.metric.additive:
-        share = subjects.band(Kind.SHARE, target, confidence).value
+        share = subjects.band(CriterionKind.SHARE, target, confidence).value
     rows = [subjects.row(k) for k in range(len(subjects))]
     spelled = patterns_of(patterns, [row for row in rows if row is not None])
     found, has_model = [], fitted.modelled.tolist()
@@ -193,7 +196,7 @@ def _entries(subjects: Subjects, patterns: Patterns, target: float, margin: floa
         modelled = row is None or has_model[row]
         lawful = modelled and models.status[k] != FitStatus.OUTSIDE
         found.append(
-            Today(
+            BaselineEntry(
                 row,
                 "" if row is None else spelled[k],
                 growths[likeliest] if modelled else None,
@@ -209,7 +212,7 @@ def _entries(subjects: Subjects, patterns: Patterns, target: float, margin: floa
 
 
 def patterns_of(patterns: Patterns, rows: Sequence[int]) -> list[str]:
-    """Return a pattern of each call path: in short names, in full ones, or else its id."""
+    """Return a pattern for each call path: with short names, with full names, or its id."""
     tree = patterns.tree
     brief = tree.paths(rows, lambda name: escape(short_name(name)))
     # Names may hold what patterns give a meaning, or what no file in UTF-8 can hold.
@@ -223,7 +226,7 @@ def patterns_of(patterns: Patterns, rows: Sequence[int]) -> list[str]:
 
 
 def _names_alone(patterns: Patterns, pattern: str, row: int) -> bool:
-    """Tell whether a pattern names one call path and no other."""
+    """Return True if a pattern selects this call path only."""
     try:
         return np.array_equal(patterns.rows(pattern), [row])
     except UsageError:

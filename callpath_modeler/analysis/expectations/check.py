@@ -1,26 +1,26 @@
-"""All expectations of a file, held against models."""
+"""Results of the expectations of a file."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
 
+from callpath_modeler.analysis.expectations.outcome_text import sentence
 from callpath_modeler.analysis.expectations.verdicts import Outcome, Status, is_worse
-from callpath_modeler.analysis.expectations.wording import sentence
-from callpath_modeler.displayed import Displayed
+from callpath_modeler.notebook_repr import HtmlReprMixin
 
 
 class BrokenExpectationsError(AssertionError):
-    """Expectations that models do not meet; an assertion, so that test runners report it as one."""
+    """Failed expectations; it is an AssertionError, so that test runners report a failure."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Check(Displayed):
-    """The expectations of a file, held against models.
+class Check(HtmlReprMixin):
+    """Results of the expectations of a file.
 
     Attributes
     ----------
-    path : the file
+    path : the expectation file
     outcomes : one per expectation, in the order of the file
     """
 
@@ -32,34 +32,40 @@ class Check(Displayed):
 
     @property
     def passed(self) -> bool:
-        """Whether no expectation fails."""
+        """True if no expectation failed."""
         return not any(outcome.failed for outcome in self.outcomes)
 
     def outcome(self, name: str) -> Outcome:
-        """Return the outcome of the expectation called `name`; `KeyError` if there is none."""
+        """Return the outcome of the expectation called `name`.
+
+        Raises
+        ------
+        KeyError
+            If there is no such expectation.
+        """
         for outcome in self.outcomes:
             if outcome.expectation.name == name:
                 return outcome
         raise KeyError(name)
 
     def control_of(self, outcome: Outcome) -> Outcome | None:
-        """Return what came of the expectation that another one names as its control."""
+        """Return the outcome of the control expectation of an outcome; None = it has no control."""
         name = outcome.expectation.control
         return None if name is None else self.outcome(name)
 
     def counts(self) -> dict[Status, int]:
-        """Return how many expectations there are of each status that occurs."""
+        """Return the number of expectations of each status that occurs."""
         found = Counter(outcome.status for outcome in self.outcomes)
         return {status: found[status] for status in Status if found[status]}
 
     def of_call_paths(self) -> dict[int | None, tuple[Status, Outcome]]:
-        """Return what became of each call path that some expectation names.
+        """Return the worst status of each call path that an expectation selects.
 
         Returns
         -------
         dict
-            By row, the worst status with its outcome, of equal ones the first in the file; None =
-            the whole program. Rules across functions are about none of them.
+            Keys are rows of call paths; None = the whole program. Values are a status and the first
+            outcome in the file that has it. Rules across functions belong to no call path.
         """
         found: dict[int | None, tuple[Status, Outcome]] = {}
         for outcome in self.outcomes:
@@ -69,7 +75,7 @@ class Check(Displayed):
         return found
 
     def summary(self) -> str:
-        """Say in a few words what came of all of them."""
+        """Return the number of expectations of each status as text."""
         words = {
             Status.FAIL: "failed",
             Status.UNSURE: "unsure",
@@ -81,7 +87,13 @@ class Check(Displayed):
         return ", ".join(f"{counts[s]} {said}" for s, said in words.items() if s in counts)
 
     def raise_for_failures(self) -> None:
-        """Raise `BrokenExpectationsError` with a line for every expectation that fails."""
+        """Raise an error if an expectation failed.
+
+        Raises
+        ------
+        BrokenExpectationsError
+            With one line for every failed expectation.
+        """
         failed = [outcome for outcome in self.outcomes if outcome.failed]
         if failed:
             lines = [f"{self.path}:{o.line}: {o.expectation.name}: {sentence(o)}" for o in failed]

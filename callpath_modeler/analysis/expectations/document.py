@@ -1,4 +1,4 @@
-"""Expectation files: what may stand in them."""
+"""Schema of expectation files."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any, Literal
 import msgspec
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.toml.format import Format, Written
+from callpath_modeler.toml.format import TomlFile, TomlFormat
 
 SCHEMA = 1
-"""Number of the format."""
+"""Version of the format."""
 
 Unsure = Literal["pass", "warn", "fail"]
-"""What is made of an expectation on which the data do not tell."""
+"""Effect of an expectation that the data do not decide."""
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an expectation and a rule may say of how they are judged."""
+class JudgementSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Keys of expectations and rules about their evaluation."""
 
     metric: str | None = None
     target: dict[str, Any] | None = None
@@ -26,14 +26,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     inclusive: bool | None = None
 
 
-class Defaults(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What may stand in ``[defaults]``, and in every expectation in place of it."""
+class Defaults(JudgementSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Keys of ``[defaults]``; every expectation may override them."""
 
     at_least: int | None = None
     deviation: str | None = None
 
 
-class Entry(Defaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExpectEntry(Defaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One ``[[expect]]``."""
 
     name: str | None = None
@@ -51,7 +51,7 @@ class Entry(Defaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
     source: str | None = None
 
 
-class RuleEntry(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RuleEntry(JudgementSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One ``[[rule]]``."""
 
     rule: str
@@ -69,7 +69,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     target: dict[str, Any] | None = None
     defaults: Defaults = msgspec.field(default_factory=Defaults)
     numbers: dict[str, Any] = {}
-    expect: list[Entry] = []
+    expect: list[ExpectEntry] = []
     rule: list[RuleEntry] = []
 
 
@@ -100,20 +100,21 @@ EXAMPLES = {
     "note": 'note = "why this is expected"',
     "source": 'source = "where it comes from"',
 }
-"""How every key is written."""
+"""An example of every key."""
 
 
-_FORMAT = Format(Document, EXAMPLES, InputError)
-"""Of expectation files."""
+_FORMAT = TomlFormat(Document, EXAMPLES, InputError)
+"""TOML format of expectation files."""
 
 
-def parse(content: bytes | str, path: str) -> Written[Document]:
-    """Read what an expectation file holds.
+def parse(content: bytes | str, path: str) -> TomlFile[Document]:
+    """Return the content of an expectation file.
 
     Raises
     ------
     InputError
-        If it is not TOML, or holds what does not belong there; the message begins with the line.
+        If it is not valid TOML, or has an unknown key or a value of a wrong type; the message
+        begins with the line.
     """
     written = _FORMAT.parse(content, path)
     schema = written.document.schema

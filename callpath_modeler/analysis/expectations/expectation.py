@@ -1,4 +1,4 @@
-"""Expectations as the other modules see them: every text understood, every default in place."""
+"""Expectations with all texts parsed and all defaults applied."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from enum import StrEnum
 from callpath_modeler.analysis.expectations.document import Document, Unsure
 from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.modeling import Growth
-from callpath_modeler.modeling.validation import Limits
-from callpath_modeler.toml.format import Written
+from callpath_modeler.modeling.validation import DeviationLimits
+from callpath_modeler.toml.format import TomlFile
 from callpath_modeler.toml.positions import Place
 
 
-class Kind(StrEnum):
-    """Numbers that can be bounded at a target."""
+class CriterionKind(StrEnum):
+    """Numbers at a target that can have a bound."""
 
     VALUE = "value"
     SHARE = "share"  # of the whole program
@@ -25,37 +25,37 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GrowthLimit:
-    """How fast something may grow.
+    """Limit of a growth.
 
     Attributes
     ----------
-    text : as the user wrote it
-    expected : the growth that is written there
-    limits : what is accepted
-    parameter : in which it is written; None = it names none
+    text : the text of the file
+    expected : the growth in that text
+    limits : range of accepted growths
+    parameter : parameter of the growth; None = the text names none
     """
 
     text: str
     expected: Growth
-    limits: Limits
+    limits: DeviationLimits
     parameter: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a number at the target is to stay below or above.
+    """Bound of a number at the target.
 
     Attributes
     ----------
-    text : as the user wrote it
-    kind : which number
+    text : the text of the file
+    kind : the number
     at_most : True for ``<=``, False for ``>=``
-    amount : in `unit`
+    amount : the bound, in `unit`
     unit : SI base unit
     """
 
     text: str
-    kind: Kind
+    kind: CriterionKind
     at_most: bool
     amount: float
     unit: str
@@ -63,18 +63,18 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class RuleText:
-    """What functions are to cost, held against each other.
+    """Rule about the costs of several functions.
 
     Attributes
     ----------
-    comparison : of what their call paths cost
+    comparison : comparison of the costs of their call paths
     """
 
     comparison: Comparison
 
     @property
     def text(self) -> str:
-        """As the user wrote it."""
+        """The text of the file."""
         return self.comparison.text
 
 
@@ -87,20 +87,20 @@ class Expectation:
 
     Attributes
     ----------
-    name : unique in its file
-    place : where it stands there
-    criteria : all of them are expected
+    name : name, unique in the file
+    place : position in the file
+    criteria : growth limits and bounds; all of them are expected
     callpath : pattern; None = the whole program
-    others : only of call paths that no other expectation names
-    inclusive : of call paths with all that they call
-    metric : None = the run time
-    target : values of parameters by name; empty = the file names none
-    at_least : how many call paths the pattern is to match
-    confidence : of the verdict
-    unsure : what to make of it where the data do not tell
-    control : name of an expectation that fails along where the machine is to blame
-    xfail : why it is known to fail
-    note, source : for people
+    others : True = only call paths that no other expectation selects
+    inclusive : True = inclusive values
+    metric : name of the metric; None = the first duration
+    target : values of parameters by name; empty = the file has no target
+    at_least : smallest number of call paths that the pattern must select
+    confidence : confidence of the verdict
+    unsure : effect if the data do not decide
+    control : name of an expectation that fails as well if the machine is the cause
+    xfail : reason of a known failure
+    note, source : texts for people
     """
 
     name: str
@@ -121,24 +121,24 @@ class Expectation:
 
     @property
     def parameter(self) -> str | None:
-        """The parameter that its growth is written in."""
+        """Parameter of the growth limits."""
         named = (one.parameter for one in self.criteria if isinstance(one, GrowthLimit))
         return next(named, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """All of a file.
+    """All expectations of a file.
 
     Attributes
     ----------
     written : the file
-    expectations : in its order
-    numbers : by name, each with its unit
-    parameter : the main one of those that targets name; None = there are no targets
+    expectations : in the order of the file
+    numbers : numbers by name, each with its unit
+    parameter : main parameter of the targets; None = there are no targets
     """
 
-    written: Written[Document]
+    written: TomlFile[Document]
     expectations: tuple[Expectation, ...]
     numbers: Mapping[str, tuple[float, str]]
     parameter: str | None

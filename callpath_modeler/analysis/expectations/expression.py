@@ -1,9 +1,9 @@
-"""Arithmetic that users write: over call paths, metrics and numbers, with units.
+"""Arithmetic in expectation files: call paths, metrics and numbers, with units.
 
-``bytes * processes_per_node <= 24 GB``, ``{**/MPI_Allreduce} <= {**/MPI_Reduce} + {**/MPI_Bcast}``:
-names and ``'quoted names'`` stand for numbers and metrics, braces hold call-path patterns, numbers
-may have units. There are ``+ - * /``, brackets, ``max(...)`` and ``min(...)``; of comparisons,
-``<=`` and ``>=``.
+Examples: ``bytes * processes_per_node <= 24 GB`` and
+``{**/MPI_Allreduce} <= {**/MPI_Reduce} + {**/MPI_Bcast}``. Names, and ``'quoted names'``, are
+numbers and metrics. Braces contain call-path patterns. Numbers may have units. The operators are
+``+ - * /``, brackets, ``max(...)`` and ``min(...)``, with one ``<=`` or ``>=``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from callpath_modeler.units import base_and_factor
 Values = NDArray[np.float64]
 
 _DEEPEST = 50
-"""Brackets in brackets that a text may have."""
+"""Largest depth of nested brackets."""
 
 _TOKEN = re.compile(
     r"""(?P<number>\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)
@@ -36,19 +36,19 @@ _TOKEN = re.compile(
 
 
 class ComparisonError(ExpressionError):
-    """A text that is no such arithmetic."""
+    """Text that is not valid arithmetic."""
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
-    """A number, in the SI base unit of what it was written in; that of plain ones is ``"1"``."""
+class NumberNode:
+    """A number in its SI base unit; plain numbers have the unit ``"1"``."""
 
     value: float
     unit: str
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class NameNode:
     """The name of a number or a metric."""
 
     text: str
@@ -56,7 +56,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class CallPaths:
+class CallPathsNode:
     """A pattern of call paths."""
 
     pattern: str
@@ -64,40 +64,40 @@ class CallPaths:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
-    """Terms to add, and whether each is subtracted instead."""
+class SumNode:
+    """Terms of a sum; each may be subtracted."""
 
     terms: tuple[Node, ...]
     negative: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
-    """Factors to multiply, and whether each divides instead."""
+class ProductNode:
+    """Factors of a product; each may be a divisor."""
 
     factors: tuple[Node, ...]
     divides: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme:
-    """The largest or the smallest of some."""
+class ExtremeNode:
+    """The maximum or the minimum of some terms."""
 
     largest: bool
     parts: tuple[Node, ...]
 
 
-Leaf = Name | CallPaths
-Node = Number | Leaf | Sum | Product | Extreme
+Leaf = NameNode | CallPathsNode
+Node = NumberNode | Leaf | SumNode | ProductNode | ExtremeNode
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two sides, of which the first is to be at most, or at least, the second.
+    """A comparison of two sides.
 
     Attributes
     ----------
-    text : as the user wrote it
+    text : the text of the file
     left, right : the sides
     at_most : True for ``<=``, False for ``>=``
     """
@@ -109,12 +109,12 @@ class Comparison:
 
 
 def parse_comparison(text: str) -> Comparison:
-    """Read two sides with ``<=`` or ``>=`` between them.
+    """Return the comparison that a text with ``<=`` or ``>=`` states.
 
     Raises
     ------
     ComparisonError
-        If the text is not understood.
+        If the text is invalid.
     """
     reader = _Reader(text)
     left = reader.sum()
@@ -126,7 +126,7 @@ def parse_comparison(text: str) -> Comparison:
 
 
 class _Reader:
-    """Reads one text."""
+    """Recursive-descent parser of one text."""
 
     def __init__(self, text: str) -> None:
         self.tokens = Cursor(text, _TOKEN, ComparisonError)
@@ -139,7 +139,7 @@ class _Reader:
         while tokens.ahead.text in ("+", "-"):
             negative.append(tokens.take().text == "-")
             terms.append(self._product())
-        return terms[0] if negative == [False] else Sum(tuple(terms), tuple(negative))
+        return terms[0] if negative == [False] else SumNode(tuple(terms), tuple(negative))
 
     def _product(self) -> Node:
         tokens = self.tokens
@@ -149,29 +149,29 @@ class _Reader:
             divides.append(tokens.take().text == "/")
             first = tokens.ahead
             factors.append(self._factor())
-            if divides[-1] and isinstance(factors[-1], Number) and factors[-1].value == 0:
+            if divides[-1] and isinstance(factors[-1], NumberNode) and factors[-1].value == 0:
                 tokens.fail("nothing can be divided by zero", first)
-        return factors[0] if len(factors) == 1 else Product(tuple(factors), tuple(divides))
+        return factors[0] if len(factors) == 1 else ProductNode(tuple(factors), tuple(divides))
 
     def _factor(self) -> Node:
         token = self.tokens.take()
         if token.kind == "number":
             unit = self.tokens.accept("name", "percent")
             base, factor = base_and_factor(unit.text if unit else "")
-            return Number(float(token.text) * factor, base)
+            return NumberNode(float(token.text) * factor, base)
         if token.kind == "callpaths":
-            return CallPaths(token.text[1:-1].strip(), token.column)
+            return CallPathsNode(token.text[1:-1].strip(), token.column)
         if token.text in ("max", "min") and self.tokens.ahead.text == "(":
             self.tokens.take()
-            return Extreme(token.text == "max", tuple(self._listed(token)))
+            return ExtremeNode(token.text == "max", tuple(self._listed(token)))
         if token.kind in ("name", "quoted"):
-            return Name(token.text.strip("'"), token.column)
+            return NameNode(token.text.strip("'"), token.column)
         if token.text == "(":
             return next(self._listed(token, most=1))
         return self.tokens.fail("a number, a name, {call paths} or a bracket is needed", token)
 
     def _listed(self, opening: Token, most: int | None = None) -> Iterator[Node]:
-        """Read what stands in brackets, which ends with the closing one."""
+        """Return the terms in brackets, up to the closing one."""
         self._depth += 1
         if self._depth > _DEEPEST:
             self.tokens.fail(f"more than {_DEEPEST} brackets in brackets", opening)
@@ -184,38 +184,38 @@ class _Reader:
 
 
 def leaves(node: Node) -> Iterator[Leaf]:
-    """Return the names and call paths that a side is made of, from left to right."""
+    """Return the names and call paths of a side, from left to right."""
     waiting = [node]
     while waiting:
         first = waiting.pop()
-        if isinstance(first, Name | CallPaths):
+        if isinstance(first, NameNode | CallPathsNode):
             yield first
-        elif not isinstance(first, Number):
+        elif not isinstance(first, NumberNode):
             waiting += reversed(_parts(first))
 
 
-def _parts(node: Sum | Product | Extreme) -> tuple[Node, ...]:
+def _parts(node: SumNode | ProductNode | ExtremeNode) -> tuple[Node, ...]:
     match node:
-        case Sum():
+        case SumNode():
             return node.terms
-        case Product():
+        case ProductNode():
             return node.factors
-        case Extreme():
+        case ExtremeNode():
             return node.parts
 
 
 def evaluate(node: Node, value_of: Callable[[Leaf], Values]) -> Values:
-    """Return the value of a side, given those of its leaves, in SI base units."""
-    if isinstance(node, Number):
+    """Return the value of a side in SI base units, from the values of its leaves."""
+    if isinstance(node, NumberNode):
         return np.asarray(node.value)
-    if isinstance(node, Name | CallPaths):
+    if isinstance(node, NameNode | CallPathsNode):
         return value_of(node)
     values = [evaluate(part, value_of) for part in _parts(node)]
-    if isinstance(node, Extreme):
+    if isinstance(node, ExtremeNode):
         return np.asarray((np.maximum if node.largest else np.minimum).reduce(values))
-    total = np.asarray(0.0 if isinstance(node, Sum) else 1.0)
+    total = np.asarray(0.0 if isinstance(node, SumNode) else 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        if isinstance(node, Sum):
+        if isinstance(node, SumNode):
             for value, negative in zip(values, node.negative, strict=True):
                 total = total - value if negative else total + value
         else:
@@ -229,20 +229,20 @@ Units = tuple[tuple[str, int], ...]
 
 
 def units_of(text: str, node: Node, unit_of: Callable[[Leaf], str]) -> Units:
-    """Return the unit of a side, given those of its leaves.
+    """Return the unit of a side, from the units of its leaves.
 
     Raises
     ------
     ComparisonError
-        If unlike things are added or compared.
+        If numbers of different units are added or compared.
     """
-    if isinstance(node, Number | Name | CallPaths):
-        unit = node.unit if isinstance(node, Number) else unit_of(node)
+    if isinstance(node, NumberNode | NameNode | CallPathsNode):
+        unit = node.unit if isinstance(node, NumberNode) else unit_of(node)
         return () if unit == "1" else ((unit, 1),)
     found = [units_of(text, part, unit_of) for part in _parts(node)]
-    if not isinstance(node, Product):
+    if not isinstance(node, ProductNode):
         for other in found[1:]:
-            check_alike(text, found[0], other)
+            check_same_unit(text, found[0], other)
         return found[0]
     powers: dict[str, int] = {}
     for units, divides in zip(found, node.divides, strict=True):
@@ -251,8 +251,8 @@ def units_of(text: str, node: Node, unit_of: Callable[[Leaf], str]) -> Units:
     return tuple(sorted((unit, power) for unit, power in powers.items() if power))
 
 
-def check_alike(text: str, left: Units, right: Units) -> None:
-    """Raise `ComparisonError` where two units differ."""
+def check_same_unit(text: str, left: Units, right: Units) -> None:
+    """Raise `ComparisonError` if two units differ."""
     if left != right:
         raise ComparisonError(
             text,
@@ -264,5 +264,5 @@ def check_alike(text: str, left: Units, right: Units) -> None:
 
 
 def unit_text(units: Units) -> str:
-    """Write units; ``"1"`` for plain numbers."""
+    """Return units as text; ``"1"`` for plain numbers."""
     return " ".join(u if power == 1 else f"{u}^{power}" for u, power in units) or "1"

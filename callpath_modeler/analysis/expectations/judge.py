@@ -1,9 +1,9 @@
-"""Expectations held against models.
+"""Evaluation of expectations against models.
 
-A bound is broken only where the whole band is beyond it, kept only where the whole band is within,
-and otherwise the data do not tell. Confidence is that of an expectation: where it is about many
-call paths, each is judged at a confidence so much higher that all of them together are as sure
-(Bonferroni), so that many call paths of an unchanged program do not break an expectation by chance.
+A bound is broken only if the whole band is beyond it, and met only if the whole band is within.
+Otherwise the data do not decide. The confidence applies to a whole expectation. If it selects many
+call paths, each is judged at a higher confidence (Bonferroni). So many call paths of an unchanged
+program do not break an expectation by chance.
 """
 
 from __future__ import annotations
@@ -16,27 +16,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.arithmetic import Arithmetic, names_in
-from callpath_modeler.analysis.expectations.bounds import judge_bound
+from callpath_modeler.analysis.expectations.batching import (
+    BatchResults,
+    CriterionQuery,
+    evaluate_batched,
+)
+from callpath_modeler.analysis.expectations.bound_check import judge_bound
 from callpath_modeler.analysis.expectations.document import EXAMPLES
 from callpath_modeler.analysis.expectations.expectation import (
     Bound,
     Criterion,
+    CriterionKind,
     Expectation,
     Expectations,
     GrowthLimit,
-    Kind,
     RuleText,
 )
 from callpath_modeler.analysis.expectations.expression import (
-    CallPaths,
+    CallPathsNode,
     Comparison,
     ComparisonError,
     leaves,
 )
-from callpath_modeler.analysis.expectations.growths import judge_growth
+from callpath_modeler.analysis.expectations.growth_check import judge_growth
 from callpath_modeler.analysis.expectations.rules import Rule, bind
 from callpath_modeler.analysis.expectations.subjects import Subjects
-from callpath_modeler.analysis.expectations.together import Answers, Question, answered
 from callpath_modeler.analysis.expectations.verdicts import (
     Judgement,
     Outcome,
@@ -48,20 +52,20 @@ from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import shell_word
-from callpath_modeler.profile.line import main_parameter
+from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.profile.pattern import Patterns
 from callpath_modeler.units import quantity, setting_text
 
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Holds the expectations of a file against models.
+    """Evaluation of the expectations of a file against models.
 
     Attributes
     ----------
-    expectations : of one file
-    models_of : returns the models of a metric; None = of the run time
-    target : values of parameters by name, in place of the file's
+    expectations : expectations of one file
+    models_of : function that returns the models of a metric; None = the first duration
+    target : values of parameters by name, instead of those of the file
     """
 
     expectations: Expectations
@@ -72,19 +76,19 @@ class Judge:
     _patterns: dict[Fitted, Patterns] = field(default_factory=dict, repr=False)
 
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Judge every expectation, in the order of the file.
+        """Return the outcome of every expectation, in the order of the file.
 
         Raises
         ------
         InputError
-            If one cannot be judged: no such metric, a unit of something else, no target.
+            If an expectation cannot be evaluated: unknown metric, wrong unit, or no target.
         """
         asked = [self._asked(each) for each in self.expectations.expectations]
-        known = answered(question for one in asked for question in one.questions)
+        known = evaluate_batched(question for one in asked for question in one.questions)
         return tuple(self._outcome(one, known) for one in asked)
 
     def _asked(self, expectation: Expectation) -> _Asked:
-        """Return what an expectation is about, and what it asks of that."""
+        """Return an expectation with its models, call paths and criteria."""
         fitted = self._models_of(expectation, expectation.metric, "metric")
         if isinstance(expectation.criteria[0], RuleText):
             return _Asked(expectation, fitted)
@@ -94,12 +98,12 @@ class Judge:
         questions = (self._question(expectation, one, subjects) for one in expectation.criteria)
         return _Asked(expectation, fitted, len(subjects), tuple(questions))
 
-    def _outcome(self, asked: _Asked, known: Answers) -> Outcome:
-        """Judge one expectation."""
+    def _outcome(self, asked: _Asked, results: BatchResults) -> Outcome:
+        """Return the outcome of one expectation."""
         expectation, fitted = asked.expectation, asked.fitted
         if isinstance(expectation.criteria[0], RuleText):
             return self._ruled(expectation, expectation.criteria[0], fitted)
-        judgements = tuple(self._judged(expectation, one, known) for one in asked.questions)
+        judgements = tuple(self._judged(expectation, one, results) for one in asked.questions)
         return self._concluded(expectation, fitted, asked.matched, judgements)
 
     def _concluded(
@@ -118,11 +122,11 @@ class Judge:
         return replace(found, status=status_of(found.verdict, expectation))
 
     def _ruled(self, expectation: Expectation, rule: RuleText, fitted: Fitted) -> Outcome:
-        """Judge a rule across functions; one that names no call path is broken."""
+        """Return the outcome of a rule across functions; a rule without call paths is broken."""
         comparison = rule.comparison
         self._refuse_sums(expectation, fitted)
         for leaf in (*leaves(comparison.left), *leaves(comparison.right)):
-            if isinstance(leaf, CallPaths) and not len(
+            if isinstance(leaf, CallPathsNode) and not len(
                 self._matching(expectation, "rule", fitted, leaf.pattern)
             ):
                 return self._concluded(expectation, fitted, 0, (), leaf.pattern)
@@ -143,11 +147,11 @@ class Judge:
         return self._concluded(expectation, fitted, 1, (judge_rule(rule, bound, target),))
 
     def _scale(self, expectation: Expectation, fitted: Fitted) -> float | None:
-        """Return where along their parameter models are asked; None = nobody says."""
+        """Return the target along the parameter of the models; None = there is no target."""
         return {**expectation.target, **self.target}.get(fitted.parameter)
 
     def _numbers(self, fitted: Fitted) -> dict[str, tuple[float, str]]:
-        """Return what names stand for: numbers of the file, and parameters that are held."""
+        """Return the values of names: numbers of the file, and parameters with fixed values."""
         held = {name: (value, "1") for name, value in fitted.held.items()}
         return held | {**self.expectations.numbers}
 
@@ -155,7 +159,7 @@ class Judge:
         self.expectations.written.refuse((*expectation.place, key), message, hint)
 
     def _models_of(self, expectation: Expectation, metric: str | None, key: str) -> Fitted:
-        """Return models along the parameter of an expectation, others held at its target."""
+        """Return models along the parameter of an expectation, with the others at its target."""
         try:
             fitted = self.models_of(metric)
         except UsageError as cause:
@@ -180,7 +184,7 @@ class Judge:
         return self._measured.setdefault(fitted, Measured(fitted))
 
     def _check_parameters(self, expectation: Expectation, fitted: Fitted) -> None:
-        """Refuse parameters that the models do not have."""
+        """Raise an error for parameters that the models do not have."""
         known = fitted.parameters
         functions = f"the models are functions of {' and '.join(known)}"
         for named in (self.expectations.parameter, *expectation.target):
@@ -195,7 +199,7 @@ class Judge:
             self._refuse(expectation, "growth", what, f'e.g. growth = "<= O({known[0]})"')
 
     def _subjects(self, expectation: Expectation, fitted: Fitted) -> Subjects | None:
-        """Return what an expectation is about; None where its pattern names nothing."""
+        """Return the subjects of an expectation; None = its pattern selects nothing."""
         if expectation.callpath is None:
             self._refuse_sums(expectation, fitted)
             return Subjects(self._measured_of(fitted), None)
@@ -227,7 +231,7 @@ class Judge:
     def _matching(
         self, expectation: Expectation, key: str, fitted: Fitted, pattern: str
     ) -> NDArray[np.intp]:
-        """Return the call paths that a pattern names."""
+        """Return the call paths that a pattern selects."""
         try:
             return self._patterns_of(fitted).rows(pattern)
         except UsageError as cause:
@@ -244,7 +248,7 @@ class Judge:
 
     def _question(
         self, expectation: Expectation, criterion: Criterion, subjects: Subjects
-    ) -> Question:
+    ) -> CriterionQuery:
         is_growth, target = isinstance(criterion, GrowthLimit), None
         if not is_growth:
             target = self._bounded_at(expectation, criterion, subjects.fitted)
@@ -252,9 +256,11 @@ class Judge:
         # what does not occur at a target that was repeated.
         subjects = subjects.occurring(target)
         parts = len(expectation.criteria) * max(len(subjects), 1)
-        return Question(criterion, subjects, target, 1 - (1 - expectation.confidence) / parts)
+        return CriterionQuery(criterion, subjects, target, 1 - (1 - expectation.confidence) / parts)
 
-    def _judged(self, expectation: Expectation, question: Question, known: Answers) -> Judgement:
+    def _judged(
+        self, expectation: Expectation, question: CriterionQuery, results: BatchResults
+    ) -> Judgement:
         criterion, subjects = question.criterion, question.subjects
         target, confidence = question.target, question.confidence
         if not len(subjects):
@@ -262,11 +268,11 @@ class Judge:
             where = target if seen else None
             return Judgement(criterion, Verdict.KEPT, None, 0, 0, 0, measured=seen, target=where)
         if isinstance(criterion, GrowthLimit):
-            return judge_growth(criterion, subjects, confidence, *known.growth(question))
+            return judge_growth(criterion, subjects, confidence, *results.growth(question))
         assert target is not None
         if isinstance(criterion, Bound):
             self._check_unit(expectation, criterion, subjects.fitted)
-            return judge_bound(criterion, subjects, target, confidence, *known.bound(question))
+            return judge_bound(criterion, subjects, target, confidence, *results.bound(question))
         assert isinstance(criterion, Comparison)
         return self._judge_comparison(expectation, criterion, subjects, target, confidence)
 
@@ -281,7 +287,7 @@ class Judge:
 
     def _check_unit(self, expectation: Expectation, bound: Bound, fitted: Fitted) -> None:
         metric = fitted.metric
-        if bound.kind in {Kind.VALUE, Kind.LOSS} and bound.unit != metric.unit:
+        if bound.kind in {CriterionKind.VALUE, CriterionKind.LOSS} and bound.unit != metric.unit:
             unit = "a plain number" if metric.unit == "1" else f"in {metric.unit}"
             given = "a plain number" if bound.unit == "1" else f"in {bound.unit}"
             self._refuse(
@@ -290,7 +296,7 @@ class Judge:
                 f"{bound.kind} = {bound.text!r} is {given}, {metric.name} is {unit}",
                 f'e.g. {bound.kind} = "<= {quantity(bound.amount, metric.unit, ascii_only=True)}"',
             )
-        if bound.kind is not Kind.VALUE and not metric.additive:
+        if bound.kind is not CriterionKind.VALUE and not metric.additive:
             self._refuse(
                 expectation,
                 bound.kind,
@@ -327,16 +333,19 @@ class Judge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """One expectation: the models it is held against, what it matches, and what it asks."""
+    """One expectation with its models, its call paths and its criteria."""
 
     expectation: Expectation
     fitted: Fitted
     matched: int = 0
-    questions: tuple[Question, ...] = ()
+    questions: tuple[CriterionQuery, ...] = ()
 
 
 def judge_rule(text: RuleText, rule: Rule, target: float) -> Judgement:
-    """Judge a rule at a finite scale; where only models tell, the largest run breaks it, too."""
+    """Return the judgement of a rule at a finite scale.
+
+    If values at the scale are predicted, the largest run can break the rule as well.
+    """
     broken_at = tuple(float(scale) for scale in rule.broken_at())
     sides, ends = rule.sides(target), rule.in_the_end()
     is_measured = bool(np.all(sides.beyond.measured))

@@ -1,12 +1,12 @@
 """Rules across functions: ``{**/MPI_Allreduce} <= {**/MPI_Reduce} + {**/MPI_Bcast}``.
 
-A function that is made of others should not cost more than they do. That one does is seen where it
-was measured, and predicted where it was not: the models of both sides are combined and compared,
-numerically at any scale and by their leading terms in the end (Shudler, Berens, Calotoiu, Hoefler,
-Strube, Wolf, TPDS 30(8), 2019).
+A function that could be composed of others should not cost more than they do. Measured violations
+are reported at measured scales. Violations at other scales are predicted: the models of both sides
+are combined, and compared numerically at a scale and by their leading terms at infinity (Shudler,
+Berens, Calotoiu, Hoefler, Strube, Wolf, TPDS 30(8), 2019).
 
 A rule is a comparison of `expression`. Braces, and names that are neither numbers nor the
-parameter, stand for the sum over the call paths that a pattern names.
+parameter, are sums over the call paths of a pattern.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.bands import Band, varied
-from callpath_modeler.analysis.expectations.bounds import Sides, crossing
+from callpath_modeler.analysis.bands import Band, propagate_errors
+from callpath_modeler.analysis.expectations.bound_check import BoundSides, crossing
 from callpath_modeler.analysis.expectations.expression import (
-    CallPaths,
+    CallPathsNode,
     Comparison,
     ComparisonError,
-    Extreme,
+    ExtremeNode,
     Leaf,
-    Name,
+    NameNode,
     Node,
-    Number,
-    Product,
-    Sum,
-    check_alike,
+    NumberNode,
+    ProductNode,
+    SumNode,
+    check_same_unit,
     evaluate,
     leaves,
     unit_text,
@@ -55,12 +55,12 @@ Numbers = Mapping[str, tuple[float, str]]
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """What a function is in the end: a coefficient times a growth.
+    """Leading term of a function: a coefficient times a growth.
 
     Attributes
     ----------
-    growth : how fast it grows
-    coefficient : in the unit of the metric; 0 = nothing, or what cancels
+    growth : the growth
+    coefficient : in the unit of the metric; 0 = nothing, or terms that cancel
     """
 
     growth: Growth
@@ -84,31 +84,31 @@ class Leading:
         return Leading(first.growth, first.coefficient + second.coefficient)
 
     def exceeds(self, other: Leading) -> bool:
-        """Tell whether it is the larger one in the end; rounding makes nothing larger."""
+        """Return True if it is larger at infinity, beyond rounding errors."""
         least = 1e-9 * max(abs(self.coefficient), abs(other.coefficient))
         return (self + -other).coefficient > least
 
 
 def leading(node: Node, of_leaf: Callable[[Leaf], Leading]) -> Leading:
-    """Return what a side of a rule is in the end, given what its names are."""
+    """Return the leading term of a side, from those of its names."""
     match node:
-        case Number():
+        case NumberNode():
             return Leading(CONSTANT_GROWTH, node.value)
-        case Name() | CallPaths():
+        case NameNode() | CallPathsNode():
             return of_leaf(node)
-        case Sum():
+        case SumNode():
             terms = [leading(term, of_leaf) for term in node.terms]
             total = Leading(CONSTANT_GROWTH, 0.0)
             for term, negative in zip(terms, node.negative, strict=True):
                 total = total + (-term if negative else term)
             return total
-        case Product():
+        case ProductNode():
             product = Leading(CONSTANT_GROWTH, 1.0)
             for factor, divides in zip(node.factors, node.divides, strict=True):
                 of_factor = leading(factor, of_leaf)
                 product = product / of_factor if divides else product * of_factor
             return product
-        case Extreme():
+        case ExtremeNode():
             first, *others = (leading(part, of_leaf) for part in node.parts)
             for other in others:
                 first = other if other.exceeds(first) == node.largest else first
@@ -121,11 +121,11 @@ class Rule:
 
     Attributes
     ----------
-    comparison : as it is written
-    runs : models of the experiment, with what was measured
-    rows : call paths of each pattern that it names
-    models : what the call paths of each pattern cost together, one row each in their order
-    numbers : what other names stand for, in SI base units, with their unit
+    comparison : the parsed rule
+    runs : models of the experiment, with measured values
+    rows : call paths of each pattern
+    models : summed cost of the call paths of each pattern, one row per pattern
+    numbers : values of other names, in SI base units, with their units
     """
 
     comparison: Comparison
@@ -150,22 +150,22 @@ class Rule:
             )
         )
 
-    def at(self, points: Values) -> Sides:
-        """Predict both sides at finite scales, [points]."""
+    def at(self, points: Values) -> BoundSides:
+        """Return the predictions of both sides at finite scales, [points]."""
         found = self.models.predict(points)
         columns = (found.value, found.low, found.high)
         bands = zip(*(np.where(self.modelled[:, None], c, np.nan) for c in columns), strict=True)
         return self._sides([Band(*band) for band in bands], points)
 
-    def measured(self) -> Sides:
+    def measured(self) -> BoundSides:
         """Return both sides at the measured points, [K]."""
         return self._sides([*self._measured_bands()], self.fitted.points)
 
     def _measured_bands(self) -> Iterator[Band]:
-        """Return what the call paths of each pattern cost together, [K] each.
+        """Return the summed cost of the call paths of each pattern, [K] each.
 
-        Bands are the intervals of repetitions, and where there are none as wide as measurements
-        deviate from models, at the confidence of the models.
+        Bands are confidence intervals of repetitions. Without repetitions, they are as wide as the
+        deviations of measurements from models.
         """
         confidence, values = self.models.confidence, self._measured()
         reach = normal_quantile(0.5 + confidence / 2)
@@ -177,14 +177,14 @@ class Rule:
         return (band[k] for k in range(len(values)))
 
     def broken_at(self) -> Values:
-        """Return the measured points where it is broken by the whole band."""
+        """Return the measured points at which the whole band breaks the rule."""
         return self.fitted.points[self.measured().broken]
 
     def crossing(self) -> Crossing:
-        """Find from which scale on it is likely broken, and where surely; measured or not."""
+        """Return the scale from which on the rule is probably broken, and the first certain one."""
         return crossing(lambda points: self.at(points).beyond, self.fitted.points)
 
-    def sides(self, target: float) -> Sides:
+    def sides(self, target: float) -> BoundSides:
         """Return both sides at a finite scale, [1]: measured if it was repeated, or predicted."""
         point, scale = self.runs.point(target), np.array([target])
         if point is None:
@@ -194,7 +194,7 @@ class Rule:
         return found if found.beyond.measured.all() else self.at(scale)
 
     def in_the_end(self) -> tuple[Leading, Leading] | None:
-        """Return the leading terms of the left and the right side; None without all models."""
+        """Return the leading terms of both sides; None = a model is missing."""
         if not self.modelled.all():
             return None
         rank, number = self.models.growth_rank(), self.models.leading_coefficient()
@@ -217,14 +217,14 @@ class Rule:
 
     @property
     def modelled(self) -> NDArray[np.bool_]:
-        """Which patterns have a model and still occur at the largest scale, [patterns]."""
+        """Patterns with a model that still occur at the largest scale, [patterns]."""
         return (self.models.growth_rank() >= 0) & ~np.isnan(self._measured()[:, -1])
 
     def _measured(self) -> Values:
-        """Return what the call paths of each pattern cost together, [patterns, K]."""
+        """Return the summed cost of the call paths of each pattern, [patterns, K]."""
         return _sums(self.rows.values(), self.fitted.measured)
 
-    def _sides(self, bands: Sequence[Band], points: Values) -> Sides:
+    def _sides(self, bands: Sequence[Band], points: Values) -> BoundSides:
         comparison, sign = self.comparison, 1.0 if self.comparison.at_most else -1.0
 
         def of(node: Node, values: Sequence[Values]) -> Values:
@@ -242,9 +242,10 @@ class Rule:
             return sign * (of(comparison.left, values) - of(comparison.right, values))
 
         left, right = (
-            varied(partial(of, side), bands) for side in (comparison.left, comparison.right)
+            propagate_errors(partial(of, side), bands)
+            for side in (comparison.left, comparison.right)
         )
-        return Sides(left, right, varied(beyond, bands))
+        return BoundSides(left, right, propagate_errors(beyond, bands))
 
 
 def bind(
@@ -255,22 +256,22 @@ def bind(
     inclusive: bool = False,
     confidence: float | None = None,
 ) -> Rule:
-    """Find what a rule is about among the call paths of an experiment.
+    """Return a rule with the call paths of an experiment.
 
     Parameters
     ----------
     comparison : from `parse_comparison`
-    runs : models of a metric that adds up, with what was measured
-    numbers : what names stand for that are no call paths, in SI base units, with their unit
-    inclusive : count what call paths call as theirs
-    confidence : of bands; None = that of the models
+    runs : models of an additive metric, with measured values
+    numbers : values of names that are no call paths, in SI base units, with their units
+    inclusive : include callees
+    confidence : confidence of bands; None = that of the models
 
     Raises
     ------
     ComparisonError
-        If no call path is part of the rule, or unlike things are added or compared.
+        If the rule selects no call path, or if numbers of different units are added or compared.
     UsageError
-        If a pattern is malformed or names no call path.
+        If a pattern is invalid or selects no call path.
     """
     known: Numbers = numbers or {}
     fitted, text = runs.fitted, comparison.text
@@ -284,7 +285,7 @@ def bind(
         return _unit_of(leaf, patterns, fitted.metric.unit, known)
 
     sides = (comparison.left, comparison.right)
-    check_alike(text, *(units_of(text, side, unit_of) for side in sides))
+    check_same_unit(text, *(units_of(text, side, unit_of) for side in sides))
     rows = {pattern: _named(tree, pattern, inclusive=inclusive) for pattern in patterns}
     models = _models(fitted, tuple(rows.values()))
     sure = models.confidence if confidence is None else confidence
@@ -292,22 +293,22 @@ def bind(
 
 
 def _unit_of(leaf: Leaf, patterns: Container[str], unit: str, numbers: Numbers) -> str:
-    """Return the unit of what call paths cost, of a number, or of the parameter."""
+    """Return the unit of a leaf: of costs, of a number, or of the parameter."""
     if _text(leaf) in patterns:
         return unit
     return numbers[_text(leaf)][1] if _text(leaf) in numbers else "1"
 
 
 def _text(leaf: Leaf) -> str:
-    return leaf.pattern if isinstance(leaf, CallPaths) else leaf.text
+    return leaf.pattern if isinstance(leaf, CallPathsNode) else leaf.text
 
 
 def _is_pattern(leaf: Leaf, parameter: str, numbers: Numbers) -> bool:
-    return isinstance(leaf, CallPaths) or (leaf.text != parameter and leaf.text not in numbers)
+    return isinstance(leaf, CallPathsNode) or (leaf.text != parameter and leaf.text not in numbers)
 
 
 def _named(tree: CallTree, pattern: str, *, inclusive: bool) -> Rows:
-    """Return the call paths that a pattern names; inclusive: and what they call, each once."""
+    """Return the call paths that a pattern selects; inclusive: with their callees, each once."""
     rows = np.flatnonzero(match(tree, pattern))
     if not len(rows):
         raise unmatched(tree, pattern)
@@ -320,12 +321,12 @@ def _named(tree: CallTree, pattern: str, *, inclusive: bool) -> Rows:
 
 
 def _models(fitted: Fitted, functions: Sequence[Rows]) -> Models:
-    """Return models of functions: of single call paths those that there are, of many of the sum."""
+    """Return models of functions: existing models of single call paths, new models of sums."""
     if all(len(rows) == 1 for rows in functions):
         return fitted.models.take(np.concatenate(functions))
     return models_of_sums(fitted, lambda values: _sums(functions, values))
 
 
 def _sums(functions: Iterable[Rows], values: Values) -> Values:
-    """Return what functions cost together in columns [call paths, ...], [functions, ...]."""
+    """Return sums over functions of columns [call paths, ...], [functions, ...]."""
     return np.array([sum_over(values[rows]) for rows in functions])

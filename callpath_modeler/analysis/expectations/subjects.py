@@ -1,4 +1,4 @@
-"""What an expectation is about: call paths, by themselves or with all that they call, or all."""
+"""Subjects of expectations: call paths, exclusive or inclusive, or the whole program."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.bands import Band, varied
-from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
-from callpath_modeler.analysis.expectations.expectation import Kind
+from callpath_modeler.analysis.bands import Band, propagate_errors
+from callpath_modeler.analysis.excess import ideal_cost, per_process, scaling_over
+from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.measured import Measured, Sums, sum_over
 from callpath_modeler.analysis.predict import Predicted, predict, predict_sum
 from callpath_modeler.analysis.sums import ends_of_sums
@@ -23,13 +23,13 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Subjects:
-    """The subjects of one expectation in one metric.
+    """Subjects of one expectation in one metric.
 
     Attributes
     ----------
-    measured : the models, with what was measured
+    measured : models, with measured values
     rows : call paths, [n]; None = the whole program, which is one subject
-    inclusive : with all that they call
+    inclusive : True = with callees
     """
 
     measured: Measured
@@ -45,11 +45,11 @@ class Subjects:
         return 1 if self.rows is None else len(self.rows)
 
     def row(self, index: int) -> int | None:
-        """Return the call path that one of them is; None = the whole program."""
+        """Return the call path of a subject; None = the whole program."""
         return None if self.rows is None else int(self.rows[index])
 
     def sums(self, exclusive: Values) -> Values:
-        """Return what each subject has of columns [call paths, ...], [subjects, ...]."""
+        """Return sums over each subject of columns [call paths, ...], [subjects, ...]."""
         if self.rows is None:
             return sum_over(exclusive)[None]
         if self.inclusive:
@@ -57,7 +57,7 @@ class Subjects:
         return exclusive[self.rows]
 
     def occurring(self, target: float | None = None) -> Subjects:
-        """Return those that occur at the largest scale, or at a target that was repeated."""
+        """Return the subjects that occur at the largest scale, or at a repeated target."""
         if self.rows is None:
             return self
         point = None if target is None else self.measured.point(target)
@@ -65,21 +65,21 @@ class Subjects:
         return replace(self, rows=self.rows[there])
 
     def unmodelled(self) -> Values:
-        """Return which share of each, measured at the largest scale, has no model, [subjects]."""
+        """Return the share of each subject without a model, at the largest scale, [subjects]."""
         largest = self.fitted.measured[:, -1]
         whole = np.nan_to_num(self.sums(largest))
         part = np.nan_to_num(self.sums(np.where(self.fitted.modelled, np.nan, largest)))
         return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
 
-    def band(self, kind: Kind, target: float, confidence: float) -> Band:
-        """Return a number of each at a finite target, [subjects].
+    def band(self, kind: CriterionKind, target: float, confidence: float) -> Band:
+        """Return a number of each subject at a finite target, [subjects].
 
-        It is measured where the target was repeated, and predicted elsewhere.
+        It is measured if the target was repeated, else predicted.
 
         Parameters
         ----------
-        kind : which number; in the unit of the metric, or a fraction of the program
-        confidence : of the band
+        kind : the number; in the unit of the metric, or a fraction of the program
+        confidence : confidence of the band
         """
         point = self.measured.point(target)
         if point is None:
@@ -89,27 +89,29 @@ class Subjects:
             return found
         return found.known_or(self._predicted(kind, target, confidence))
 
-    def _measured(self, kind: Kind, point: int, confidence: float) -> Band:
-        """Return a number of each at a point that was repeated, [subjects]."""
+    def _measured(self, kind: CriterionKind, point: int, confidence: float) -> Band:
+        """Return a number of each subject at a repeated point, [subjects]."""
         measured, target = self.measured, float(self.fitted.points[point])
-        if kind is Kind.SHARE:
+        if kind is CriterionKind.SHARE:
             return measured.shares(self.sums, point, confidence)
         own = measured.values(self.sums, point, confidence)
-        if kind is Kind.VALUE:
+        if kind is CriterionKind.VALUE:
             return own
         before, one = self._before(confidence), self._one(target)
-        if kind is Kind.LOSS:
-            return varied(lambda of: of[0] * one - self._ideal(of[1], target), [own, before])
+        if kind is CriterionKind.LOSS:
+            return propagate_errors(
+                lambda of: of[0] * one - self._ideal(of[1], target), [own, before]
+            )
         whole = measured.values(replace(self, rows=None).sums, point, confidence)
         share = measured.shares(self.sums, point, confidence)
-        return varied(
+        return propagate_errors(
             lambda of: of[0] - self._ideal(of[2], target) / (of[1] * one), [share, whole, before]
         )
 
-    def _predicted(self, kind: Kind, target: float, confidence: float) -> Band:
-        """Predict a number of each, [subjects]."""
+    def _predicted(self, kind: CriterionKind, target: float, confidence: float) -> Band:
+        """Return a predicted number of each subject, [subjects]."""
         fitted = _confident(self.fitted, confidence)
-        if kind is Kind.VALUE and self.rows is not None and not self.inclusive:
+        if kind is CriterionKind.VALUE and self.rows is not None and not self.inclusive:
             # The others' bands would cost as much as their number.
             part = fitted.models.take(self.rows).predict(np.array([target]))
             there = fitted.modelled[self.rows]
@@ -118,20 +120,20 @@ class Subjects:
             return Band(value, low, high)
         own = predict(fitted, target)
         mine = _of(self, own)
-        if kind is Kind.VALUE:
+        if kind is CriterionKind.VALUE:
             return mine
         before = np.where(fitted.modelled, fitted.at_smallest(), np.nan)
         spent, one = self._ideal(np.nan_to_num(self.sums(before)), target), self._one(target)
-        if kind is Kind.LOSS:
-            return varied(lambda of: of[0] * one - spent, [mine])
+        if kind is CriterionKind.LOSS:
+            return propagate_errors(lambda of: of[0] * one - spent, [mine])
         rest = _rest(self, own)
-        if kind is Kind.SHARE:
-            share = varied(lambda of: of[0] / (of[0] + of[1]), [mine, rest])
+        if kind is CriterionKind.SHARE:
+            share = propagate_errors(lambda of: of[0] / (of[0] + of[1]), [mine, rest])
             return Band(share.value, np.maximum(share.low, 0.0), np.minimum(share.high, 1.0))
-        return varied(lambda of: (of[0] - spent / one) / (of[0] + of[1]), [mine, rest])
+        return propagate_errors(lambda of: (of[0] - spent / one) / (of[0] + of[1]), [mine, rest])
 
     def _before(self, confidence: float) -> Band:
-        """Return what was measured at the smallest scale, [subjects]; of what did not occur, 0."""
+        """Return the measured values at the smallest scale, [subjects]; 0 = did not occur."""
         point = self.measured.point(float(self.fitted.points[0]))
         centre = self.sums(self.fitted.measured[:, 0])
         absent = np.isnan(centre)
@@ -142,18 +144,18 @@ class Subjects:
         return of_absent.known_or(self.measured.values(self.sums, point, confidence))
 
     def _one(self, target: float) -> Values:
-        """Return what a value of one is per process at the target, [1]."""
+        """Return the factor that converts a value at the target to one process, [1]."""
         return per_process(self.fitted.experiment, self.fitted.parameter, np.ones(1), target)
 
     def _ideal(self, before: Values, target: float) -> Values:
-        """Return what costs at the smallest scale would be per process at the target."""
+        """Return costs at the smallest scale as ideal costs per process at the target."""
         experiment, parameter = self.fitted.experiment, self.fitted.parameter
         base = float(self.fitted.points[0])
         spent = per_process(experiment, parameter, before, base)
-        return ideal(scaling_over(experiment, parameter), base, target, spent)
+        return ideal_cost(scaling_over(experiment, parameter), base, target, spent)
 
     def curve(self, row: int | None, points: Values, confidence: float) -> Band:
-        """Predict one of them, None = the program, at many finite points, [points]."""
+        """Return predictions of one subject at many finite points, [points]; None = the program."""
         fitted = _confident(self.fitted, confidence)
         if row is None:
             rows = np.arange(len(fitted.experiment.tree))
@@ -166,11 +168,11 @@ class Subjects:
         return Band(*predict_sum(fitted, rows, points))
 
     def models(self) -> Models:
-        """Return models of their own values, one per subject.
+        """Return models of the values of subjects, one per subject.
 
-        Sums over call paths are modelled as sums: beside all call paths, whose noise and habits
-        say what to expect. In a sum of models, the smallest of many call paths would say how fast
-        it grows.
+        Sums over call paths have models of their own, made together with those of all call paths,
+        which provide noise and priors. A sum of models would have the growth of its fastest call
+        path, however small that is.
         """
         if self.rows is not None and not self.inclusive:
             return self.fitted.models.take(self.rows)
@@ -178,17 +180,17 @@ class Subjects:
 
 
 def models_of_sums(fitted: Fitted, sums: Sums) -> Models:
-    """Model sums over call paths, beside all call paths.
+    """Return models of sums over call paths, made together with those of all call paths.
 
     Parameters
     ----------
-    sums : returns the sums [n, ...] of columns [call paths, ...] of exclusive values, NaN where
-        nothing was measured
+    sums : function that returns the sums [n, ...] of columns [call paths, ...] of exclusive values;
+        NaN = nothing was measured
 
     Returns
     -------
     Models
-        Of n rows.
+        Models of n rows.
     """
     names = fitted.parameters
     points, values = fitted.experiment.by_setting(fitted.metric.name, names)
@@ -209,11 +211,11 @@ def models_of_sums(fitted: Fitted, sums: Sums) -> Models:
     at = np.array([fitted.held.get(name, 1.0) for name in names])
     line = names.index(fitted.parameter), at, points
     beside = modeling.runs_along(fitted.whole, *line, values).values
-    return modeling.along_with_runs(found, *line, sums(values), beside)[0]
+    return modeling.slice_with_line_models(found, *line, sums(values), beside)[0]
 
 
 def _of(subjects: Subjects, own: Predicted) -> Band:
-    """Return what subjects have of the predictions of all call paths."""
+    """Return the parts of subjects in the predictions of all call paths."""
     value = subjects.sums(own.value)
     if subjects.rows is not None and not subjects.inclusive:
         return Band(value, own.low[subjects.rows], own.high[subjects.rows])
@@ -221,7 +223,7 @@ def _of(subjects: Subjects, own: Predicted) -> Band:
 
 
 def _rest(subjects: Subjects, own: Predicted) -> Band:
-    """Return what the program has besides each subject."""
+    """Return the cost of the program without each subject."""
     value = np.nansum(own.value) - np.nan_to_num(subjects.sums(own.value))
     added = own.added.sum(axis=0) - subjects.sums(own.added)
     value, added = np.maximum(value, 0.0), np.maximum(added, 0.0)
@@ -229,5 +231,5 @@ def _rest(subjects: Subjects, own: Predicted) -> Band:
 
 
 def _confident(fitted: Fitted, confidence: float) -> Fitted:
-    """Return the same models with bands of another confidence."""
+    """Return the models with another confidence of bands."""
     return replace(fitted, models=replace(fitted.models, confidence=confidence))

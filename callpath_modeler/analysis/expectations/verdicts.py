@@ -1,4 +1,4 @@
-"""What came of expectations: verdicts on what was expected, and the status of each expectation."""
+"""Verdicts on criteria, and outcomes of expectations."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.at_target import basis_of
 from callpath_modeler.analysis.expectations.expectation import Criterion, Expectation
+from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
 
 
 class Verdict(StrEnum):
-    """What the data say of one criterion."""
+    """Result of one criterion."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 
 
 class Status(StrEnum):
-    """What became of an expectation."""
+    """Result of an expectation."""
 
     PASS = "pass"  # noqa: S105 - no password
     FAIL = "fail"
@@ -34,12 +34,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """From which scale on a bound is broken.
+    """Scale from which on a bound is broken.
 
     Attributes
     ----------
-    likely : by the prediction, here and at all larger scales; None = at no scale looked at
-    surely : the smallest of these scales where the whole band is beyond
+    likely : smallest scale from which on predictions break the bound; None = no such scale
+    surely : smallest of these scales at which the whole band is beyond
     """
 
     likely: float | None
@@ -47,11 +47,11 @@ class Crossing:
 
 
 _ORDER = (Status.PASS, Status.XFAIL, Status.XPASS, Status.UNSURE, Status.FAIL)
-"""From what needs no look to what needs one most."""
+"""Statuses in ascending order of urgency."""
 
 
 def status_of(verdict: Verdict, expectation: Expectation) -> Status:
-    """Return what becomes of an expectation by a verdict."""
+    """Return the status of an expectation with a verdict."""
     if verdict is Verdict.UNSURE:
         return Status.PASS if expectation.unsure == "pass" else Status.UNSURE
     if verdict is Verdict.KEPT:
@@ -60,8 +60,8 @@ def status_of(verdict: Verdict, expectation: Expectation) -> Status:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Each:
-    """The verdicts on single subjects.
+class SubjectVerdicts:
+    """Verdicts on single subjects.
 
     Attributes
     ----------
@@ -83,31 +83,31 @@ class Each:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What came of one criterion of an expectation.
+    """Result of one criterion of an expectation, with its reasons.
 
     Attributes
     ----------
-    criterion : what was expected
-    verdict : of all subjects
-    worst : call path that decides, or the worst; None = the whole program
-    judged, broken, unsure : how many subjects
-    unmodelled : share of the cost of the worst that has no model; of one without a model 1
-    outside : whether no law explains the worst, or its law changes within the measurements
-    measured : whether `found` was measured, because the target was repeated; else it is predicted
-    found : value, low, high of the worst at the target, in `unit`, bands as wide as many subjects
-        need; of growth None
+    criterion : growth limit, bound or rule
+    verdict : verdict on all subjects
+    worst : call path that decides, or the worst one; None = the whole program
+    judged, broken, unsure : numbers of subjects
+    unmodelled : share of the cost of the worst without a model; 1 = it has no model at all
+    outside : True if no law explains the worst, or if its law changes within the measurements
+    measured : True if `found` is measured at a repeated target; else it is predicted
+    found : value, low and high of the worst at the target, in `unit`, with bands for simultaneous
+        confidence; None for growth
     expected : the other side of a bound, in `unit`
     unit : SI base unit, ``"1"`` for fractions
-    target : scale that it was judged at; None = in the limit
-    growths : probable growths of the worst, the most probable first, with probabilities
-    beyond : probability that the worst grows out of its limit; None = not about growth
-    decides : scale of a run that would decide; None = none would, or nothing is to decide
-    repetitions : how many at the target would decide; None = not told, or more than anybody makes
-    crossing : from which scale on it is broken; None = not looked at
-    broken_at : measured scales at which a rule is broken
-    in_the_end : growths of the sides of a rule by their leading terms; None = not about a rule, or
-        not all of it has a model
-    each : the verdicts on single subjects; None = not about call paths
+    target : scale of the evaluation; None = at infinity
+    growths : probable growths of the worst with probabilities, the most probable first
+    beyond : probability that the worst exceeds its growth limit; None = not about growth
+    decides : scale of a run that would decide; None = there is none, or it is decided
+    repetitions : number of repetitions at the target that would decide; None = not known, or too
+        many
+    crossing : scale from which on the bound is broken; None = not computed
+    broken_at : measured scales that break a rule
+    in_the_end : growths of both sides of a rule; None = not about a rule, or a model is missing
+    each : verdicts on single subjects; None = not about call paths
     """
 
     criterion: Criterion
@@ -130,28 +130,28 @@ class Judgement:
     crossing: Crossing | None = None
     broken_at: tuple[float, ...] = ()
     in_the_end: tuple[Growth, Growth] | None = None
-    each: Each | None = field(default=None, compare=False, repr=False)
+    each: SubjectVerdicts | None = field(default=None, compare=False, repr=False)
 
     @property
     def basis(self) -> str:
-        """What it is judged by, in a word."""
+        """Basis of the verdict: ``"measured"`` or ``"predicted"``."""
         return basis_of(self.measured)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What came of one expectation.
+    """Result of one expectation.
 
     Attributes
     ----------
-    expectation : what was expected
-    fitted : the models it was held against
-    line : where it stands in its file
-    status : what became of it
-    matched : how many call paths its pattern names; the whole program is one, and so is a rule
-    missing : pattern, of a rule too, that names no call path; "" = there is none
-    meant : a pattern like that which names some; "" = there is none
-    judgements : of every criterion; none where the pattern names too few call paths
+    expectation : the expectation
+    fitted : the models
+    line : line in the file
+    status : status of the expectation
+    matched : number of selected call paths; the whole program and a rule are one
+    missing : pattern that selects no call path; "" = there is none
+    meant : similar pattern that selects some; "" = there is none
+    judgements : one per criterion; empty if the pattern selects too few call paths
     """
 
     expectation: Expectation
@@ -165,18 +165,18 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether it fails the check."""
+        """True if it fails the check."""
         told = self.status is Status.UNSURE and self.expectation.unsure == "fail"
         return self.status is Status.FAIL or (told and self.expectation.xfail is None)
 
     @property
     def too_few(self) -> bool:
-        """Whether its pattern names fewer call paths than it should."""
+        """True if its pattern selects fewer call paths than required."""
         return self.matched < self.expectation.at_least
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on all that was expected."""
+        """The verdict on all criteria."""
         verdicts = {judgement.verdict for judgement in self.judgements}
         if self.too_few or Verdict.BROKEN in verdicts:
             return Verdict.BROKEN
@@ -184,12 +184,12 @@ class Outcome:
 
     @property
     def decisive(self) -> Judgement | None:
-        """The judgement that the verdict comes from; None where there is none."""
+        """The judgement with the verdict of the outcome; None = there is none."""
         found = (j for j in self.judgements if j.verdict is self.verdict)
         return next(found, None)
 
     def statuses(self) -> dict[int | None, Status]:
-        """Return what became of the expectation at each call path; None = the whole program."""
+        """Return the status of each call path; None = the whole program."""
         found: dict[int | None, Status] = {}
         for judgement in self.judgements:
             for row, verdict in () if judgement.each is None else judgement.each.verdicts():
@@ -199,5 +199,5 @@ class Outcome:
 
 
 def is_worse(one: Status, other: Status) -> bool:
-    """Tell whether a status needs a look before another one."""
+    """Return True if a status is more urgent than another one."""
     return _ORDER.index(one) > _ORDER.index(other)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.distributions import student_quantile
-from callpath_modeler.modeling.evaluation import evaluate
+from callpath_modeler.modeling.shapes import evaluate
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.uncertainty import Prediction
 

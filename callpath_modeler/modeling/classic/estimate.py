@@ -15,8 +15,8 @@ from callpath_modeler.modeling.classic.search import (
     WITH_CONSTANT,
     WITHOUT_CONSTANT,
     Basis,
-    Rows,
     Solution,
+    WeightedRows,
     solve,
 )
 from callpath_modeler.modeling.classic.significance import PureError, floored
@@ -35,7 +35,7 @@ _KEEP_CONSTANT = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Final coefficients of n rows, in the units of `Rows` and `Basis`.
+    """Final coefficients of n rows, in the units of `WeightedRows` and `Basis`.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class RunnersUp:
     terms : ndarray [n, A]
         Position of the one term in the basis; -1 for the constant.
     coefficients : ndarray [n, A, 2]
-        Constant and slope, in the units of `Rows` and `Basis`.
+        Constant and slope, in the units of `WeightedRows` and `Basis`.
     weight : ndarray [n, A + 1]
         Akaike weights: of the chosen model, then of the alternatives.
     """
@@ -78,7 +78,7 @@ class RunnersUp:
     weight: FloatArray
 
 
-def estimate(rows: Rows, basis: Basis, choice: Choice) -> Estimate:
+def estimate(rows: WeightedRows, basis: Basis, choice: Choice) -> Estimate:
     """Solve the chosen hypotheses once more, with weights from the fit.
 
     Parameters
@@ -114,7 +114,7 @@ def estimate(rows: Rows, basis: Basis, choice: Choice) -> Estimate:
     return result
 
 
-def _drop_constants(result: Estimate, rows: Rows, basis: Basis, used: IntArray) -> None:
+def _drop_constants(result: Estimate, rows: WeightedRows, basis: Basis, used: IntArray) -> None:
     """Turn, in place, models with a constant that does not pay into models without."""
     for size in range(1, result.terms.shape[1] + 1):
         row = np.flatnonzero((result.form == WITH_CONSTANT) & (used == size))
@@ -142,7 +142,7 @@ def _design(terms: IntArray, form: int, basis: Basis) -> FloatArray:
 
 
 def _solve_group(
-    result: Estimate, row: IntArray, rows: Rows, basis: Basis, kind: tuple[int, int]
+    result: Estimate, row: IntArray, rows: WeightedRows, basis: Basis, kind: tuple[int, int]
 ) -> None:
     """Estimate, in place, the rows of one form and one number of terms."""
     form, size = kind
@@ -167,7 +167,7 @@ def _solve_group(
     result.cv[row] = np.where(fine, again.cv, first.cv)
 
 
-def _weights(fitted: FloatArray, rows: Rows) -> FloatArray:
+def _weights(fitted: FloatArray, rows: WeightedRows) -> FloatArray:
     """Relative weights from the fit, no further than a factor of 3 from those of the values."""
     floor = 1 / np.sqrt(np.where(rows.w > 0, rows.w, 1.0))
     return np.asarray(1 / np.clip(fitted, floor / 3, floor * 3) ** 2)
@@ -189,7 +189,7 @@ def _feasible(
 
 
 def runners_up(
-    rows: Rows, choice: Choice, final: Estimate, pure: PureError, count: int
+    rows: WeightedRows, choice: Choice, final: Estimate, pure: PureError, count: int
 ) -> RunnersUp:
     """Rank the other hypotheses by the corrected Akaike criterion.
 

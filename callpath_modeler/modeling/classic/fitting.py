@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.classic.estimate import Estimate, estimate, runners_up
 from callpath_modeler.modeling.classic.refine import choose, coefficient_count
-from callpath_modeler.modeling.classic.search import CONSTANT, Basis, Rows
+from callpath_modeler.modeling.classic.search import CONSTANT, Basis, WeightedRows
 from callpath_modeler.modeling.classic.significance import USUAL_DOF, USUAL_SPREAD, PureError
 from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import (
@@ -21,7 +21,7 @@ from callpath_modeler.modeling.noise import (
     looks_exact,
     summarise,
 )
-from callpath_modeler.modeling.parts import Map
+from callpath_modeler.modeling.parallel_map import MapLike
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
@@ -51,7 +51,7 @@ def fit_classic(
     folds: int | None,
     aggregate: ClassicCentre,
     confidence: float,
-    each: Map = map,
+    each: MapLike = map,
 ) -> Models:
     """Model every row by one hypothesis, chosen by cross-validation.
 
@@ -173,7 +173,7 @@ def _fit_rows(
     present = reps.counts[row] > 0
     values = np.where(present, reps.centre[row], 0.0)
     unit = values.max(axis=1)
-    rows = Rows.relative(values / unit[:, None], present, setting.folds)
+    rows = WeightedRows.relative(values / unit[:, None], present, setting.folds)
     known = reps.dof[row] > 0
     pure = PureError(
         np.where(known, np.maximum(reps.centre_variance[row], EXACT**2), 1.0), reps.dof[row]
@@ -259,7 +259,7 @@ def _spread(
 
 def _status(
     final: Estimate,
-    rows: Rows,
+    rows: WeightedRows,
     pure: PureError,
     noise: FloatArray,
     exact: BoolArray,

@@ -11,8 +11,8 @@ from callpath_modeler.modeling.classic.search import (
     WITH_CONSTANT,
     WITHOUT_CONSTANT,
     Basis,
-    Rows,
     Solution,
+    WeightedRows,
     selection_score,
     solve,
 )
@@ -49,7 +49,7 @@ class Candidate:
 
 
 def solve_terms(
-    rows: Rows, terms: IntArray, basis: Basis
+    rows: WeightedRows, terms: IntArray, basis: Basis
 ) -> tuple[FormArray, FloatArray, FloatArray]:
     """Fit several given terms per row with a constant, or without where it must not stand.
 
@@ -108,7 +108,7 @@ def constant_stands(coefficients: FloatArray, terms: IntArray, basis: Basis) -> 
     return np.asarray((coefficients[:, 0] >= 0) | (rising & (start >= -_SIGN_TOLERANCE)))
 
 
-def best_pair(rows: Rows, basis: Basis, allowed: IntArray) -> Candidate:
+def best_pair(rows: WeightedRows, basis: Basis, allowed: IntArray) -> Candidate:
     """Find the best two-term hypothesis of some terms for each row.
 
     All pairs by closed-form 2x2 solves on sums; the best few by residuals are then solved again
@@ -135,7 +135,7 @@ def best_pair(rows: Rows, basis: Basis, allowed: IntArray) -> Candidate:
     return _validated(rows, basis, np.stack([first[top], second[top]], axis=2))
 
 
-def _validated(rows: Rows, basis: Basis, terms: IntArray) -> Candidate:
+def _validated(rows: WeightedRows, basis: Basis, terms: IntArray) -> Candidate:
     """Pick, by cross-validation, one of a few hypotheses [n, s, t] per row."""
     count, several, width = terms.shape
     spread = np.repeat(np.arange(count), several)
@@ -148,7 +148,9 @@ def _validated(rows: Rows, basis: Basis, terms: IntArray) -> Candidate:
     return Candidate(terms[np.arange(count), best], form[pick], rss[pick], cv[pick])
 
 
-def _pair_residuals(rows: Rows, basis: Basis, first: IntArray, second: IntArray) -> FloatArray:
+def _pair_residuals(
+    rows: WeightedRows, basis: Basis, first: IntArray, second: IntArray
+) -> FloatArray:
     """Weighted residual sums of squares of all pairs, [n, pairs]; infinite where not allowed."""
     x, w = basis.values, rows.w
     wy = w * rows.y
@@ -192,7 +194,7 @@ def _two_by_two(
     return one, two, np.where(usable & (one > 0) & (two > 0), rss, np.inf)
 
 
-def one_more(rows: Rows, terms: IntArray, basis: Basis) -> Candidate:
+def one_more(rows: WeightedRows, terms: IntArray, basis: Basis) -> Candidate:
     """Find the best privileged term to add to the terms that each row has.
 
     Parameters

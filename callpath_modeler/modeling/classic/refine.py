@@ -13,7 +13,7 @@ from callpath_modeler.modeling.classic.search import (
     WITH_CONSTANT,
     Basis,
     OneTerm,
-    Rows,
+    WeightedRows,
     fit_one_term,
 )
 from callpath_modeler.modeling.classic.significance import (
@@ -68,7 +68,9 @@ class Choice:
     one: OneTerm
 
 
-def choose(rows: Rows, basis: Basis, pure: PureError, exact: BoolArray, max_terms: int) -> Choice:
+def choose(
+    rows: WeightedRows, basis: Basis, pure: PureError, exact: BoolArray, max_terms: int
+) -> Choice:
     """Choose a hypothesis for every row.
 
     A term is taken where it raises the adjusted R^2, lowers the cross-validated error, and pays by
@@ -120,7 +122,7 @@ def coefficient_count(form: FormArray, terms: IntArray) -> FloatArray:
     return np.asarray(used + ((form == CONSTANT) | (form == WITH_CONSTANT)), dtype=np.float64)
 
 
-def _fit_constant(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _fit_constant(rows: WeightedRows) -> tuple[FloatArray, FloatArray, FloatArray]:
     total = rows.w.sum(axis=1)
     constant = (rows.w * rows.y).sum(axis=1) / total
     residual = rows.y - constant[:, None]
@@ -135,7 +137,9 @@ def _fit_constant(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
     return constant, rss, cv
 
 
-def _take_one(state: Choice, rows: Rows, basis: Basis, pure: PureError, exact: BoolArray) -> None:
+def _take_one(
+    state: Choice, rows: WeightedRows, basis: Basis, pure: PureError, exact: BoolArray
+) -> None:
     """Replace, in place, the constant by the best one-term hypothesis where that pays."""
     one = state.one
     best = _best_one(one, rows, basis)
@@ -161,7 +165,7 @@ def _take_one(state: Choice, rows: Rows, basis: Basis, pure: PureError, exact: B
     state.rss[taken], state.cv[taken] = rss[taken], cv[taken]
 
 
-def _is_seen_before_the_end(rows: Rows, basis: Basis, pure: PureError) -> BoolArray:
+def _is_seen_before_the_end(rows: WeightedRows, basis: Basis, pure: PureError) -> BoolArray:
     """Tell where the points before the largest hint at a change as well.
 
     A steep term follows a single value that is off at the largest point as closely as it follows
@@ -183,7 +187,7 @@ def _is_seen_before_the_end(rows: Rows, basis: Basis, pure: PureError) -> BoolAr
     return np.asarray(probability <= HINT_LEVEL)
 
 
-def _best_one(one: OneTerm, rows: Rows, basis: Basis) -> IntArray:
+def _best_one(one: OneTerm, rows: WeightedRows, basis: Basis) -> IntArray:
     """Pick the best privileged term of each row, or the best of second class if far better."""
     least = rows.points[:, None] * EXACT**2
     score = np.maximum(one.score, least)
@@ -196,7 +200,7 @@ def _best_one(one: OneTerm, rows: Rows, basis: Basis) -> IntArray:
 
 
 def _take_more(
-    state: Choice, rows: Rows, basis: Basis, pure: PureError, exact: BoolArray, size: int
+    state: Choice, rows: WeightedRows, basis: Basis, pure: PureError, exact: BoolArray, size: int
 ) -> bool:
     """Replace, in place, hypotheses of fewer terms by those of `size` terms where that pays."""
     used = (state.terms >= 0).sum(axis=1)
@@ -227,7 +231,7 @@ def _take_more(
 
 
 def _take_fine_pairs(
-    state: Choice, rows: Rows, basis: Basis, pure: PureError, exact: BoolArray
+    state: Choice, rows: WeightedRows, basis: Basis, pure: PureError, exact: BoolArray
 ) -> None:
     """Replace, in place, misfits of exact rows by pairs that may hold second-class terms.
 
@@ -259,7 +263,7 @@ def _paying(
     state: Choice,
     found: Candidate,
     row: IntArray,
-    rows: Rows,
+    rows: WeightedRows,
     pure: PureError,
     tried: FloatArray,
 ) -> BoolArray:

@@ -78,7 +78,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class WeightedRows:
     """Rows to be fitted, in relative units: each row is divided by its largest value.
 
     Attributes
@@ -118,21 +118,21 @@ class Rows:
         fold = np.where(present, position if folds is None else position % folds, -1)
         return cls(y, w, fold, present.sum(axis=1).astype(np.float64))
 
-    def take(self, rows: IntArray) -> Rows:
+    def take(self, rows: IntArray) -> WeightedRows:
         """Return some of the rows."""
-        return Rows(self.y[rows], self.w[rows], self.fold[rows], self.points[rows])
+        return WeightedRows(self.y[rows], self.w[rows], self.fold[rows], self.points[rows])
 
-    def without(self, point: IntArray) -> Rows:
+    def without(self, point: IntArray) -> WeightedRows:
         """Return the same rows, each without one of its points, [n], one fold per point."""
         w = self.w.copy()
         np.put_along_axis(w, point[:, None], 0.0, axis=1)
         present = w > 0
         fold = np.where(present, np.cumsum(present, axis=1) - 1, -1)
-        return Rows(np.where(present, self.y, 0.0), w, fold, self.points - 1)
+        return WeightedRows(np.where(present, self.y, 0.0), w, fold, self.points - 1)
 
-    def reweighted(self, w: FloatArray) -> Rows:
+    def reweighted(self, w: FloatArray) -> WeightedRows:
         """Return the same rows under other weights."""
-        return Rows(self.y, np.where(self.w > 0, w, 0.0), self.fold, self.points)
+        return WeightedRows(self.y, np.where(self.w > 0, w, 0.0), self.fold, self.points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class OneTerm:
     form : ndarray [n, H]
         WITH_CONSTANT, WITHOUT_CONSTANT or EDGE.
     constant, slope : ndarray [n, H]
-        Coefficients in the units of `Rows` and `Basis`.
+        Coefficients in the units of `WeightedRows` and `Basis`.
     rss, cv : ndarray [n, H]
         Weighted sum of squares of residuals, and of cross-validated residuals; infinite where no
         coefficients satisfy the constraints.
@@ -160,7 +160,7 @@ class OneTerm:
     score: FloatArray
 
 
-def fit_one_term(rows: Rows, basis: Basis) -> OneTerm:
+def fit_one_term(rows: WeightedRows, basis: Basis) -> OneTerm:
     """Fit ``c0 + c x_h`` for every row and every term h.
 
     A growing term has a coefficient of zero or more. A constant below zero is kept only where the
@@ -212,7 +212,9 @@ def fit_one_term(rows: Rows, basis: Basis) -> OneTerm:
     return result
 
 
-def selection_score(rss: FloatArray, cv: FloatArray, size: FloatArray, rows: Rows) -> FloatArray:
+def selection_score(
+    rss: FloatArray, cv: FloatArray, size: FloatArray, rows: WeightedRows
+) -> FloatArray:
     """Return the cross-validation criterion by which hypotheses are compared.
 
     With folds of several points it is the cross-validated sum of squares. Instead of leave-one-out
@@ -248,7 +250,7 @@ def _forms(constant: FloatArray, slope: FloatArray, basis: Basis) -> FormArray:
     return np.where(bad, np.where(saturates, EDGE, WITHOUT_CONSTANT), WITH_CONSTANT).astype(np.int8)
 
 
-def _refit_bound(fit: OneTerm, rows: Rows, basis: Basis) -> None:
+def _refit_bound(fit: OneTerm, rows: WeightedRows, basis: Basis) -> None:
     """Refit, in place, the hypotheses whose constraint binds: they have one coefficient."""
     row, term = np.nonzero((fit.form != WITH_CONSTANT) & np.isfinite(fit.rss))
     if not row.size:
@@ -279,12 +281,12 @@ def _through_origin(
     return (w * shape * y).sum(axis=1) / square, square
 
 
-def _has_wide_folds(rows: Rows) -> bool:
+def _has_wide_folds(rows: WeightedRows) -> bool:
     """Tell whether some fold holds several points: leave-one-out's closed form does not do."""
     return bool((rows.fold.max(axis=1) + 1 < rows.points).any())
 
 
-def _cross_validate_folds(fit: OneTerm, rows: Rows, basis: Basis) -> None:
+def _cross_validate_folds(fit: OneTerm, rows: WeightedRows, basis: Basis) -> None:
     """Replace, in place, the leave-one-out error by that of the folds, forms kept."""
     finite = np.isfinite(fit.rss)
     error = np.zeros_like(fit.cv)
@@ -333,7 +335,7 @@ class Solution:
     cv: FloatArray
 
 
-def solve(design: FloatArray, rows: Rows) -> Solution:
+def solve(design: FloatArray, rows: WeightedRows) -> Solution:
     """Solve one small weighted least squares problem per row.
 
     Parameters

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.compiled.library import call, doubles
+from callpath_modeler.modeling.compiled.library import call, float64_arrays
 
 if TYPE_CHECKING:
     from callpath_modeler.modeling.models import Models
@@ -23,7 +23,7 @@ def quantile(parts: Parts, probability: float) -> FloatArray:
     """Return what `Mixture.quantile` does."""
     rows, _, columns = parts[0].shape
     found = np.empty((rows, columns))
-    call("quantiles", *parts[0].shape, *doubles(*parts), float(probability), found)
+    call("quantiles", *parts[0].shape, *float64_arrays(*parts), float(probability), found)
     return found
 
 
@@ -31,7 +31,7 @@ def exceedance(parts: Parts, value: FloatArray) -> FloatArray:
     """Return what `Mixture.exceedance` does."""
     rows, _, columns = parts[0].shape
     found = np.empty((rows, columns))
-    columns = doubles(*parts, np.broadcast_to(value, found.shape))
+    columns = float64_arrays(*parts, np.broadcast_to(value, found.shape))
     call("exceedances", *parts[0].shape, *columns, found)
     return found
 
@@ -39,7 +39,7 @@ def exceedance(parts: Parts, value: FloatArray) -> FloatArray:
 def bands(
     models: Models, p: FloatArray, tables: tuple[FloatArray, FloatArray, FloatArray], least: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what `band_at` does.
+    """Return what `prediction_interval` does.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def bands(
 def mixtures(
     models: Models, p: FloatArray, tables: tuple[FloatArray, FloatArray, FloatArray]
 ) -> Parts:
-    """Return what `mixture_at` does; arguments as of `bands`."""
+    """Return what `predictive_mixture` does; arguments as of `bands`."""
     size = len(models), 1 + models.alternative_weight.shape[1], len(p)
     centre, below, above = np.empty((3, *size))
     weight = np.empty(size[:2])
@@ -74,12 +74,12 @@ def _columns(
     return [
         *(len(models), others, len(peak), len(p)),
         _exactly(models.terms[:, :_TERMS], np.int16),
-        *doubles(models.coefficients[:, : 1 + _TERMS], models.weight),
+        *float64_arrays(models.coefficients[:, : 1 + _TERMS], models.weight),
         _exactly(models.alternative_terms, np.int16),
-        *doubles(models.alternative_coefficients),
+        *float64_arrays(models.alternative_coefficients),
         *(_exactly(column, np.float32) for column in (models.alternative_weight, models.root)),
-        *doubles(models.unit, models.spread, models.drift),
-        *doubles(peak, inside.min(axis=1), inside.max(axis=1), at.T, beyond),
+        *float64_arrays(models.unit, models.spread, models.drift),
+        *float64_arrays(peak, inside.min(axis=1), inside.max(axis=1), at.T, beyond),
     ]
 
 

@@ -6,23 +6,29 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.drifts import precisions
-from callpath_modeler.modeling.compiled.library import call, doubles, integers
-from callpath_modeler.modeling.mixture.data import Data, floor_of
+from callpath_modeler.modeling.compiled.library import call, float64_arrays, int32_arrays
 from callpath_modeler.modeling.mixture.deviations import Deviations
-from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
-from callpath_modeler.modeling.mixture.screen import Chosen
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
+from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 
 def compiled_candidates(
-    data: Data, chosen: Chosen, known: Hypotheses, deviations: Deviations
+    data: ScaledRows, chosen: ScreenedHypotheses, hypotheses: Hypotheses, deviations: Deviations
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
     """Return the columns of `Candidates`, which are ordered by row."""
-    row_in, chosen_in = _listed(chosen, known)
+    row_in, chosen_in = _listed(chosen, hypotheses)
     drifts, size = deviations.drifts, len(row_in)
-    sizes = (*data.values.shape, len(drifts), len(known.shapes), len(deviations.deviation), size)
+    sizes = (
+        *data.values.shape,
+        len(drifts),
+        len(hypotheses.shapes),
+        len(deviations.deviation),
+        size,
+    )
     of_first = np.log([drift.of_first for drift in drifts]) / 2
     row, found = np.empty((2, size), dtype=np.int64)
     log_evidence = np.empty((size, len(deviations.deviation)))
@@ -30,23 +36,23 @@ def compiled_candidates(
     covariance = np.empty((size, len(drifts), 6))
     call(
         "candidates",
-        *(*sizes, int(known.kept.frugal)),
-        *doubles(data.values, data.weight, data.variance, data.dof, floor_of(data)),
-        *doubles(chosen.variance, chosen.fitted, known.table_and_none),
-        *doubles(known.table.min(axis=1), known.table.max(axis=1)),
-        *doubles(known.single_group == Group.FALLING),
-        *integers(known.first, known.second),
-        *doubles(*precisions(data.points, drifts), of_first, deviations.deviation**2),
-        *integers(deviations.drift_of, row_in, chosen_in),
+        *(*sizes, int(hypotheses.kept.frugal)),
+        *float64_arrays(data.values, data.weight, data.variance, data.dof, floor_of(data)),
+        *float64_arrays(chosen.variance, chosen.fitted, hypotheses.table_and_none),
+        *float64_arrays(hypotheses.table.min(axis=1), hypotheses.table.max(axis=1)),
+        *float64_arrays(hypotheses.single_group == HypothesisGroup.FALLING),
+        *int32_arrays(hypotheses.first, hypotheses.second),
+        *float64_arrays(*precisions(data.points, drifts), of_first, deviations.deviation**2),
+        *int32_arrays(deviations.drift_of, row_in, chosen_in),
         *(row, found, log_evidence, coefficients, covariance),
     )
     numbers, elements = (np.moveaxis(column, 0, 2) for column in (coefficients, covariance))
     return row, found, log_evidence.T, numbers, elements
 
 
-def _listed(chosen: Chosen, known: Hypotheses) -> tuple[IntArray, IntArray]:
+def _listed(chosen: ScreenedHypotheses, hypotheses: Hypotheses) -> tuple[IntArray, IntArray]:
     """List rows and hypotheses of all that was chosen, and the constants."""
-    rows, size = len(chosen.variance), len(known.shapes)
+    rows, size = len(chosen.variance), len(hypotheses.shapes)
     families = enumerate(chosen.families)
     singles = [1 + family * size + chosen.shape[which] for family, which in families]
     every = [np.arange(rows), *(chosen.row[which] for which in chosen.families), chosen.pair_row]

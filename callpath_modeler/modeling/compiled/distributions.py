@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.compiled.library import call, doubles
+from callpath_modeler.modeling.compiled.library import call, float64_arrays
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -14,6 +14,6 @@ def elementwise(name: str, *columns: npt.ArrayLike, results: int = 1) -> list[Fl
     """Return the results of a function of columns that broadcast against each other."""
     shape = np.broadcast_shapes(*map(np.shape, columns))
     found = [np.empty(shape) for _ in range(results)]
-    given = doubles(*(np.broadcast_to(column, shape) for column in columns))
+    given = float64_arrays(*(np.broadcast_to(column, shape) for column in columns))
     call(name, found[0].size, *given, *found)
     return found

@@ -22,7 +22,7 @@ def compiled() -> bool:
     return _library() is not None
 
 
-def way() -> str:
+def description() -> str:
     """Say how models are made."""
     library = _library()
     if library is not None:
@@ -32,7 +32,7 @@ def way() -> str:
     return "in numpy, several times as slow: there is no library compiled of these sources here"
 
 
-def forget() -> None:
+def reload() -> None:
     """Look for the library anew when it is needed next, since `VARIABLE` has changed."""
     _library.cache_clear()
 
@@ -46,7 +46,7 @@ def call(name: str, *arguments: npt.NDArray[Any] | float) -> None:
         Of the function, which returns int64: 0, or -1 where there is too little memory.
     *arguments : ndarray, int or float
         Arrays are passed as pointers, int as int64, float as double. Arrays that are read go
-        through `doubles` and `integers`: C cannot tell what it is given.
+        through `float64_arrays` and `int32_arrays`: C cannot tell what it is given.
 
     Raises
     ------
@@ -80,17 +80,17 @@ def _library() -> ctypes.CDLL | None:
         return general
 
 
-def doubles(*columns: npt.ArrayLike) -> list[npt.NDArray[np.float64]]:
+def float64_arrays(*columns: npt.ArrayLike) -> list[npt.NDArray[np.float64]]:
     """Return arrays as the library reads numbers, wherever they come from."""
     return [np.ascontiguousarray(column, dtype=np.float64) for column in columns]
 
 
-def singles(*columns: npt.ArrayLike) -> list[npt.NDArray[np.float32]]:
+def float32_arrays(*columns: npt.ArrayLike) -> list[npt.NDArray[np.float32]]:
     """Return arrays as the library reads numbers of single precision, where these are enough."""
     return [np.ascontiguousarray(column, dtype=np.float32) for column in columns]
 
 
-def integers(*columns: npt.ArrayLike) -> list[npt.NDArray[np.int64]]:
+def int32_arrays(*columns: npt.ArrayLike) -> list[npt.NDArray[np.int64]]:
     """Return arrays as the library reads whole numbers."""
     return [np.ascontiguousarray(column, dtype=np.int64) for column in columns]
 

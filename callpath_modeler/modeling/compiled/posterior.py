@@ -7,21 +7,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.compiled.library import call, doubles, integers, starts
+from callpath_modeler.modeling.compiled.library import call, float64_arrays, int32_arrays, starts
 from callpath_modeler.modeling.mixture.candidates import Candidates
-from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
 if TYPE_CHECKING:
-    from callpath_modeler.modeling.mixture.posterior import Beliefs, Posterior
+    from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 
 def compiled_posterior(
-    found: Candidates, data: Data, deviations: Deviations, beliefs: Beliefs, growth: FloatArray
+    found: Candidates,
+    data: ScaledRows,
+    deviations: Deviations,
+    beliefs: LogPriors,
+    growth: FloatArray,
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return the columns of `Posterior`; `growth` [L] is that of deviations beyond the points."""
     found = found.by_row()
@@ -33,12 +37,16 @@ def compiled_posterior(
     call(
         "posterior",
         *(rows, size, len(deviations.deviation), drifts),
-        *integers(starts(found.row, rows), found.chosen),
-        *doubles(found.log_evidence.T),
-        *doubles(*(np.moveaxis(each, 2, 0) for each in (found.coefficients, found.covariance))),
-        *doubles(data.variance, beliefs.hypotheses, beliefs.deviations, deviations.deviation**2),
-        *integers(np.searchsorted(deviations.drift_of, np.arange(drifts + 1))),
-        *doubles(growth),
+        *int32_arrays(starts(found.row, rows), found.chosen),
+        *float64_arrays(found.log_evidence.T),
+        *float64_arrays(
+            *(np.moveaxis(each, 2, 0) for each in (found.coefficients, found.covariance))
+        ),
+        *float64_arrays(
+            data.variance, beliefs.hypotheses, beliefs.deviations, deviations.deviation**2
+        ),
+        *int32_arrays(np.searchsorted(deviations.drift_of, np.arange(drifts + 1))),
+        *float64_arrays(growth),
         *(row, chosen, weight, numbers, elements, variance, drift, count),
     )
     kept = slice(int(count[0]))
@@ -53,16 +61,20 @@ def compiled_posterior(
     )
 
 
-def compiled_fitted_values(found: Posterior, known: Hypotheses) -> FloatArray:
+def compiled_fitted_values(found: Posterior, hypotheses: Hypotheses) -> FloatArray:
     """Return the mean of the models of each row at the points, [n, K]."""
-    rows, points, codes = len(found.variance), known.table.shape[1], known.codes(found.chosen)
-    shapes = np.where(codes < 0, len(known.shapes), codes)
+    rows, points, codes = (
+        len(found.variance),
+        hypotheses.table.shape[1],
+        hypotheses.codes(found.chosen),
+    )
+    shapes = np.where(codes < 0, len(hypotheses.shapes), codes)
     fitted = np.empty((rows, points))
     call(
         "fitted_values",
         *(rows, len(found.row), points),
-        *integers(found.row, shapes[:, 0], shapes[:, 1]),
-        *doubles(found.weight, found.coefficients, known.table_and_none),
+        *int32_arrays(found.row, shapes[:, 0], shapes[:, 1]),
+        *float64_arrays(found.weight, found.coefficients, hypotheses.table_and_none),
         fitted,
     )
     return fitted

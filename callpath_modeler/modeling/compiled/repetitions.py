@@ -1,4 +1,4 @@
-"""What repetitions say, of `mixture.spread` and `mixture.facts`: calls into ``spread.c``."""
+"""Repetitions for `mixture.repetition_noise` and `mixture.row_status`: calls into ``spread.c``."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.compiled.library import call, doubles
+from callpath_modeler.modeling.compiled.library import call, float64_arrays
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from callpath_modeler.modeling.status import FitStatus
 
 FloatArray = npt.NDArray[np.float64]
 Summed = tuple[FloatArray, FloatArray, FloatArray]
-"""Centre, count and squares, [n, K], as of `Within`."""
+"""Centre, count and squares, [n, K], as of `RepetitionStats`."""
 
 _STATUS = np.array(
     [FitStatus.ZERO, FitStatus.NEGATIVE, FitStatus.TOO_FEW_POINTS, FitStatus.NON_FINITE],
@@ -21,25 +21,27 @@ _STATUS = np.array(
 )
 
 
-def within(y: FloatArray, how: Centre) -> Summed:
-    """Return what `within` does."""
+def repetition_stats(y: FloatArray, how: Centre) -> Summed:
+    """Return what `repetition_stats` does."""
     centre, count, squares = np.empty((3, *y.shape[:2]))
     points = y.shape[0] * y.shape[1]
-    call("sum_up", points, y.shape[2], CENTRES.index(how), *doubles(y), centre, count, squares)
+    call(
+        "sum_up", points, y.shape[2], CENTRES.index(how), *float64_arrays(y), centre, count, squares
+    )
     return centre, count, squares
 
 
 def status_of(y: FloatArray, reps: Summed, enough: int) -> npt.NDArray[np.int8]:
     """Name the rows that cannot be modelled, `enough` points with a value being needed."""
     status = np.empty(len(y), dtype=np.int8)
-    call("state", *y.shape, enough, *doubles(y, *reps[:2]), _STATUS, status)
+    call("state", *y.shape, enough, *float64_arrays(y, *reps[:2]), _STATUS, status)
     return status
 
 
 def row_spread(reps: Summed) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return what `row_spread` does."""
     raw, dof, size = np.empty((3, len(reps[0])))
-    call("spread_of_rows", *reps[0].shape, *doubles(*reps), raw, dof, size)
+    call("spread_of_rows", *reps[0].shape, *float64_arrays(*reps), raw, dof, size)
     return raw, dof, size
 
 
@@ -55,24 +57,24 @@ def noise(
     known = np.array(pool, dtype=np.float64)
     told = row_spread(reps)
     written = variance, dof, spread, weight
-    size, columns = reps[0].shape, doubles(*reps)
-    of_all = known, *doubles(profile)
+    size, columns = reps[0].shape, float64_arrays(*reps)
+    of_all = known, *float64_arrays(profile)
     call("noise_of_rows", *size, *columns, *told, *of_all, float(efficiency), *written)
     return written
 
 
-def facts(
+def point_counts(
     count: FloatArray, points: FloatArray
 ) -> tuple[npt.NDArray[np.int16], FloatArray, FloatArray]:
     """Tell how many points have a value, and the least and the largest of these, each [n]."""
     low, high = np.empty((2, len(count)))
     used = np.empty(len(count), dtype=np.int16)
-    call("facts_of_rows", *count.shape, *doubles(count, points), used, low, high)
+    call("facts_of_rows", *count.shape, *float64_arrays(count, points), used, low, high)
     return used, low, high
 
 
 def own_units(centre: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return values [n, K] in the unit of each row, zero without a weight, and the unit [n]."""
     values, unit = np.empty(centre.shape), np.empty(len(centre))
-    call("own_units", *centre.shape, *doubles(centre, weight), values, unit)
+    call("own_units", *centre.shape, *float64_arrays(centre, weight), values, unit)
     return values, unit

@@ -9,11 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.drifts import precisions
-from callpath_modeler.modeling.compiled.library import call, doubles, integers, singles
-from callpath_modeler.modeling.mixture.data import Data, floor_of
+from callpath_modeler.modeling.compiled.library import (
+    call,
+    float32_arrays,
+    float64_arrays,
+    int32_arrays,
+)
 from callpath_modeler.modeling.mixture.deviations import Drift
-from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
 from callpath_modeler.modeling.mixture.pairs import promise_of_pairs
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -26,7 +31,7 @@ are screened later. Room for all there are would be cleared by the system for th
 
 
 class Screened(NamedTuple):
-    """What is worth a look of n rows, as in `Chosen`; `families` [U] has a bit for each."""
+    """As `ScreenedHypotheses`, of n rows; `families` [U] has a bit for each."""
 
     row: IntArray
     shape: IntArray
@@ -38,11 +43,11 @@ class Screened(NamedTuple):
 
 
 def screened(
-    data: Data, known: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
+    data: ScaledRows, hypotheses: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
 ) -> Screened:
     """Choose what is worth a look, whatever the drift; arguments as of `screen`."""
     rows, points = data.values.shape
-    shapes, pairs, kept = len(known.shapes), len(known.products), known.kept
+    shapes, pairs, kept = len(hypotheses.shapes), len(hypotheses.products), hypotheses.kept
     # Whole vectors; what fills the last one up is nowhere probable.
     wide = -(-shapes // _WHOLE) * _WHOLE
     before, of_shapes, of_pairs = np.split(log_prior, [1, 1 + 3 * shapes])
@@ -50,15 +55,15 @@ def screened(
     prior[0], prior[1 + 3 * wide :] = before[0], of_pairs
     prior[1 : 1 + 3 * wide] = _widened(of_shapes.reshape(3, shapes), wide, -np.inf).ravel()
     fixed: list[npt.NDArray[Any] | float] = [
-        *doubles(*precisions(data.points, drifts), known.table, known.products),
-        *(known.first.astype(np.int32), known.second.astype(np.int32)),
-        *singles(_widened(known.single_group == Group.FALLING, wide)),
-        *(prior, promise_of_pairs(known, log_prior)),
-        *(kept.shapes, kept.pairs * points, float(kept.nats), int(kept.frugal), known.growing),
-        *_fans(known, of_pairs, wide),
+        *float64_arrays(*precisions(data.points, drifts), hypotheses.table, hypotheses.products),
+        *(hypotheses.first.astype(np.int32), hypotheses.second.astype(np.int32)),
+        *float32_arrays(_widened(hypotheses.single_group == HypothesisGroup.FALLING, wide)),
+        *(prior, promise_of_pairs(hypotheses, log_prior)),
+        *(kept.shapes, kept.pairs * points, float(kept.nats), int(kept.frugal), hypotheses.growing),
+        *_fans(hypotheses, of_pairs, wide),
     ]
-    columns = doubles(data.values, data.weight, data.variance, data.dof, floor_of(data))
-    most, most_pairs = rows * _NOTED + shapes, rows * _NOTED + known.compared
+    columns = float64_arrays(data.values, data.weight, data.variance, data.dof, floor_of(data))
+    most, most_pairs = rows * _NOTED + shapes, rows * _NOTED + hypotheses.compared
     variance, fitted = np.empty(rows), np.empty((rows, points))
     done, parts = 0, list[tuple[IntArray, IntArray]]()
     while done < rows or not parts:
@@ -91,17 +96,24 @@ def _widened(column: npt.NDArray[Any], size: int, value: float | None = None) ->
     return wide
 
 
-def _fans(known: Hypotheses, of_pairs: FloatArray, wide: int) -> list[npt.NDArray[Any] | int]:
+def _fans(hypotheses: Hypotheses, of_pairs: FloatArray, wide: int) -> list[npt.NDArray[Any] | int]:
     """Return what ``fans.h`` needs to know."""
-    fans = known.fans
+    fans = hypotheses.fans
     if fans is None:
         nothing = np.empty(0)
-        return [0, 0, 0, *integers(*[nothing] * 3), *doubles(nothing), *singles(nothing)]
+        return [
+            0,
+            0,
+            0,
+            *int32_arrays(*[nothing] * 3),
+            *float64_arrays(nothing),
+            *float32_arrays(nothing),
+        ]
     order = np.argsort(fans.levels, axis=1, kind="stable")
     likely = fans.likely(of_pairs).reshape(-1, len(fans.ends))
     return [
         *(len(fans.ends), len(fans.terms), fans.opened),
-        *integers(fans.ends, order, np.take_along_axis(fans.levels, order, axis=1)),
-        *doubles(known.table[fans.terms].T),
-        *singles(_widened(likely.T, wide, -np.inf)),
+        *int32_arrays(fans.ends, order, np.take_along_axis(fans.levels, order, axis=1)),
+        *float64_arrays(hypotheses.table[fans.terms].T),
+        *float32_arrays(_widened(likely.T, wide, -np.inf)),
     ]

@@ -8,29 +8,34 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.continuation import widen
-from callpath_modeler.modeling.mixture.data import Data, Values, data_of
 from callpath_modeler.modeling.mixture.deviations import Deviations
-from callpath_modeler.modeling.mixture.facts import row_status, write_facts
+from callpath_modeler.modeling.mixture.empirical_bayes import (
+    CHUNK,
+    FittedPriors,
+    estimate_priors,
+    rows_per_chunk,
+)
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.look import looked_at
 from callpath_modeler.modeling.mixture.outcome import (
     Columns,
     empty_columns,
     only_used,
-    widened,
+    with_room_for_terms,
     write_found,
     write_models,
 )
-from callpath_modeler.modeling.mixture.posterior import Beliefs, Posterior, posterior
+from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior, posterior
+from callpath_modeler.modeling.mixture.repetition_noise import repetition_stats
+from callpath_modeler.modeling.mixture.row_status import fill_status, row_status
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, SortedValues, data_of
 from callpath_modeler.modeling.mixture.segments import with_laws_beyond
-from callpath_modeler.modeling.mixture.setting import CHUNK, Setting, at_once, learnt
-from callpath_modeler.modeling.mixture.spread import within
 from callpath_modeler.modeling.mixture.staircases import with_next_steps
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import Aggregate, Centre
-from callpath_modeler.modeling.parts import Map
-from callpath_modeler.modeling.several.sums import with_sums
+from callpath_modeler.modeling.parallel_map import MapLike
+from callpath_modeler.modeling.several.additive_candidates import with_additive_models
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
@@ -53,7 +58,7 @@ def fit_mixture(
     aggregate: Aggregate,
     confidence: float,
     beside: int = 0,
-    each: Map = map,
+    each: MapLike = map,
 ) -> Models:
     """Give every hypothesis of every row a probability.
 
@@ -72,11 +77,13 @@ def fit_mixture(
         If no term of the space fits the points.
     """
     several = points.ndim > 1
-    values = Values.by_point(points, y)
-    setting = learnt(points[values.order], values, space, aggregate)
-    known, far = setting.known, setting.far
+    values = SortedValues.by_point(points, y)
+    setting = estimate_priors(points[values.order], values, space, aggregate)
+    known, far = setting.hypotheses, setting.far
     columns = empty_columns(len(y), len(far), setting.terms)
-    together = at_once(known, CHUNK, _MOST_COMPILED) if compiled() else at_once(known, CHUNK)
+    together = (
+        rows_per_chunk(known, CHUNK, _MOST_COMPILED) if compiled() else rows_per_chunk(known, CHUNK)
+    )
     parts = list(values.chunks(together))
     # Parts stay as they are: whoever is asked about, the last digits are the same.
     parts = [part for part in parts if part.stop > beside]
@@ -102,49 +109,54 @@ def centre_of_models(
     points: FloatArray, y: FloatArray, *, space: SearchSpace, aggregate: Aggregate
 ) -> Centre:
     """Return the centre of repetitions that `fit_mixture` makes models of, but make none."""
-    values = Values.by_point(points, y)
-    return learnt(points[values.order], values, space, aggregate).how
+    values = SortedValues.by_point(points, y)
+    return estimate_priors(points[values.order], values, space, aggregate).how
 
 
-def _modelled(setting: Setting, ordered: FloatArray) -> Columns:
-    """Model some rows [n, K, R] of `Values`, each by itself."""
-    points, known = setting.points, setting.known
-    columns, reps = empty_columns(len(ordered), len(setting.far)), within(ordered, setting.how)
+def _modelled(setting: FittedPriors, ordered: FloatArray) -> Columns:
+    """Model some rows [n, K, R] of `SortedValues`, each by itself."""
+    points, known = setting.points, setting.hypotheses
+    columns, reps = (
+        empty_columns(len(ordered), len(setting.far)),
+        repetition_stats(ordered, setting.how),
+    )
     status = row_status(ordered, reps)
-    write_facts(columns, points, reps, status)
+    fill_status(columns, points, reps, status)
     usable = np.flatnonzero(status == FitStatus.OK)
     if usable.size:
         noise = setting.noise(reps if len(usable) == len(ordered) else reps.take(usable))
         columns["noise"][usable] = noise.spread
         data, unit = data_of(points, noise)
         found = _fit(data, known, setting.ways, setting.beliefs)
-        write_models(columns, usable, found, data, unit, known, setting.far, setting.usual)
-        columns = widened(columns, setting.terms)
+        write_models(columns, usable, found, data, unit, known, setting.far, setting.baseline)
+        columns = with_room_for_terms(columns, setting.terms)
         _write_sums(columns, usable, found, data, unit, setting)
         _write_laws_beyond(columns, usable, found, data, unit, setting)
         if points.ndim == 1:
             widen(columns, usable, data, unit, known)
             with_next_steps(columns, usable, data, unit, known)
         columns["spread"] = np.hypot(columns["spread"], setting.off)
-    return widened(columns, setting.terms)
+    return with_room_for_terms(columns, setting.terms)
 
 
 def _write_sums(
     columns: Columns,
     rows: IntArray,
     found: Posterior,
-    data: Data,
+    data: ScaledRows,
     unit: FloatArray,
-    setting: Setting,
+    setting: FittedPriors,
 ) -> None:
     """Write the models of rows again that may be sums of more than two terms."""
-    more = with_sums(found, data, setting.sums, setting.known, setting.ways, setting.beliefs)
+    more = with_additive_models(
+        found, data, setting.sums, setting.hypotheses, setting.ways, setting.beliefs
+    )
     if more is None:
         return
-    its, known, far = more.rows, setting.known, setting.far
+    its, known, far = more.rows, setting.hypotheses, setting.far
     some = data.take(its)
     write_found(
-        columns, rows[its], more.found, more.codes, some, unit[its], known, far, setting.usual
+        columns, rows[its], more.found, more.codes, some, unit[its], known, far, setting.baseline
     )
 
 
@@ -152,14 +164,14 @@ def _write_laws_beyond(
     columns: Columns,
     rows: IntArray,
     found: Posterior,
-    data: Data,
+    data: ScaledRows,
     unit: FloatArray,
-    setting: Setting,
+    setting: FittedPriors,
 ) -> None:
     """Write the models of rows again that follow another law beyond a change point."""
-    known = setting.known
+    known = setting.hypotheses
     laws = with_laws_beyond(
-        found, data, known, setting.ways, setting.beliefs, noise_known=setting.pool.known
+        found, data, known, setting.ways, setting.beliefs, noise_known=setting.pool.is_known
     )
     if laws is None:
         return
@@ -173,7 +185,7 @@ def _write_laws_beyond(
         units,
         known,
         setting.far,
-        setting.usual,
+        setting.baseline,
         laws.shown,
     )
     columns["used"][its] = laws.data.used
@@ -184,7 +196,9 @@ def _write_laws_beyond(
     columns["before_coefficients"][its, 1] /= scale
 
 
-def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Posterior:
+def _fit(
+    data: ScaledRows, hypotheses: Hypotheses, ways: Deviations, beliefs: LogPriors
+) -> Posterior:
     """Fit rows: what is worth a look is looked at, with the errors that it says there are.
 
     Counts are often multiples of each other; those that are need to be fitted once.
@@ -193,6 +207,6 @@ def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> P
     first, like = data.distinct()
     if len(first) < len(like):
         few = data.take(first)
-        found = looked_at(few, known, ways, beliefs)
+        found = select_candidates(few, hypotheses, ways, beliefs)
         return posterior(found, few, ways, beliefs).repeated(like)
-    return posterior(looked_at(data, known, ways, beliefs), data, ways, beliefs)
+    return posterior(select_candidates(data, hypotheses, ways, beliefs), data, ways, beliefs)

@@ -10,21 +10,21 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.evidence import (
     LEAST_LEVEL,
     LOG_2PI,
     SHARE_EDGE,
     constant_evidence,
 )
-from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
 from callpath_modeler.modeling.mixture.regressions import (
     CONSTANT_FOLDS,
     Moments,
     moments,
-    room_of_share,
+    occam_volume,
 )
-from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
+from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -48,7 +48,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class OneTermRegressions:
     """All regressions of n rows on one of S shapes each, under one drift.
 
     Attributes
@@ -64,18 +64,18 @@ class Look:
     residual: FloatArray
 
 
-def look(data: Data, known: Hypotheses, weights: FloatArray) -> Look:
+def regress(data: ScaledRows, hypotheses: Hypotheses, weights: FloatArray) -> OneTermRegressions:
     """Regress all rows on all shapes; `weights` [K, n] are those of the points."""
-    sums = moments(data.values.T, weights, known.table)
+    sums = moments(data.values.T, weights, hypotheses.table)
     slope = sums.product / sums.square
     residual = slope * sums.product
     np.subtract(sums.total, residual, out=residual)
-    return Look(weights, sums, slope, np.maximum(residual, 0.0, out=residual))
+    return OneTermRegressions(weights, sums, slope, np.maximum(residual, 0.0, out=residual))
 
 
-def typical_variance(seen: Look, data: Data) -> FloatArray:
+def typical_variance(regressions: OneTermRegressions, data: ScaledRows) -> FloatArray:
     """Return a rough variance of a point, [n]: what the best hypothesis with one shape leaves."""
-    left = seen.residual.min(axis=0) / np.maximum(data.used - 2, 1)
+    left = regressions.residual.min(axis=0) / np.maximum(data.used - 2, 1)
     return np.asarray(np.maximum(np.maximum(left, EXACT_VARIANCE), data.variance))
 
 
@@ -105,7 +105,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Singles:
+class OneTermFits32:
     """Regressions on one shape in single precision, [S, n]: enough for bounds.
 
     Coefficients are in units of what the mean is known to for a point's variance of one; that is
@@ -131,19 +131,19 @@ class Singles:
     left: SingleArray
 
     @classmethod
-    def of(cls, seen: Look) -> Singles:
+    def of(cls, regressions: OneTermRegressions) -> OneTermFits32:
         """Scale down what was seen."""
-        sums, unit = seen.sums, np.sqrt(seen.sums.weight)
-        mean, slope = sums.mean * unit, seen.slope * unit
+        sums, unit = regressions.sums, np.sqrt(regressions.sums.weight)
+        mean, slope = sums.mean * unit, regressions.slope * unit
         # Of a constant that is next to none single precision would leave nothing.
         constant = slope * sums.at
         np.subtract(mean, constant, out=constant)
-        at, scatter = single(sums.at), single(sums.square / sums.weight)
+        at, scatter = as_float32(sums.at), as_float32(sums.square / sums.weight)
         about_zero = at * at
         about_zero += scatter
         np.maximum(about_zero, SMALLEST, out=about_zero)
-        numbers = (single(each) for each in (slope, constant, seen.residual))
-        return cls(single(unit), single(mean), at, scatter, about_zero, *numbers)
+        numbers = (as_float32(each) for each in (slope, constant, regressions.residual))
+        return cls(as_float32(unit), as_float32(mean), at, scatter, about_zero, *numbers)
 
     def bare(self) -> SingleArray:
         """Return what each shape leaves without a constant."""
@@ -162,10 +162,10 @@ class Singles:
         slope += self.slope
         return slope
 
-    def volumes(self, known: Hypotheses, variance: SingleArray) -> SingleArray:
+    def volumes(self, hypotheses: Hypotheses, variance: SingleArray) -> SingleArray:
         """Return the part of the bounds that depends on coefficients, [3, S, n]."""
         found = np.empty((3, *self.slope.shape), dtype=np.float32)
-        falling = np.flatnonzero(known.single_group == Group.FALLING)
+        falling = np.flatnonzero(hypotheses.single_group == HypothesisGroup.FALLING)
         positive, offset, bare = found
         lowest = np.float32(LEAST_LEVEL) * self.mean
         # The models at both ends of a slope.
@@ -188,7 +188,7 @@ class Singles:
         offset += edge
         of_constant = self.constant / level
         spread = np.sqrt(variance * self.about_zero[falling] / scatter[falling])
-        rest = room_of_share(of_constant[falling], spread / level[falling], CONSTANT_FOLDS)
+        rest = occam_volume(of_constant[falling], spread / level[falling], CONSTANT_FOLDS)
         np.maximum(of_constant, np.float32(SHARE_EDGE), out=of_constant)
         of_constant *= 4
         of_constant[falling] = rest * rest
@@ -211,8 +211,12 @@ class Singles:
 
 
 def bounds(
-    looks: list[Look], data: Data, known: Hypotheses, log_prior: FloatArray, variance: FloatArray
-) -> tuple[Singles, Bounds]:
+    regressions: list[OneTermRegressions],
+    data: ScaledRows,
+    hypotheses: Hypotheses,
+    log_prior: FloatArray,
+    variance: FloatArray,
+) -> tuple[OneTermFits32, Bounds]:
     """Bound the evidence of hypotheses with at most one shape, prior included.
 
     The variance and the drift are those that suit each hypothesis best, and normal integrals over
@@ -226,43 +230,47 @@ def bounds(
     Bounds
         Under the drifts that suit best.
     """
-    first, size, used = looks[0], len(known.shapes), data.used
-    singles = [Singles.of(seen) for seen in looks]
+    first, size, used = regressions[0], len(hypotheses.shapes), data.used
+    singles = [OneTermFits32.of(seen) for seen in regressions]
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        found = singles[0].volumes(known, single(variance))
-        found += single(log_prior[1 : 1 + 3 * size]).reshape(3, size, 1)
+        found = singles[0].volumes(hypotheses, as_float32(variance))
+        found += as_float32(log_prior[1 : 1 + 3 * size]).reshape(3, size, 1)
     # What suits best leaves least.
-    found[:2] += profile(least([each.left for each in singles]), data, used - 2)
-    found[2] += profile(least([each.bare() for each in singles]), data, used - 1)
-    far = apart([each.left for each in singles], known.kept.shapes)
+    found[:2] += profile_likelihood(least_residual([each.left for each in singles]), data, used - 2)
+    found[2] += profile_likelihood(
+        least_residual([each.bare() for each in singles]), data, used - 1
+    )
+    far = below_the_best([each.left for each in singles], hypotheses.kept.shapes)
     if not (data.weight > 0).all():
         # Where points are missing, a shape may be the same at all that are left.
         far |= singles[0].scatter <= _ALIKE * singles[0].about_zero
     # What overflows is no number, and not worth a look.
     np.copyto(found, -np.inf, where=far | np.isnan(found))
-    alone = single(constant_evidence(first.sums.weight, first.sums.mean) + log_prior[0])
-    alone += profile(least([seen.sums.total for seen in looks]), data, used - 1)
+    alone = as_float32(constant_evidence(first.sums.weight, first.sums.mean) + log_prior[0])
+    alone += profile_likelihood(
+        least_residual([seen.sums.total for seen in regressions]), data, used - 1
+    )
     return singles[0], Bounds(alone, found)
 
 
-def single(numbers: NumberArray) -> SingleArray:
+def as_float32(numbers: NumberArray) -> SingleArray:
     """Return numbers in single precision; what is too large for it is infinite."""
     with np.errstate(over="ignore"):
         return np.asarray(numbers, dtype=np.float32)
 
 
-def least(residuals: Sequence[N]) -> N:
+def least_residual(residuals: Sequence[N]) -> N:
     """Return the least under any drift: likelihoods fall with the residual."""
     return reduce(np.minimum, residuals)
 
 
-def profile(residual: NumberArray, data: Data, freedom: FloatArray) -> SingleArray:
+def profile_likelihood(residual: NumberArray, data: ScaledRows, freedom: FloatArray) -> SingleArray:
     """Bound the log likelihood from above, [..., n]: under the variance that suits best.
 
     `freedom` [n] or [..., n] are points minus coefficients.
     """
-    dof, noise, free = (single(column) for column in (data.dof, data.variance, freedom))
-    given = single(residual)
+    dof, noise, free = (as_float32(column) for column in (data.dof, data.variance, freedom))
+    given = as_float32(residual)
     variance = given / np.maximum(free, 1)
     np.maximum(variance, noise, out=variance)
     found = np.log(variance)
@@ -276,14 +284,16 @@ def profile(residual: NumberArray, data: Data, freedom: FloatArray) -> SingleArr
     return found
 
 
-def apart(residuals: Sequence[NumberArray], count: int) -> BoolArray:
+def below_the_best(residuals: Sequence[NumberArray], count: int) -> BoolArray:
     """Tell regressions, [S, n], that are not among the `count` best under any drift.
 
     Rounding does not choose among equals: all that are as good as the last one are among the best.
     """
     if len(residuals[0]) <= count:
         return np.zeros(residuals[0].shape, dtype=bool)
-    ratio = least([single(each / np.maximum(each.min(axis=0), _ROUNDING)) for each in residuals])
+    ratio = least_residual(
+        [as_float32(each / np.maximum(each.min(axis=0), _ROUNDING)) for each in residuals]
+    )
     last = np.partition(ratio.T, count - 1, axis=1)[:, count - 1]
     return np.asarray(ratio > np.float32(1 + _TIED) * last)
 

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.candidates import compiled_candidates
 from callpath_modeler.modeling.compiled.library import compiled
-from callpath_modeler.modeling.mixture.data import Data, error_unit, relative_weights
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
 from callpath_modeler.modeling.mixture.evidence import (
     bare_evidence,
@@ -20,11 +19,12 @@ from callpath_modeler.modeling.mixture.evidence import (
     pair_evidence,
     positive_evidence,
 )
-from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
-from callpath_modeler.modeling.mixture.misfit import in_logarithms, missing_much
-from callpath_modeler.modeling.mixture.pairs import price_of
-from callpath_modeler.modeling.mixture.regressions import TINY, PairSums, Slopes
-from callpath_modeler.modeling.mixture.screen import Chosen
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
+from callpath_modeler.modeling.mixture.log_residuals import large_misfits, log_residuals
+from callpath_modeler.modeling.mixture.pairs import intercept_penalty
+from callpath_modeler.modeling.mixture.regressions import TINY, OneTermFits, PairSums
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
+from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -100,7 +100,7 @@ class _Rows:
 
     @classmethod
     def of(
-        cls, data: Data, known: Hypotheses, fitted: FloatArray, drifts: Sequence[Drift]
+        cls, data: ScaledRows, hypotheses: Hypotheses, fitted: FloatArray, drifts: Sequence[Drift]
     ) -> _Rows:
         unit = error_unit(data, fitted)
         weights = np.stack([relative_weights(data, unit, drift).T for drift in drifts])
@@ -110,7 +110,7 @@ class _Rows:
         centred = values - mean[:, None]
         products = weights * centred
         total = (products * centred).sum(axis=1)
-        return cls(values, unit.T, weights, products, weight, mean, total, known.table)
+        return cls(values, unit.T, weights, products, weight, mean, total, hypotheses.table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,26 +176,28 @@ def _part(
     return _Part(row, chosen, residual, evidence, whole, numbers, elements)
 
 
-def candidates(data: Data, chosen: Chosen, known: Hypotheses, deviations: Deviations) -> Candidates:
+def candidates(
+    data: ScaledRows, chosen: ScreenedHypotheses, hypotheses: Hypotheses, deviations: Deviations
+) -> Candidates:
     """Find the evidence of what is worth a look.
 
     Parameters
     ----------
     data : n rows
     chosen : of their hypotheses
-    known : the hypotheses
+    hypotheses : the hypotheses
     deviations : how measurements may differ from them
     """
     if compiled():
-        return Candidates(*compiled_candidates(data, chosen, known, deviations))
-    return _candidates(data, chosen, known, deviations)
+        return Candidates(*compiled_candidates(data, chosen, hypotheses, deviations))
+    return _candidates(data, chosen, hypotheses, deviations)
 
 
 def _candidates(
-    data: Data, chosen: Chosen, known: Hypotheses, deviations: Deviations
+    data: ScaledRows, chosen: ScreenedHypotheses, hypotheses: Hypotheses, deviations: Deviations
 ) -> Candidates:
     """As `candidates`, in numpy."""
-    found = absolute_candidates(data, chosen, known, deviations)
+    found = absolute_candidates(data, chosen, hypotheses, deviations)
     top = np.full(len(data.values), -np.inf)
     np.maximum.at(top, found.row, found.log_evidence.max(axis=0))
     found.log_evidence[:] -= top[found.row]
@@ -203,17 +205,17 @@ def _candidates(
 
 
 def absolute_candidates(
-    data: Data, chosen: Chosen, known: Hypotheses, deviations: Deviations
+    data: ScaledRows, chosen: ScreenedHypotheses, hypotheses: Hypotheses, deviations: Deviations
 ) -> Candidates:
     """As `candidates`, but with evidence as it is, to be compared with that of others."""
-    rows = _Rows.of(data, known, chosen.fitted, deviations.drifts)
-    parts = [_constant_part(rows), *_single_parts(rows, chosen, known)]
+    rows = _Rows.of(data, hypotheses, chosen.fitted, deviations.drifts)
+    parts = [_constant_part(rows), *_single_parts(rows, chosen, hypotheses)]
     if len(chosen.pair):
-        parts.append(_pair_part(rows, data, chosen, known))
+        parts.append(_pair_part(rows, data, chosen, hypotheses))
         # Two points beside one that tells nothing are met by any pair.
         apart = np.array([drift.apart for drift in deviations.drifts])
         parts[-1].evidence[np.ix_(apart, data.used[chosen.pair_row] <= 3)] = -np.inf
-    return _joined(parts, rows, data, known, deviations)
+    return _joined(parts, rows, data, hypotheses, deviations)
 
 
 def _constant_part(rows: _Rows) -> _Part:
@@ -222,7 +224,7 @@ def _constant_part(rows: _Rows) -> _Part:
     return _part(every, 0 * every, rows.total, evidence, 1, {0: rows.mean}, {0: 1 / rows.weight})
 
 
-def _single_parts(rows: _Rows, chosen: Chosen, known: Hypotheses) -> list[_Part]:
+def _single_parts(rows: _Rows, chosen: ScreenedHypotheses, hypotheses: Hypotheses) -> list[_Part]:
     """Return the candidates of one shape, family by family."""
     sums = _Sums.of(rows, np.take(rows.weights, chosen.row, axis=2), chosen.row, chosen.shape)
     slope = sums.product / sums.square
@@ -232,18 +234,18 @@ def _single_parts(rows: _Rows, chosen: Chosen, known: Hypotheses) -> list[_Part]
     parts = []
     for family, which in enumerate(chosen.families):
         row, shape = chosen.row[which], chosen.shape[which]
-        found = Slopes(
+        found = OneTermFits(
             rows.weight[:, row],
             rows.mean[:, row],
             *(column[:, which] for column in (sums.at, sums.square, slope)),
         )
-        code = 1 + family * len(known.shapes) + shape
+        code = 1 + family * len(hypotheses.shapes) + shape
         if family == _BARE:
             parts.append(_bare_part(rows, found, row, code, sums.away[:, :, which]))
             continue
-        falling = (known.single_group == Group.FALLING)[shape]
+        falling = (hypotheses.single_group == HypothesisGroup.FALLING)[shape]
         if family == _OFFSET:
-            table = known.table
+            table = hypotheses.table
             least, most = table.min(axis=1)[shape], table.max(axis=1)[shape]
             evidence, bounded = offset_evidence(found, least, most, falling, chosen.variance[row])
         else:
@@ -255,7 +257,7 @@ def _single_parts(rows: _Rows, chosen: Chosen, known: Hypotheses) -> list[_Part]
 
 
 def _bare_part(
-    rows: _Rows, found: Slopes, row: IntArray, code: IntArray, away: FloatArray
+    rows: _Rows, found: OneTermFits, row: IntArray, code: IntArray, away: FloatArray
 ) -> _Part:
     level = found.weight * found.at
     square = found.square + level * found.at
@@ -270,27 +272,30 @@ def _bare_part(
     return _part(row, code, residual, evidence, 1, {1: slope}, {3: 1 / square})
 
 
-def _pair_part(rows: _Rows, data: Data, chosen: Chosen, known: Hypotheses) -> _Part:
+def _pair_part(
+    rows: _Rows, data: ScaledRows, chosen: ScreenedHypotheses, hypotheses: Hypotheses
+) -> _Part:
     row, pair = chosen.pair_row, chosen.pair
     weights = np.take(rows.weights, row, axis=2)
     first, second = (
-        _Sums.of(rows, weights, row, shapes[pair]) for shapes in (known.first, known.second)
+        _Sums.of(rows, weights, row, shapes[pair])
+        for shapes in (hypotheses.first, hypotheses.second)
     )
     both = np.einsum("lkm,lkm,lkm->lm", weights, first.away, second.away)
     sums = PairSums(
         *(rows.weight[:, row], rows.mean[:, row], rows.total[:, row], first.at, second.at),
         *(first.square, both, second.square, first.product, second.product),
     )
-    found = sums.regressions(price_of(data, row, pair, known))
+    found = sums.regressions(intercept_penalty(data, row, pair, hypotheses))
     covariance = sums.covariance(found.free)
     level = found.constant + found.first * first.at + found.second * second.at
     terms = (found.first, first.away), (found.second, second.away)
     _sum_up_little(found.residual, sums.total, rows, row, level, *terms)
     return _part(
         row,
-        1 + 3 * len(known.shapes) + pair,
+        1 + 3 * len(hypotheses.shapes) + pair,
         found.residual,
-        pair_evidence(found, covariance, pair >= known.growing, chosen.variance[row]),
+        pair_evidence(found, covariance, pair >= hypotheses.growing, chosen.variance[row]),
         np.where(found.free, 3.0, 2.0),
         dict(enumerate((found.constant, found.first, found.second))),
         dict(enumerate(covariance)),
@@ -321,7 +326,11 @@ def _sum_up_little(
 
 
 def _joined(
-    parts: list[_Part], rows: _Rows, data: Data, known: Hypotheses, deviations: Deviations
+    parts: list[_Part],
+    rows: _Rows,
+    data: ScaledRows,
+    hypotheses: Hypotheses,
+    deviations: Deviations,
 ) -> Candidates:
     """Put parts together and add the likelihood of what they leave, under every deviation."""
     row = np.concatenate([part.row for part in parts])
@@ -330,7 +339,7 @@ def _joined(
         np.concatenate([getattr(part, name) for part in parts], axis=-1)
         for name in ("residual", "evidence", "size", "coefficients", "covariance")
     )
-    residual = _misfits(residual, coefficients, rows, row, known.codes(chosen))
+    residual = _misfits(residual, coefficients, rows, row, hypotheses.codes(chosen))
     used, dof = data.used[row], data.dof[row]
     # Without a point to spare only a constant or a slope can be told.
     evidence[:, used <= size[0] - (size[0] == 1)] = -np.inf
@@ -363,13 +372,13 @@ def _misfits(
     found = residual.copy()
     for left, numbers, weights in zip(found, coefficients, rows.weights, strict=True):
         relative = (weights * rows.unit**2).sum(axis=0)
-        much = missing_much(left, relative[row])
+        much = large_misfits(left, relative[row])
         constant, first, second = numbers[:, much]
         model = first * table[:, codes[much, 0]]
         model += second * table[:, codes[much, 1]]
         model += constant
         whose = row[much]
-        left[much] *= in_logarithms(
+        left[much] *= log_residuals(
             rows.values[:, whose], model, weights[:, whose], rows.unit[:, whose]
         )
     return found

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.evaluation import evaluate
-from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.outcome import MOST_DRIFT, Columns
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
+from callpath_modeler.modeling.shapes import evaluate
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -29,7 +29,7 @@ _EXACT = 1e-5
 
 
 def widen(
-    columns: Columns, rows: IntArray, data: Data, unit: FloatArray, known: Hypotheses
+    columns: Columns, rows: IntArray, data: ScaledRows, unit: FloatArray, hypotheses: Hypotheses
 ) -> None:
     """Let deviations of single runs drift as far as their models leave the last two points.
 
@@ -38,7 +38,7 @@ def widen(
     columns : models of all rows; `drift` grows
     rows : [n] those of `data`
     unit : [n] of `data`
-    known : the shapes of the models
+    hypotheses : the shapes of the models
     """
     single = np.isnan(columns["noise"][rows]) & (columns["spread"][rows] > _EXACT)
     its = np.flatnonzero(single)
@@ -54,7 +54,7 @@ def widen(
     target = data.points[last] * step
     places, which = np.unique(target, return_inverse=True)
     terms, numbers = columns["terms"][some], columns["coefficients"][some]
-    predicted = evaluate(known.shapes, terms, numbers, places)[every, which]
+    predicted = evaluate(hypotheses.shapes, terms, numbers, places)[every, which]
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.log(predicted) - ahead
     beyond_noise = distance**2 - _OF_NOISE * columns["spread"][some] ** 2

@@ -22,9 +22,9 @@ from callpath_modeler.modeling.mixture.regressions import (
     LEAST,
     PAIR_FOLDS,
     TINY,
-    Doubles,
-    Slopes,
-    room_of_share,
+    OneTermFits,
+    TwoTermFits,
+    occam_volume,
 )
 
 FloatArray = npt.NDArray[np.float64]
@@ -47,7 +47,7 @@ def constant_evidence(weight: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def positive_evidence(
-    found: Slopes, falling: npt.NDArray[np.bool_], variance: FloatArray
+    found: OneTermFits, falling: npt.NDArray[np.bool_], variance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return log evidences without likelihood where coefficients are positive, and the slopes, [M].
 
@@ -60,7 +60,7 @@ def positive_evidence(
     level = np.maximum(constant, 0.0) + growing + LEAST
     share = np.clip(growing / level, 0.0, 1 - SHARE_EDGE)
     known = np.sqrt(variance * found.covariance()[0])
-    rest = room_of_share(constant / level, known / level, CONSTANT_FOLDS)
+    rest = occam_volume(constant / level, known / level, CONSTANT_FOLDS)
     room = np.where(falling, rest * rest, 4 * (1 - share))
     evidence = LOG_2PI - 0.5 * np.log(found.weight * found.square * level**4 * room)
     spread = np.sqrt(variance / found.square)
@@ -69,7 +69,7 @@ def positive_evidence(
 
 
 def offset_evidence(
-    found: Slopes,
+    found: OneTermFits,
     least: FloatArray,
     most: FloatArray,
     falling: npt.NDArray[np.bool_],
@@ -98,7 +98,7 @@ def bare_evidence(mean: FloatArray, slope: FloatArray, square: FloatArray) -> Fl
 
 
 def pair_volume(
-    found: Doubles,
+    found: TwoTermFits,
     falling: npt.NDArray[np.bool_],
     known: tuple[FloatArray | float, FloatArray | float] = (0.0, 0.0),
 ) -> FloatArray:
@@ -115,8 +115,8 @@ def pair_volume(
     volume *= np.where(found.free, -3.0, -2.0)
     volume += np.where(found.free, 1.5 * LOG_2PI + LOG_2, LOG_2PI + LOG_2)
     volume -= 0.5 * np.log(found.determinant)
-    room = room_of_share(found.second / level, known[1] / level, PAIR_FOLDS)
-    constant = room_of_share(found.constant / level, known[0] / level, PAIR_FOLDS)
+    room = occam_volume(found.second / level, known[1] / level, PAIR_FOLDS)
+    constant = occam_volume(found.constant / level, known[0] / level, PAIR_FOLDS)
     room *= np.where(found.free, constant, 1.0)
     volume -= np.where(falling, np.log(room), 0.0)
     volume[~found.positive] = -np.inf
@@ -124,7 +124,7 @@ def pair_volume(
 
 
 def pair_evidence(
-    found: Doubles,
+    found: TwoTermFits,
     covariance: tuple[FloatArray, ...],
     falling: npt.NDArray[np.bool_],
     variance: FloatArray,

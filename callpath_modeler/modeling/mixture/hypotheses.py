@@ -11,19 +11,20 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.breaks import Break, Kind, at_last, breaks
-from callpath_modeler.modeling.differences import Difference, differences
-from callpath_modeler.modeling.mixture.distinct import distinct
-from callpath_modeler.modeling.mixture.pairings import between, other_work, pairings
-from callpath_modeler.modeling.mixture.plainness import (
+from callpath_modeler.modeling.breaks import Break, BreakKind, at_last, breaks
+from callpath_modeler.modeling.differences import TermDifference, differences
+from callpath_modeler.modeling.mixture.complexity_prior import (
     BETWEEN,
-    plainness,
-    plainness_beside,
-    plainness_beside_shared,
-    plainness_in_pairs,
-    plainness_of_whole,
+    prior_weight,
+    prior_weight_beside,
+    prior_weight_beside_shared,
+    prior_weight_in_pairs,
+    prior_weight_of_whole,
 )
-from callpath_modeler.modeling.shapes import Shape, Shapes
+from callpath_modeler.modeling.mixture.identifiability import identifiable_shapes
+from callpath_modeler.modeling.mixture.pairings import neighbouring_powers, other_work, pairings
+from callpath_modeler.modeling.products import Shape
+from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
 FloatArray = npt.NDArray[np.float64]
@@ -33,7 +34,7 @@ K = TypeVar("K", bound=IntEnum)
 N = TypeVar("N", bound=np.generic)
 
 
-class Group(IntEnum):
+class HypothesisGroup(IntEnum):
     """Kinds of hypotheses; how common each is is learnt from the application."""
 
     CONSTANT = 0
@@ -47,24 +48,24 @@ class Group(IntEnum):
     RISING = 8  # c0 + c1 x + c2 z, positive, x decreasing, z growing: U-shapes
 
 
-SHARED = (Group.FALLING, Group.SURFACE, Group.RISING)
+SHARED = (HypothesisGroup.FALLING, HypothesisGroup.SURFACE, HypothesisGroup.RISING)
 """Work that is shared, and what is beside it; call paths that cannot tell whether that grows would
 talk each other out of it, so that it is one kind."""
-OUTSIDE = (Group.BREAK, Group.EASING)
+OUTSIDE = (HypothesisGroup.BREAK, HypothesisGroup.EASING)
 """Those that are outside the model class."""
 
 _PRIOR = {
-    Group.CONSTANT: 0.40,
-    Group.GROWING: 0.32,
-    Group.FALLING: 0.04,
-    Group.SURFACE: 0.016,
-    Group.RISING: 0.024,
-    Group.BREAK: 0.05,
-    Group.EASING: 0.02,
-    Group.OFFSET: 0.10,
-    Group.PAIR: 0.03,
+    HypothesisGroup.CONSTANT: 0.40,
+    HypothesisGroup.GROWING: 0.32,
+    HypothesisGroup.FALLING: 0.04,
+    HypothesisGroup.SURFACE: 0.016,
+    HypothesisGroup.RISING: 0.024,
+    HypothesisGroup.BREAK: 0.05,
+    HypothesisGroup.EASING: 0.02,
+    HypothesisGroup.OFFSET: 0.10,
+    HypothesisGroup.PAIR: 0.03,
 }
-_PRIOR_OF_THREE = {**_PRIOR, Group.BREAK: 0.03}
+_PRIOR_OF_THREE = {**_PRIOR, HypothesisGroup.BREAK: 0.03}
 """Of three points only what makes the last one dearer is tried."""
 _CEILING = 0.3
 """Against other offsets, how probable what rises towards a ceiling is: three points may look so
@@ -72,7 +73,7 @@ because the first is of another regime."""
 _WITHOUT_CONSTANT = 0.35
 """Of the hypotheses with one shape and positive coefficients, the share that have no constant."""
 
-_EASING = (Kind.DROP, Kind.PLATEAU, Kind.FLOOR, Kind.SETTLE)
+_EASING = (BreakKind.DROP, BreakKind.PLATEAU, BreakKind.FLOOR, BreakKind.SETTLE)
 _FEWEST_FOR_EASING = 5
 """Points that tell what eases to something from a law that falls; to nothing takes four."""
 
@@ -89,7 +90,7 @@ _CLASS_STRENGTH = 150.0
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ScreeningLimits:
     """Which hypotheses of a row are looked at.
 
     Many that fit somewhat worse would together outweigh the few that fit. Along one parameter few
@@ -114,7 +115,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Fans:
+class PairGroups:
     """Pairs that are too many to be tried with every row: of S shapes with H terms of D parameters.
 
     A fan is a shape beside all terms of one parameter. That of shape s and parameter d is number
@@ -182,11 +183,11 @@ class Hypotheses:
     second: IntArray
     products: FloatArray
     single_group: IntArray
-    kept: Kept
+    kept: ScreeningLimits
     kinds: IntArray
-    held: FloatArray
+    strength: FloatArray
     log_prior: FloatArray
-    fans: Fans | None = None
+    fans: PairGroups | None = None
 
     @cached_property
     def for_habits(self) -> Hypotheses:
@@ -201,7 +202,7 @@ class Hypotheses:
         """
         if self.kept.frugal:
             return len(self.first)
-        return int((self.single_group[self.first] != Group.FALLING).sum())
+        return int((self.single_group[self.first] != HypothesisGroup.FALLING).sum())
 
     @cached_property
     def compared(self) -> int:
@@ -213,11 +214,13 @@ class Hypotheses:
     def groups(self) -> IntArray:
         """Group of every hypothesis, in the order of `log_prior`."""
         n, alone = len(self.shapes), self.single_group
-        falls = alone == Group.FALLING
-        pairs = np.where(falls[self.first], Group.RISING, Group.PAIR)
-        pairs[falls[self.first] & falls[self.second]] = Group.SURFACE
-        found = np.concatenate([[Group.CONSTANT], alone, np.full(n, Group.OFFSET), alone, pairs])
-        found[1 + 3 * n :][self.outside[1 + 3 * n :]] = Group.BREAK
+        falls = alone == HypothesisGroup.FALLING
+        pairs = np.where(falls[self.first], HypothesisGroup.RISING, HypothesisGroup.PAIR)
+        pairs[falls[self.first] & falls[self.second]] = HypothesisGroup.SURFACE
+        found = np.concatenate(
+            [[HypothesisGroup.CONSTANT], alone, np.full(n, HypothesisGroup.OFFSET), alone, pairs]
+        )
+        found[1 + 3 * n :][self.outside[1 + 3 * n :]] = HypothesisGroup.BREAK
         return _read_only(found)
 
     @cached_property
@@ -280,18 +283,20 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
     late = at_last(points)
     broken = late if three else breaks(points)
     every: list[Shape] = [*terms, *lone, *of_two, *broken]
-    shapes, table, scale = distinct(every, points)
+    shapes, table, scale = identifiable_shapes(every, points)
     pairs = pairings(shapes, points, lone) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
-    known = assembled(shapes, table, scale, groups, pairs)
-    single = np.array([plainness(shape, float(points[-1])) for shape in shapes])
+    known = assemble_hypotheses(shapes, table, scale, groups, pairs)
+    single = np.array([prior_weight(shape, float(points[-1])) for shape in shapes])
     single[[shape in late for shape in shapes]] = 1.0
     single[[shape in lone for shape in shapes]] *= _ALONE
     fractions = {term for term in lone if term.exponent.denominator > 1}
     bare = np.array([shape in fractions for shape in shapes], dtype=np.bool_)
     prior = _PRIOR_OF_THREE if three else _PRIOR
-    known = weighted(known, single, _pair_plainness(known), prior, bare=bare)
-    known = replace(known, kinds=np.where(np.isin(known.kinds, SHARED), Group.FALLING, known.kinds))
+    known = with_prior(known, single, _pair_plainness(known), prior, bare=bare)
+    known = replace(
+        known, kinds=np.where(np.isin(known.kinds, SHARED), HypothesisGroup.FALLING, known.kinds)
+    )
     for column in (getattr(known, field.name) for field in fields(known)):
         if isinstance(column, np.ndarray):
             _read_only(column)
@@ -303,39 +308,41 @@ def _read_only(column: npt.NDArray[N]) -> npt.NDArray[N]:
     return column
 
 
-def _pair_plainness(known: Hypotheses) -> FloatArray:
+def _pair_plainness(hypotheses: Hypotheses) -> FloatArray:
     """Weigh pairs, [P]: by both their shapes, or by the break that is beside another shape."""
     each, broken, beside_shared = (
-        np.array([weigh(shape) for shape in known.shapes])
-        for weigh in (plainness_in_pairs, plainness_beside, plainness_beside_shared)
+        np.array([weigh(shape) for shape in hypotheses.shapes])
+        for weigh in (prior_weight_in_pairs, prior_weight_beside, prior_weight_beside_shared)
     )
-    both = each[known.first] * each[known.second]
-    shared = known.single_group[known.first] == Group.FALLING
-    both[shared] *= beside_shared[known.second[shared]]
+    both = each[hypotheses.first] * each[hypotheses.second]
+    shared = hypotheses.single_group[hypotheses.first] == HypothesisGroup.FALLING
+    both[shared] *= beside_shared[hypotheses.second[shared]]
     # However work falls, what grows beside it is no rarer than beside 1 / p.
-    alone = np.array([plainness(shape, np.inf) for shape in known.shapes])
-    other = np.isin(known.first, other_work(known.shapes))
-    other &= known.single_group[known.second] == Group.GROWING
-    a, b = known.first[other], known.second[other]
+    alone = np.array([prior_weight(shape, np.inf) for shape in hypotheses.shapes])
+    other = np.isin(hypotheses.first, other_work(hypotheses.shapes))
+    other &= hypotheses.single_group[hypotheses.second] == HypothesisGroup.GROWING
+    a, b = hypotheses.first[other], hypotheses.second[other]
     both[other] = alone[a] * each[b] * beside_shared[b]
-    neighbours = set(between(known.shapes))
-    pairs = list(zip(known.first.tolist(), known.second.tolist(), strict=True))
-    if known.table.shape[1] >= _FEWEST_FOR_WHOLE:
-        whole = [plainness_of_whole(known.shapes[a], known.shapes[b]) for a, b in pairs]
+    neighbours = set(neighbouring_powers(hypotheses.shapes))
+    pairs = list(zip(hypotheses.first.tolist(), hypotheses.second.tolist(), strict=True))
+    if hypotheses.table.shape[1] >= _FEWEST_FOR_WHOLE:
+        whole = [
+            prior_weight_of_whole(hypotheses.shapes[a], hypotheses.shapes[b]) for a, b in pairs
+        ]
         both = np.where(np.isnan(whole), both, whole)
     both[[pair in neighbours for pair in pairs]] = BETWEEN
-    return np.where(np.isnan(broken[known.second]), both, broken[known.second])
+    return np.where(np.isnan(broken[hypotheses.second]), both, broken[hypotheses.second])
 
 
-def assembled(
+def assemble_hypotheses(
     shapes: Sequence[Shape],
     table: FloatArray,
     scale: FloatArray,
     groups: IntArray,
     pairs: Sequence[tuple[int, int]] | IntArray,
-    kept: Kept = Kept(),
+    kept: ScreeningLimits = ScreeningLimits(),
 ) -> Hypotheses:
-    """Put hypotheses together; what to believe of them is for `weighted` to say.
+    """Put hypotheses together; what to believe of them is for `with_prior` to say.
 
     Each group is a kind.
     """
@@ -357,8 +364,8 @@ def assembled(
     return replace(known, kinds=known.groups)
 
 
-def weighted(
-    known: Hypotheses,
+def with_prior(
+    hypotheses: Hypotheses,
     weight: FloatArray,
     pair_weight: FloatArray,
     prior: Mapping[K, float],
@@ -372,27 +379,27 @@ def weighted(
     constant.
     """
     alone, without = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT
-    if known.table.shape[1] < _FEWEST_FOR_EASING:
-        alone[known.single_group == Group.EASING] = 0.0
+    if hypotheses.table.shape[1] < _FEWEST_FOR_EASING:
+        alone[hypotheses.single_group == HypothesisGroup.EASING] = 0.0
     # With a constant, differences would be offsets, and offset breaks other breaks.
-    alone[bare | (known.single_group == Group.PAIR)] = 0.0
-    offset = weight * ~(bare | np.isin(known.single_group, (*OUTSIDE, Group.PAIR)))
-    offset[known.single_group == Group.FALLING] *= _CEILING
+    alone[bare | (hypotheses.single_group == HypothesisGroup.PAIR)] = 0.0
+    offset = weight * ~(bare | np.isin(hypotheses.single_group, (*OUTSIDE, HypothesisGroup.PAIR)))
+    offset[hypotheses.single_group == HypothesisGroup.FALLING] *= _CEILING
     each = np.concatenate([[1.0], alone, offset, without, pair_weight])
     size = max(prior) + 1
-    whole = np.bincount(known.kinds, weights=each, minlength=size)
+    whole = np.bincount(hypotheses.kinds, weights=each, minlength=size)
     of_kind = np.zeros(size)
     of_kind[list(prior)] = list(prior.values())
-    share = each * (of_kind / np.where(whole > 0, whole, 1.0))[known.kinds]
-    strength = np.maximum(_CLASS_STRENGTH, held * np.bincount(known.kinds, minlength=size))
+    share = each * (of_kind / np.where(whole > 0, whole, 1.0))[hypotheses.kinds]
+    strength = np.maximum(_CLASS_STRENGTH, held * np.bincount(hypotheses.kinds, minlength=size))
     with np.errstate(divide="ignore"):
         log_prior = np.log(share / share.sum())
-    return replace(known, held=strength, log_prior=log_prior)
+    return replace(hypotheses, strength=strength, log_prior=log_prior)
 
 
-def _group(shape: Shape) -> Group:
+def _group(shape: Shape) -> HypothesisGroup:
     if isinstance(shape, Break) and not shape.decreasing:
-        return Group.EASING if shape.kind in _EASING else Group.BREAK
-    if isinstance(shape, Difference) and not shape.decreasing:
-        return Group.PAIR
-    return Group.FALLING if shape.decreasing else Group.GROWING
+        return HypothesisGroup.EASING if shape.kind in _EASING else HypothesisGroup.BREAK
+    if isinstance(shape, TermDifference) and not shape.decreasing:
+        return HypothesisGroup.PAIR
+    return HypothesisGroup.FALLING if shape.decreasing else HypothesisGroup.GROWING

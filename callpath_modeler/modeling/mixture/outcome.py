@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled import outcomes
 from callpath_modeler.modeling.compiled.library import compiled
-from callpath_modeler.modeling.mixture.data import Data, floor_of
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
 from callpath_modeler.modeling.mixture.posterior import Posterior, far_values
-from callpath_modeler.modeling.mixture.usual import Usual
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
 from callpath_modeler.modeling.noise import looks_exact
+from callpath_modeler.modeling.products import Shape
 from callpath_modeler.modeling.roots import numbers_of_root, roots, with_more_terms
-from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.status import FitStatus
 
 FloatArray = npt.NDArray[np.float64]
@@ -98,7 +98,7 @@ def empty_columns(count: int, places: int, terms: int = 2) -> Columns:
     }
 
 
-def widened(columns: Columns, terms: int) -> Columns:
+def with_room_for_terms(columns: Columns, terms: int) -> Columns:
     """Return columns of models of two terms as those of models of so many."""
     more = terms - columns["terms"].shape[1]
     if not more:
@@ -137,29 +137,29 @@ def write_models(
     columns: Columns,
     rows: npt.NDArray[np.intp],
     found: Posterior,
-    data: Data,
+    data: ScaledRows,
     unit: FloatArray,
-    known: Hypotheses,
+    hypotheses: Hypotheses,
     far: FloatArray,
-    usual: Usual,
+    baseline: MisfitBaseline,
 ) -> None:
     """Write the models of some rows into their columns, in the unit of the metric.
 
     `far` [F, S + 1] is what shapes are far beyond the points, of `far_tables`.
     """
     if not compiled():
-        codes = known.codes(found.chosen)
-        write_found(columns, rows, found, codes, data, unit, known, far, usual)
+        codes = hypotheses.codes(found.chosen)
+        write_found(columns, rows, found, codes, data, unit, hypotheses, far, baseline)
         return
     _write_spread(columns, rows, found, data, unit)
-    outcomes.write_models(columns, rows, found, data, unit, known, far, usual)
+    outcomes.write_models(columns, rows, found, data, unit, hypotheses, far, baseline)
 
 
 def _write_spread(
     columns: Columns,
     rows: npt.NDArray[np.intp],
     found: Posterior,
-    data: Data,
+    data: ScaledRows,
     unit: FloatArray,
 ) -> None:
     columns["unit"][rows] = unit
@@ -173,11 +173,11 @@ def write_found(
     rows: npt.NDArray[np.intp],
     found: Posterior,
     codes: npt.NDArray[np.intp],
-    data: Data,
+    data: ScaledRows,
     unit: FloatArray,
-    known: Hypotheses,
+    hypotheses: Hypotheses,
     far: FloatArray,
-    usual: Usual,
+    baseline: MisfitBaseline,
     shown: npt.NDArray[np.bool_] | None = None,
 ) -> None:
     """As `write_models`, in numpy, of candidates with the shapes of `codes` [M, T], -1 = none.
@@ -193,7 +193,7 @@ def write_found(
     scaled = np.where(there & (np.abs(scaled) > _ROUNDING * data.least[:, None]), scaled, 0.0)
     scaled = np.ascontiguousarray(scaled.transpose(1, 2, 0))
     codes = np.where(scaled[..., 1:] != 0, codes, -1)
-    scale = np.concatenate([known.scale, [1.0]])[codes]
+    scale = np.concatenate([hypotheses.scale, [1.0]])[codes]
     factor = np.concatenate([np.ones((*codes.shape[:2], 1)), 1 / scale], axis=2)
     factor *= unit[:, None, None]
     numbers = scaled * factor
@@ -205,8 +205,8 @@ def write_found(
     columns["alternative_coefficients"][rows, :others] = numbers[:, 1:]
     columns["root"][rows, : 1 + others] = roots(found.covariance[:, kept]) * there[..., None]
     columns["alternative_weight"][rows, :others] = weight[:, 1:]
-    _write_quality(columns, rows, scaled[:, 0], codes[:, 0], data, known)
-    columns["status"][rows] = _status(columns, rows, found, data, unit, known, usual)
+    _write_quality(columns, rows, scaled[:, 0], codes[:, 0], data, hypotheses)
+    columns["status"][rows] = _status(columns, rows, found, data, unit, hypotheses, baseline)
 
 
 def _kept(
@@ -222,14 +222,14 @@ def _kept(
     """
     logs = [logarithms(each) for each in far]
     if shown is None:
-        first = agreed(found, logs[0], np.lexsort((logs[0], found.row)))
+        first = minimum_expected_loss(found, logs[0], np.lexsort((logs[0], found.row)))
     else:
         its = np.flatnonzero(shown)
         few = replace(found, row=found.row[its], weight=found.weight[its])
-        first = its[agreed(few, logs[0][its], np.lexsort((logs[0][its], few.row)))]
+        first = its[minimum_expected_loss(few, logs[0][its], np.lexsort((logs[0][its], few.row)))]
     rest = found.weight.copy()
     rest[first] = 0.0
-    others = [_standing(found, each, rest) for each in logs[1:] or logs]
+    others = [_quantile_representatives(found, each, rest) for each in logs[1:] or logs]
     kept = np.concatenate([first[:, None], *(stands for stands, _ in others)], axis=1)
     weight = np.concatenate([found.weight[first, None], *(share for _, share in others)], axis=1)
     # Candidates of hardly any weight have been left out before.
@@ -245,7 +245,7 @@ def logarithms(far: FloatArray) -> FloatArray:
     return np.asarray((np.log(np.clip(far, *_PREDICTED)) + _COARSE) - _COARSE)
 
 
-def _standing(
+def _quantile_representatives(
     found: Posterior, log: FloatArray, rest: FloatArray
 ) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Choose the candidates that stand for others far beyond the points, and their weights, [n, A].
@@ -270,7 +270,9 @@ def _standing(
     return stands[every, by_weight], share[every, by_weight]
 
 
-def agreed(found: Posterior, log: FloatArray, order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def minimum_expected_loss(
+    found: Posterior, log: FloatArray, order: npt.NDArray[np.intp]
+) -> npt.NDArray[np.intp]:
     """Choose the model of each row, [n]: what is expected to be off by the fewest digits.
 
     How far one is off, should another be true, is what the logarithms of their predictions,
@@ -316,11 +318,11 @@ def _write_quality(
     rows: npt.NDArray[np.intp],
     numbers: FloatArray,
     codes: npt.NDArray[np.intp],
-    data: Data,
-    known: Hypotheses,
+    data: ScaledRows,
+    hypotheses: Hypotheses,
 ) -> None:
     """Write what the most probable model leaves at the points, in relative terms."""
-    table = known.table_and_none.T
+    table = hypotheses.table_and_none.T
     used, values = (data.weight > 0).T, data.values.T
     # Errors are relative; a point without a value has none.
     per_value = np.where(used, 1 / np.maximum(values, floor_of(data).T), 0.0)
@@ -363,14 +365,14 @@ def _status(
     columns: Columns,
     rows: npt.NDArray[np.intp],
     found: Posterior,
-    data: Data,
+    data: ScaledRows,
     unit: FloatArray,
-    known: Hypotheses,
-    usual: Usual,
+    hypotheses: Hypotheses,
+    baseline: MisfitBaseline,
 ) -> npt.NDArray[np.int8]:
     """Name the outcome of each row."""
-    breaks = np.bincount(found.row, found.weight * known.outside[found.chosen], len(rows))
-    broken = (breaks > 0.5) | known.breaks[columns["terms"][rows]].any(axis=1)
+    breaks = np.bincount(found.row, found.weight * hypotheses.outside[found.chosen], len(rows))
+    broken = (breaks > 0.5) | hypotheses.breaks[columns["terms"][rows]].any(axis=1)
     noise, spread = np.sqrt(data.variance), np.sqrt(found.variance)
     beyond = (spread > _FAR_BEYOND_NOISE * noise) & (spread > _MISFIT)
     repeated = ~np.isnan(columns["noise"][rows])
@@ -383,8 +385,8 @@ def _status(
     size = 1 + (columns["terms"][rows] >= 0).sum(axis=1)
     left = np.sqrt(columns["rss"][rows] / np.maximum(points - size, 1))
     beyond &= left > _FAR_BEYOND_NOISE * noise
-    beyond = np.where(repeated, beyond, left > usual.most)
-    outside = broken | beyond | (exact & (misfit > usual.exactly(data)))
+    beyond = np.where(repeated, beyond, left > baseline.most)
+    outside = broken | beyond | (exact & (misfit > baseline.exactly(data)))
     flat = (columns["terms"][rows] < 0).all(axis=1)
     status = np.where(flat, FitStatus.CONSTANT, FitStatus.OK)
     status = np.where(outside, FitStatus.OUTSIDE, status)

@@ -10,10 +10,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.breaks import FROM_NOTHING, Break, Kind, at_last
-from callpath_modeler.modeling.differences import TO_OTHERS, Difference
-from callpath_modeler.modeling.mixture.plainness import intricacy
-from callpath_modeler.modeling.shapes import Shape
+from callpath_modeler.modeling.breaks import FROM_NOTHING, Break, BreakKind, at_last
+from callpath_modeler.modeling.differences import TO_OTHERS, TermDifference
+from callpath_modeler.modeling.mixture.complexity_prior import description_length
+from callpath_modeler.modeling.products import Shape
 from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
@@ -57,7 +57,7 @@ def pairings(
         if isinstance(shape, Term) and not shape.decreasing and shape not in lone
     ]
     few = len(rising) <= _MOST_PAIRED
-    growing = [code for code, shape in rising if few or intricacy(shape) <= _PAIRED]
+    growing = [code for code, shape in rising if few or description_length(shape) <= _PAIRED]
     every = [
         code
         for code, shape in enumerate(shapes)
@@ -67,7 +67,7 @@ def pairings(
     falling = [code for code in every if code not in faster]
     powers = [code for code in falling if isinstance(shapes[code], Term)]
     dearer = _dearer(shapes, growing + falling, points)
-    neighbours = between(shapes) if len(points) >= _FEWEST_FOR_BETWEEN else []
+    neighbours = neighbouring_powers(shapes) if len(points) >= _FEWEST_FOR_BETWEEN else []
     pairs = [(a, b) for a in growing for b in growing if a < b]
     pairs += _with_logarithms(shapes) + _levelling(shapes)
     pairs += [(a, b) for a, b in neighbours if not shapes[a].decreasing]
@@ -88,7 +88,7 @@ def pairings(
     return list(dict.fromkeys(pairs))
 
 
-def between(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
+def neighbouring_powers(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
     """Pair powers with the next greater ones: sums of both are what is between."""
     powers = {
         shape.exponent: code
@@ -139,15 +139,15 @@ def _dearer(
     last = at_last(points)
     late = [code for code, shape in enumerate(shapes) if shape in last]
     leaps = defaultdict(list)
-    for code, leap in _of_kind(shapes, Kind.LEAP):
+    for code, leap in _of_kind(shapes, BreakKind.LEAP):
         leaps[leap.exponent, leap.log].append(code)
     pairs = []
     for code in terms:
         shape = shapes[code]
         # What is sent to all others is in proportion to 1 / p where it is dearer.
-        term = shape.larger if isinstance(shape, Difference) else shape
+        term = shape.larger if isinstance(shape, TermDifference) else shape
         assert isinstance(term, Term)
-        if intricacy(term) <= _PLAIN:
+        if description_length(term) <= _PLAIN:
             pairs += [(code, step) for step in late]
         if not term.rate:
             pairs += [(code, leap) for leap in leaps[term.exponent, term.log]]
@@ -157,7 +157,7 @@ def _dearer(
 def _levelling(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
     """Pair plateaus and floors of neighbouring points: sums of them level off anywhere between."""
     pairs = []
-    for kind in (Kind.PLATEAU, Kind.FLOOR):
+    for kind in (BreakKind.PLATEAU, BreakKind.FLOOR):
         linear = [(shape.at, code) for code, shape in _of_kind(shapes, kind) if shape.exponent == 1]
         pairs += [(a, b) for (_, a), (_, b) in pairwise(sorted(linear))]
     return pairs
@@ -172,7 +172,7 @@ def _beginning(shapes: Sequence[Shape], points: FloatArray) -> list[int]:
     return found
 
 
-def _of_kind(shapes: Sequence[Shape], kind: Kind) -> list[tuple[int, Break]]:
+def _of_kind(shapes: Sequence[Shape], kind: BreakKind) -> list[tuple[int, Break]]:
     return [
         (code, shape)
         for code, shape in enumerate(shapes)

@@ -8,26 +8,26 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.bounds import (
-    Look,
+    OneTermRegressions,
     SingleArray,
-    apart,
-    least,
-    profile,
-    single,
+    as_float32,
+    below_the_best,
+    least_residual,
+    profile_likelihood,
 )
-from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.evidence import LOG_2, LOG_2PI, pair_volume
-from callpath_modeler.modeling.mixture.fans import fan_bounds, opened
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.pair_groups import expand, group_bounds
 from callpath_modeler.modeling.mixture.regressions import (
     PARALLEL,
     TINY,
-    Doubles,
+    InterceptPenalty,
     PairSums,
-    Price,
+    TwoTermFits,
     all_pairs,
 )
-from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
+from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -75,28 +75,30 @@ class Pairs:
         )
 
 
-def promise_of_pairs(known: Hypotheses, log_prior: FloatArray) -> float:
+def promise_of_pairs(hypotheses: Hypotheses, log_prior: FloatArray) -> float:
     """Bound the evidence of pairs with a constant, prior included, but for the likelihood.
 
     That is where the level and the weights of all points are 1. Of several parameters there are too
     many points for a bound that tells anything, and it is infinite.
     """
-    if known.fans is not None:
+    if hypotheses.fans is not None:
         return np.inf
-    points, first, second = known.table.shape[1], known.first, known.second
-    mean = known.table.mean(axis=1)
-    square = (known.table**2).sum(axis=1) - points * mean**2
+    points, first, second = hypotheses.table.shape[1], hypotheses.first, hypotheses.second
+    mean = hypotheses.table.mean(axis=1)
+    square = (hypotheses.table**2).sum(axis=1) - points * mean**2
     both = square[first] * square[second]
-    determinant = both - (known.products.sum(axis=1) - points * mean[first] * mean[second]) ** 2
+    determinant = (
+        both - (hypotheses.products.sum(axis=1) - points * mean[first] * mean[second]) ** 2
+    )
     volume = -0.5 * np.log(points * np.maximum(determinant, PARALLEL * both))
-    of_pairs = log_prior[1 + 3 * len(known.shapes) :]
+    of_pairs = log_prior[1 + 3 * len(hypotheses.shapes) :]
     return float((of_pairs + volume).max(initial=-np.inf) + 1.5 * LOG_2PI + LOG_2)
 
 
 def rows_for_pairs(
-    seen: Look,
-    data: Data,
-    known: Hypotheses,
+    regressions: OneTermRegressions,
+    data: ScaledRows,
+    hypotheses: Hypotheses,
     promise: float,
     fitted: FloatArray,
     best: SingleArray,
@@ -105,25 +107,25 @@ def rows_for_pairs(
 
     `promise` is that of pairs; `fitted` and `best` as of `pair_bounds`.
     """
-    misfit = seen.residual.min(axis=0) / np.maximum(data.used - 2, 1)
-    fewest = _FEWEST_FOR_PAIRS + known.kept.frugal
+    misfit = regressions.residual.min(axis=0) / np.maximum(data.used - 2, 1)
+    fewest = _FEWEST_FOR_PAIRS + hypotheses.kept.frugal
     # The level is what a model is at its largest point; and pairs leave what noise does.
     level = np.maximum(fitted.max(axis=1), TINY)
     with np.errstate(divide="ignore"):
         volume = promise - 3 * np.log(level)
-        volume -= 1.5 * np.log(seen.weights.min(axis=0))
+        volume -= 1.5 * np.log(regressions.weights.min(axis=0))
     freedom = data.used - 3
-    bound = single(volume) + profile(data.variance * freedom, data, freedom)
-    near = (bound >= best - np.float32(known.kept.nats)) | (data.used <= _FEWEST_FOR_PAIRS)
+    bound = as_float32(volume) + profile_likelihood(data.variance * freedom, data, freedom)
+    near = (bound >= best - np.float32(hypotheses.kept.nats)) | (data.used <= _FEWEST_FOR_PAIRS)
     near |= fitted[:, -1] < _FALLS * level
     # What rounding leaves asks for no second shape.
     return np.flatnonzero((data.used >= fewest) & (misfit > EXACT_VARIANCE) & near)
 
 
 def pair_bounds(
-    looks: list[Look],
-    data: Data,
-    known: Hypotheses,
+    regressions: list[OneTermRegressions],
+    data: ScaledRows,
+    hypotheses: Hypotheses,
     log_prior: FloatArray,
     fitted: FloatArray,
     best: SingleArray,
@@ -133,17 +135,19 @@ def pair_bounds(
     `fitted` [n, K] is roughly what models say, `best` [n] the largest bound of hypotheses with at
     most one shape.
     """
-    prior = log_prior[1 + 3 * len(known.shapes) :]
-    promise = promise_of_pairs(known, log_prior)
-    rows = rows_for_pairs(looks[0], data, known, promise, fitted, best)
+    prior = log_prior[1 + 3 * len(hypotheses.shapes) :]
+    promise = promise_of_pairs(hypotheses, log_prior)
+    rows = rows_for_pairs(regressions[0], data, hypotheses, promise, fitted, best)
     parts = []
     for start in range(0, max(len(rows), 1), _BLOCK):
         block = rows[start : start + _BLOCK]
-        regressed = _regressed(looks, block, data, known)
-        if known.fans is None or not block.size:
-            parts.append(_bounded(regressed, block, data, known, prior))
+        regressed = _regressed(regressions, block, data, hypotheses)
+        if hypotheses.fans is None or not block.size:
+            parts.append(_bounded(regressed, block, data, hypotheses, prior))
         else:
-            parts += _bounded_with_fans(regressed, looks, block, data, known, prior, best)
+            parts += _bounded_with_fans(
+                regressed, regressions, block, data, hypotheses, prior, best
+            )
     names = "row", "pair", "bound", "coefficients"
     return Pairs(*(np.concatenate([getattr(part, name) for part in parts], -1) for name in names))
 
@@ -159,7 +163,7 @@ class _Regressed:
     """
 
     which: IntArray
-    found: Doubles
+    found: TwoTermFits
     residuals: list[FloatArray]
 
     def bounds(
@@ -167,17 +171,17 @@ class _Regressed:
         pair: IntArray,
         which: IntArray,
         row: IntArray,
-        data: Data,
+        data: ScaledRows,
         growing: int,
         prior: FloatArray,
     ) -> SingleArray:
         """Bound the evidence of some, [M], in places `pair` and `which`; `row` are their rows."""
         here = self.found.take((pair, which))
         freedom = data.used[row] - np.where(here.free, 3, 2)
-        left = least([each[pair, which] for each in self.residuals])
+        left = least_residual([each[pair, which] for each in self.residuals])
         number = self.which[pair]
-        bound = single(pair_volume(here, number >= growing) + prior[number])
-        bound += profile(left, data.take(row), freedom)
+        bound = as_float32(pair_volume(here, number >= growing) + prior[number])
+        bound += profile_likelihood(left, data.take(row), freedom)
         return bound
 
     def before(self, other: _Regressed, row: int) -> _Regressed:
@@ -186,89 +190,107 @@ class _Regressed:
         every = np.arange(len(self.which))
         return _Regressed(
             np.concatenate([self.which, other.which]),
-            Doubles.joined([self.found.take((every[:, None], np.array([row]))), other.found]),
+            TwoTermFits.joined([self.found.take((every[:, None], np.array([row]))), other.found]),
             [np.concatenate([one[:, row : row + 1], two]) for one, two in residuals],
         )
 
 
 def _bounded(
-    regressed: _Regressed, rows: IntArray, data: Data, known: Hypotheses, prior: FloatArray
+    regressed: _Regressed,
+    rows: IntArray,
+    data: ScaledRows,
+    hypotheses: Hypotheses,
+    prior: FloatArray,
 ) -> Pairs:
     """Bound the evidence of the closest."""
     positive = regressed.found.positive & np.isfinite(prior[regressed.which])[:, None]
     used = data.used[rows]
     # A point has to be left that tells whether it fits.
     positive &= used > np.where(regressed.found.free, 3, 2)
-    positive &= (regressed.which >= known.growing)[:, None] | (used > _FEWEST_FOR_PAIRS)
+    positive &= (regressed.which >= hypotheses.growing)[:, None] | (used > _FEWEST_FOR_PAIRS)
     residuals = [np.where(positive, each, _NOT_THERE) for each in regressed.residuals]
-    pair, which = np.nonzero(positive & ~apart(residuals, known.kept.pairs * data.values.shape[1]))
+    pair, which = np.nonzero(
+        positive & ~below_the_best(residuals, hypotheses.kept.pairs * data.values.shape[1])
+    )
     row, here = rows[which], regressed.found.take((pair, which))
-    bound = regressed.bounds(pair, which, row, data, known.growing, prior)
+    bound = regressed.bounds(pair, which, row, data, hypotheses.growing, prior)
     coefficients = np.array([here.constant, here.first, here.second])
     return Pairs(row, regressed.which[pair], bound, coefficients)
 
 
 def _bounded_with_fans(
     regressed: _Regressed,
-    looks: list[Look],
+    regressions: list[OneTermRegressions],
     rows: IntArray,
-    data: Data,
-    known: Hypotheses,
+    data: ScaledRows,
+    hypotheses: Hypotheses,
     prior: FloatArray,
     best: SingleArray,
 ) -> list[Pairs]:
     """Bound the evidence of the closest, those of the most promising fans among them."""
-    fans, parts = known.fans, []
+    fans, parts = hypotheses.fans, []
     assert fans is not None
-    promise = fan_bounds(looks, rows, data, fans, known.table, prior)
+    promise = group_bounds(regressions, rows, data, fans, hypotheses.table, prior)
     for place, row in enumerate(rows):
         pair = np.flatnonzero(regressed.found.positive[:, place])
         every = 0 * pair
-        of_pairs = regressed.bounds(pair, every + place, every + row, data, known.growing, prior)
+        of_pairs = regressed.bounds(
+            pair, every + place, every + row, data, hypotheses.growing, prior
+        )
         here = rows[place : place + 1]
-        which = opened(promise[:, place], float(of_pairs.max(initial=best[row])), fans)
-        price = price_of(data, here, which[:, None], known)
-        found = _found(_pair_sums(looks, row, which, known), price)
+        which = expand(promise[:, place], float(of_pairs.max(initial=best[row])), fans)
+        price = intercept_penalty(data, here, which[:, None], hypotheses)
+        found = _found(_pair_sums(regressions, row, which, hypotheses), price)
         both = regressed.before(_Regressed(which, *found), place)
-        parts.append(_bounded(both, here, data, known, prior))
+        parts.append(_bounded(both, here, data, hypotheses, prior))
     return parts
 
 
-def _pair_sums(looks: list[Look], row: int, pairs: IntArray, known: Hypotheses) -> list[PairSums]:
+def _pair_sums(
+    regressions: list[OneTermRegressions], row: int, pairs: IntArray, hypotheses: Hypotheses
+) -> list[PairSums]:
     """Sum up one row for some pairs, [P, 1], under every drift."""
-    first, second, one = known.first[pairs], known.second[pairs], np.array([row])
-    products = known.table[first] * known.table[second]
+    first, second, one = hypotheses.first[pairs], hypotheses.second[pairs], np.array([row])
+    products = hypotheses.table[first] * hypotheses.table[second]
     return [
         all_pairs(seen.sums.take(one), seen.weights[:, one], products, first, second)
-        for seen in looks
+        for seen in regressions
     ]
 
 
-def price_of(data: Data, rows: IntArray, pairs: IntArray, known: Hypotheses) -> Price:
+def intercept_penalty(
+    data: ScaledRows, rows: IntArray, pairs: IntArray, hypotheses: Hypotheses
+) -> InterceptPenalty:
     """Return what constants cost in some rows [n], and of which of the pairs, [..., n or 1]."""
-    frugal = known.kept.frugal
-    asked = pairs >= (0 if frugal else known.growing)
-    return Price(data.variance[rows], data.used[rows], asked, shared=not frugal)
+    frugal = hypotheses.kept.frugal
+    asked = pairs >= (0 if frugal else hypotheses.growing)
+    return InterceptPenalty(data.variance[rows], data.used[rows], asked, shared=not frugal)
 
 
-def _found(sums: list[PairSums], price: Price) -> tuple[Doubles, list[FloatArray]]:
+def _found(sums: list[PairSums], price: InterceptPenalty) -> tuple[TwoTermFits, list[FloatArray]]:
     """Regress under the first drift, and tell what is left under every one."""
     found = sums[0].regressions(price)
-    kept = found.free | ~price.asked
+    kept = found.free | ~price.tested
     return found, [found.residual, *(each.residual(kept) for each in sums[1:])]
 
 
-def _regressed(looks: list[Look], rows: IntArray, data: Data, known: Hypotheses) -> _Regressed:
+def _regressed(
+    regressions: list[OneTermRegressions], rows: IntArray, data: ScaledRows, hypotheses: Hypotheses
+) -> _Regressed:
     """Regress rows on all pairs that are tried for every row."""
-    seen = [(each.sums.take(rows), each.weights[:, rows]) for each in looks]
-    found, left, count = [], [], len(known.products)
+    seen = [(each.sums.take(rows), each.weights[:, rows]) for each in regressions]
+    found, left, count = [], [], len(hypotheses.products)
     size = max(1, _NUMBERS // max(len(rows), 1))
     for start in range(0, max(count, 1), size):
         part = slice(start, min(start + size, count))
-        products, first, second = known.products[part], known.first[part], known.second[part]
+        products, first, second = (
+            hypotheses.products[part],
+            hypotheses.first[part],
+            hypotheses.second[part],
+        )
         sums = [all_pairs(*each, products, first, second) for each in seen]
         every = np.arange(count)[part, None]
-        one, of_drifts = _found(sums, price_of(data, rows, every, known))
+        one, of_drifts = _found(sums, intercept_penalty(data, rows, every, hypotheses))
         found.append(one)
         left.append(of_drifts)
     residuals = [np.concatenate(each) for each in zip(*left, strict=True)]
@@ -276,4 +298,4 @@ def _regressed(looks: list[Look], rows: IntArray, data: Data, known: Hypotheses)
     for each in residuals[2:]:
         # Where p = 1 tells nothing, two points are met by any pair.
         each[:, few] = residuals[0][:, few]
-    return _Regressed(np.arange(count), Doubles.joined(found), residuals)
+    return _Regressed(np.arange(count), TwoTermFits.joined(found), residuals)

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.compiled.posterior import compiled_fitted_values, compiled_posterior
 from callpath_modeler.modeling.mixture.candidates import Candidates
-from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -32,7 +32,7 @@ _LESS_FAR = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Beliefs:
+class LogPriors:
     """Priors of hypotheses [H] and deviations [D], in logarithms."""
 
     hypotheses: FloatArray
@@ -79,7 +79,9 @@ class Posterior:
         )
 
 
-def posterior(found: Candidates, data: Data, deviations: Deviations, beliefs: Beliefs) -> Posterior:
+def posterior(
+    found: Candidates, data: ScaledRows, deviations: Deviations, beliefs: LogPriors
+) -> Posterior:
     """Weigh the candidates by what is believed."""
     if compiled():
         growth = _growth(deviations)
@@ -93,7 +95,7 @@ def _growth(deviations: Deviations) -> FloatArray:
 
 
 def posterior_in_numpy(
-    found: Candidates, data: Data, deviations: Deviations, beliefs: Beliefs
+    found: Candidates, data: ScaledRows, deviations: Deviations, beliefs: LogPriors
 ) -> Posterior:
     """As `posterior`, of candidates with any number of coefficients."""
     joint = _joint_probability(found, beliefs)
@@ -131,7 +133,7 @@ def posterior_in_numpy(
     )
 
 
-def _joint_probability(found: Candidates, beliefs: Beliefs) -> FloatArray:
+def _joint_probability(found: Candidates, beliefs: LogPriors) -> FloatArray:
     """Return the probability of each candidate under each deviation, [D, M]; 1 in all per row."""
     joint = np.exp(
         found.log_evidence + (beliefs.hypotheses[found.chosen] + beliefs.deviations[:, None])
@@ -141,33 +143,33 @@ def _joint_probability(found: Candidates, beliefs: Beliefs) -> FloatArray:
     return np.asarray(joint)
 
 
-def fitted_values(found: Posterior, known: Hypotheses) -> FloatArray:
+def fitted_values(found: Posterior, hypotheses: Hypotheses) -> FloatArray:
     """Return the mean of the models of each row at the points, [n, K]."""
     if compiled():
-        return compiled_fitted_values(found, known)
-    return values_at_points(found, known.codes(found.chosen), known)
+        return compiled_fitted_values(found, hypotheses)
+    return values_at_points(found, hypotheses.codes(found.chosen), hypotheses)
 
 
-def values_at_points(found: Posterior, codes: IntArray, known: Hypotheses) -> FloatArray:
+def values_at_points(found: Posterior, codes: IntArray, hypotheses: Hypotheses) -> FloatArray:
     """As `fitted_values`, in numpy, of candidates with the shapes of `codes` [M, T], -1 = none."""
-    rows, size = len(found.variance), len(known.shapes) + 1
+    rows, size = len(found.variance), len(hypotheses.shapes) + 1
     constant, *numbers = found.coefficients * found.weight
     fitted = np.bincount(found.row, constant, minlength=rows)[:, None]
     total = np.zeros(rows * size)
     for number, code in zip(numbers, codes.T, strict=True):
         # A code of -1, no shape, counts in the last column, which is left out.
         total += np.bincount(found.row * size + code % size, number, minlength=rows * size)
-    return np.asarray(fitted + total.reshape(rows, size)[:, :-1] @ known.table)
+    return np.asarray(fitted + total.reshape(rows, size)[:, :-1] @ hypotheses.table)
 
 
-def far_tables(points: FloatArray, known: Hypotheses, factor: float) -> FloatArray:
+def far_tables(points: FloatArray, hypotheses: Hypotheses, factor: float) -> FloatArray:
     """Evaluate shapes at multiples of the largest point, [F, S + 1]; that of none is zero.
 
     In one parameter at one place; in several first far along all of them, then along each.
     """
     places = _far(points, factor)
-    table = known.shapes.table(places).T
-    table[:, :-1] /= known.scale
+    table = hypotheses.shapes.table(places).T
+    table[:, :-1] /= hypotheses.scale
     # Beyond all numbers an exponential is infinite, and nothing times infinity is nothing.
     return np.asarray(np.minimum(table, np.finfo(float).max / 1e9))
 

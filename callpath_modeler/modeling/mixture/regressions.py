@@ -82,7 +82,7 @@ def moments(values: FloatArray, weights: FloatArray, table: FloatArray) -> Momen
 
 
 @dataclass(frozen=True, slots=True)
-class Slopes:
+class OneTermFits:
     """Regressions of M (row, shape) on one shape each, [..., M]: ``f = mean + slope (x - at)``.
 
     Attributes
@@ -104,7 +104,7 @@ class Slopes:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubles:
+class TwoTermFits:
     """Regressions on two shapes each: ``f = constant + first x + second z``, all [...] alike.
 
     Attributes
@@ -135,23 +135,23 @@ class Doubles:
         return np.asarray((self.first > least) & (self.second > least))
 
     @classmethod
-    def joined(cls, parts: Sequence[Doubles]) -> Doubles:
+    def joined(cls, parts: Sequence[TwoTermFits]) -> TwoTermFits:
         """Return regressions on the pairs of all parts."""
         columns = (np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls))
         return cls(*columns)
 
-    def take(self, which: tuple[IntArray, ...]) -> Doubles:
+    def take(self, which: tuple[IntArray, ...]) -> TwoTermFits:
         """Return some of them, [M]."""
-        return Doubles(*(getattr(self, field.name)[which] for field in fields(self)))
+        return TwoTermFits(*(getattr(self, field.name)[which] for field in fields(self)))
 
 
-def room_of_share(share: N, known: N | float, folds: float) -> N:
+def occam_volume(share: N, known: N | float, folds: float) -> N:
     """Return the inverse of the prior of what is beside a decreasing shape, `known` so well."""
     return np.asarray(folds * np.maximum(np.maximum(share, known), _LEAST_SHARE), share.dtype)
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class InterceptPenalty:
     """What a constant beside two shapes costs: it has to explain more than the room it takes.
 
     Without it a pair is a hypothesis of its own, ``c1 x + c2 z``, whose evidence has one factor
@@ -168,10 +168,10 @@ class Price:
 
     variance: FloatArray
     used: FloatArray
-    asked: npt.NDArray[np.bool_]
+    tested: npt.NDArray[np.bool_]
     shared: bool = False
 
-    def paid(
+    def accepts(
         self, constant: FloatArray, spread: FloatArray, residual: FloatArray, level: FloatArray
     ) -> npt.NDArray[np.bool_]:
         """Tell which constants are worth it or need not be, [..., n] as are all arguments.
@@ -183,10 +183,10 @@ class Price:
         variance = np.maximum(spread * of_point, TINY)
         room = level
         if self.shared:
-            room = level * room_of_share(constant / level, 0.0, PAIR_FOLDS)
+            room = level * occam_volume(constant / level, 0.0, PAIR_FOLDS)
         with np.errstate(over="ignore"):
             cost = np.log(room**2 / (2 * np.pi * variance))
-        return np.asarray((constant**2 > variance * cost) | ~self.asked)
+        return np.asarray((constant**2 > variance * cost) | ~self.tested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ class PairSums:
         forced -= x
         return np.maximum(forced, 0.0, out=forced)
 
-    def regressions(self, price: Price) -> Doubles:
+    def regressions(self, price: InterceptPenalty) -> TwoTermFits:
         """Regress on every pair; through the origin where a constant would be negative.
 
         And where it does not pay its `price`. Of two shapes that are one at all points, which
@@ -276,10 +276,10 @@ class PairSums:
         cc = 1 / self.weight - self.at_x * cx
         cc -= self.at_z * cz
         free = constant > 0
-        if price.asked.any():
+        if price.tested.any():
             level = np.maximum(first, 0.0) + np.maximum(second, 0.0) + np.maximum(constant, 0.0)
             level += LEAST
-            free &= price.paid(constant, cc, residual, level)
+            free &= price.accepts(constant, cc, residual, level)
         # As a constant is forced to zero, others follow by their covariance: a / p + b p has none.
         forced = np.where(free, 0.0, constant)
         residual += forced * (forced / cc)
@@ -289,7 +289,7 @@ class PairSums:
         normal = self.weight / inverse
         np.multiply(normal, cc, out=normal, where=~free)
         np.copyto(first, 0.0, where=parallel)
-        return Doubles(
+        return TwoTermFits(
             np.where(free, constant, 0.0),
             first,
             second,

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.evaluation import doublings
-from callpath_modeler.modeling.mixture.data import Data, error_unit
-from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
+from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -30,7 +30,7 @@ _NATS_BY_CHANCE = 4.0
 _FEWEST_WITNESSES = 20.0
 
 
-def error_correlation(data: Data, fitted: FloatArray, *, noise_known: bool) -> float:
+def error_correlation(data: ScaledRows, fitted: FloatArray, *, noise_known: bool) -> float:
     """Estimate the correlation between the errors of rows, from 0 to 1.
 
     The squared length of the sum of n independent directions is n on average, that of n equal ones
@@ -52,7 +52,7 @@ def error_correlation(data: Data, fitted: FloatArray, *, noise_known: bool) -> f
     return min(max(likeness - chance, 0.0) / (count - 1), 1.0)
 
 
-def noise_by_scale(data: Data, fitted: FloatArray, correlation: float) -> FloatArray:
+def noise_by_scale(data: ScaledRows, fitted: FloatArray, correlation: float) -> FloatArray:
     """Return how noisy points are without repetitions, as variances about 1, [K].
 
     The noise of a row at a point is that of the row times a power of p that all rows share, and
@@ -87,7 +87,7 @@ def noise_by_scale(data: Data, fitted: FloatArray, correlation: float) -> FloatA
 
 
 def _directions(
-    data: Data, fitted: FloatArray, *, noise_known: bool
+    data: ScaledRows, fitted: FloatArray, *, noise_known: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return the errors of rows as directions over the points, [n', K].
 

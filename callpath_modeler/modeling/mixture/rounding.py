@@ -14,12 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.candidates import Candidates, absolute_candidates
-from callpath_modeler.modeling.mixture.data import Data, error_unit, floor_of, relative_weights
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.posterior import Beliefs
+from callpath_modeler.modeling.mixture.posterior import LogPriors
 from callpath_modeler.modeling.mixture.regressions import TINY
-from callpath_modeler.modeling.mixture.screen import Chosen
+from callpath_modeler.modeling.mixture.scaled_rows import (
+    ScaledRows,
+    error_unit,
+    floor_of,
+    relative_weights,
+)
+from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -38,11 +43,11 @@ _STEADY = Drift(0.0)
 EXACTLY = Deviations((_STEADY, _STEADY), np.zeros(1), np.zeros(1, dtype=np.intp), np.zeros(1))
 """What is rounded is looked at without any other deviation."""
 
-Looked = tuple[Data, Candidates, FloatArray]
+Looked = tuple[ScaledRows, Candidates, FloatArray]
 """Rows, what was found of them, and what their weights were made of, [n, K]."""
 
 
-def as_rounded(data: Data) -> Data:
+def as_rounded(data: ScaledRows) -> ScaledRows:
     """Return rows as whole numbers that are known to a half."""
     variance = _rounding(data)
     level = _mean_log(variance, data)
@@ -51,14 +56,14 @@ def as_rounded(data: Data) -> Data:
 
 
 def with_rounded(
-    exact: Looked, rounded: Looked, known: Hypotheses, ways: Deviations, beliefs: Beliefs
+    exact: Looked, rounded: Looked, hypotheses: Hypotheses, ways: Deviations, beliefs: LogPriors
 ) -> Candidates:
     """Put together what rows of whole numbers say if these are exact, and what if they are not.
 
     Those in `rounded` are `as_rounded`, under `EXACTLY`.
     """
     data, one, _ = exact
-    other = _as_deviations(exact, rounded, known, ways)
+    other = _as_deviations(exact, rounded, hypotheses, ways)
     limited = one.log_evidence - _too_precise(one, data, ways)
     limited[ways.deviation == 0] += np.log(_EXACT)
     asked = replace(one, log_evidence=limited)
@@ -73,7 +78,7 @@ def with_rounded(
 
 
 def _as_deviations(
-    exact: Looked, rounded: Looked, known: Hypotheses, ways: Deviations
+    exact: Looked, rounded: Looked, hypotheses: Hypotheses, ways: Deviations
 ) -> Candidates:
     """Return what is rounded in the columns of `ways`, with evidence against that of `exact`.
 
@@ -82,7 +87,7 @@ def _as_deviations(
     data, half = exact[0], rounded[0]
     # What is rounded of a constant is a constant.
     other = rounded[1].take(np.flatnonzero(rounded[1].chosen > 0))
-    level = _level(*rounded, known, EXACTLY) - _level(*exact, known, ways)
+    level = _level(*rounded, hypotheses, EXACTLY) - _level(*exact, hypotheses, ways)
     level += np.log(_ROUNDED * np.exp(ways.log_prior[ways.deviation == 0]).sum())
     apart = np.log(np.maximum(ways.steady().deviation, 1e-9)) - np.log(half.variance[:, None]) / 2
     like = np.abs(apart).argmin(axis=1)
@@ -101,23 +106,29 @@ def _as_deviations(
     )
 
 
-def _rounding(data: Data) -> FloatArray:
+def _rounding(data: ScaledRows) -> FloatArray:
     """Return the relative variance of values by rounding, [n, K]."""
     return np.asarray(data.rounding[:, None] / np.maximum(data.values, floor_of(data)) ** 2)
 
 
-def _mean_log(values: FloatArray, data: Data) -> FloatArray:
+def _mean_log(values: FloatArray, data: ScaledRows) -> FloatArray:
     used = data.weight > 0
     return np.asarray(np.where(used, np.log(values), 0.0).sum(axis=1) / data.used)
 
 
 def _level(
-    data: Data, found: Candidates, fitted: FloatArray, known: Hypotheses, ways: Deviations
+    data: ScaledRows,
+    found: Candidates,
+    fitted: FloatArray,
+    hypotheses: Hypotheses,
+    ways: Deviations,
 ) -> FloatArray:
     """Return what evidence of each row is against, [n]: that of constants is known as it is."""
     none = np.zeros(0, dtype=np.intp)
-    nothing = Chosen(none, none, (none,) * 3, none, none, np.ones(len(fitted)), fitted, none)
-    absolute = absolute_candidates(data, nothing, known, ways)
+    nothing = ScreenedHypotheses(
+        none, none, (none,) * 3, none, none, np.ones(len(fitted)), fitted, none
+    )
+    absolute = absolute_candidates(data, nothing, hypotheses, ways)
     alone = np.flatnonzero(found.chosen == 0)
     way = len(ways.steady().deviation) - 1
     level = np.empty(len(fitted))
@@ -128,7 +139,7 @@ def _level(
     return np.asarray(level + _mean_log(np.where(weights > 0, weights, 1.0), data) * data.used / 2)
 
 
-def _too_precise(found: Candidates, data: Data, ways: Deviations) -> FloatArray:
+def _too_precise(found: Candidates, data: ScaledRows, ways: Deviations) -> FloatArray:
     """Return what evidence has from values being closer to a law than whole numbers are, [D, M]."""
     cell, more = np.log(_rounding(data)), np.empty((len(ways.deviation), len(data.values)))
     for way, (size, drift) in enumerate(zip(ways.deviation, ways.drift_of, strict=True)):
@@ -142,7 +153,7 @@ def _too_precise(found: Candidates, data: Data, ways: Deviations) -> FloatArray:
     return np.asarray(more[:, found.row] * np.maximum(1 - size / used, 0.0))
 
 
-def _probability(found: Candidates, beliefs: Beliefs, rows: int) -> FloatArray:
+def _probability(found: Candidates, beliefs: LogPriors, rows: int) -> FloatArray:
     """Return the logarithm of what all candidates of each row are worth together, [n]."""
     each = np.logaddexp.reduce(found.log_evidence + beliefs.deviations[:, None], axis=0)
     each += beliefs.hypotheses[found.chosen]

@@ -12,18 +12,23 @@ from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.compiled.screening import screened
 from callpath_modeler.modeling.mixture.bounds import (
     Bounds,
+    OneTermFits32,
     SingleArray,
-    Singles,
+    as_float32,
     bounds,
-    look,
-    single,
+    regress,
     typical_variance,
 )
-from callpath_modeler.modeling.mixture.data import Data, error_unit, floor_of, relative_weights
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.pairs import Pairs, pair_bounds
 from callpath_modeler.modeling.mixture.regressions import TINY
+from callpath_modeler.modeling.mixture.scaled_rows import (
+    ScaledRows,
+    error_unit,
+    floor_of,
+    relative_weights,
+)
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -43,7 +48,7 @@ _MOST_NUMBERS = 40_000
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ScreenedHypotheses:
     """Hypotheses of n rows that are worth a look, beside the constant of each.
 
     Attributes
@@ -65,14 +70,14 @@ class Chosen:
     fitted: FloatArray
     scattered: IntArray
 
-    def take(self, rows: IntArray) -> Chosen:
+    def take(self, rows: IntArray) -> ScreenedHypotheses:
         """Return what was chosen of some rows."""
         place = np.full(len(self.variance), -1)
         place[rows] = np.arange(len(rows))
         row, pair_row = place[self.row], place[self.pair_row]
         kept, kept_pairs = row >= 0, pair_row >= 0
         where = kept.cumsum() - 1
-        return Chosen(
+        return ScreenedHypotheses(
             row[kept],
             self.shape[kept],
             tuple(where[which[kept[which]]] for which in self.families),
@@ -84,27 +89,29 @@ class Chosen:
         )
 
 
-def screen(data: Data, known: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]) -> Chosen:
+def screen(
+    data: ScaledRows, hypotheses: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
+) -> ScreenedHypotheses:
     """Choose what is worth a look, whatever the drift.
 
     `log_prior` [H] is of the hypotheses; `drifts` are the extreme ones, none first.
     """
     if compiled():
-        return _screened_in_c(data, known, log_prior, drifts)
-    count, size = len(data.values), max(16, _MOST_NUMBERS // len(known.shapes))
+        return _screened_in_c(data, hypotheses, log_prior, drifts)
+    count, size = len(data.values), max(16, _MOST_NUMBERS // len(hypotheses.shapes))
     every = np.arange(count)
     parts = [
-        _screened(data.take(every[start : start + size]), known, log_prior, drifts)
+        _screened(data.take(every[start : start + size]), hypotheses, log_prior, drifts)
         for start in range(0, max(count, 1), size)
     ]
     return parts[0] if len(parts) == 1 else _one_after_another(parts)
 
 
 def _screened_in_c(
-    data: Data, known: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
-) -> Chosen:
-    found = screened(data, known, log_prior, drifts)
-    return Chosen(
+    data: ScaledRows, hypotheses: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
+) -> ScreenedHypotheses:
+    found = screened(data, hypotheses, log_prior, drifts)
+    return ScreenedHypotheses(
         found.row,
         found.shape,
         tuple(np.flatnonzero(found.families >> family & 1) for family in range(3)),
@@ -116,11 +123,11 @@ def _screened_in_c(
     )
 
 
-def _one_after_another(parts: list[Chosen]) -> Chosen:
+def _one_after_another(parts: list[ScreenedHypotheses]) -> ScreenedHypotheses:
     counts = [len(part.variance) for part in parts]
     before = np.cumsum([0, *counts[:-1]])
     singles = np.cumsum([0, *(len(part.row) for part in parts[:-1])])
-    return Chosen(
+    return ScreenedHypotheses(
         np.concatenate([part.row + start for part, start in zip(parts, before, strict=True)]),
         np.concatenate([part.shape for part in parts]),
         tuple(
@@ -136,23 +143,23 @@ def _one_after_another(parts: list[Chosen]) -> Chosen:
 
 
 def _screened(
-    data: Data, known: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
-) -> Chosen:
-    fitted = rough_fit(data, known)
+    data: ScaledRows, hypotheses: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
+) -> ScreenedHypotheses:
+    fitted = rough_fit(data, hypotheses)
     unit = error_unit(data, fitted)
-    looks = [look(data, known, relative_weights(data, unit, drift).T) for drift in drifts]
+    looks = [regress(data, hypotheses, relative_weights(data, unit, drift).T) for drift in drifts]
     variance = typical_variance(looks[0], data)
-    regressed, found = bounds(looks, data, known, log_prior, variance)
-    pairs = pair_bounds(looks, data, known, log_prior, fitted, found.alone)
+    regressed, found = bounds(looks, data, hypotheses, log_prior, variance)
+    pairs = pair_bounds(looks, data, hypotheses, log_prior, fitted, found.alone)
     best = found.best(pairs.row, pairs.bound)
     quiet = variance <= _MUCH**2
-    better = smoothed(data, _averaged(regressed, found, pairs, best, known))
-    best -= np.float32(known.kept.nats)
+    better = smoothed(data, _averaged(regressed, found, pairs, best, hypotheses))
+    best -= np.float32(hypotheses.kept.nats)
     worthy = found.singles >= best
     shape, row = np.nonzero(worthy.any(axis=0))
     families = tuple(np.flatnonzero(family[shape, row]) for family in worthy)
     pairs = pairs.take(pairs.bound >= best[pairs.row])
-    return Chosen(
+    return ScreenedHypotheses(
         row,
         shape,
         families,
@@ -165,7 +172,7 @@ def _screened(
 
 
 def _averaged(
-    regressed: Singles, found: Bounds, pairs: Pairs, best: SingleArray, known: Hypotheses
+    regressed: OneTermFits32, found: Bounds, pairs: Pairs, best: SingleArray, hypotheses: Hypotheses
 ) -> FloatArray:
     """Return the mean of all models, [n, K], each as probable as its bound says."""
     positive, offset, bare = np.exp(found.singles - best)
@@ -182,10 +189,10 @@ def _averaged(
     of_pairs = np.exp(pairs.bound - best[pairs.row])
     numbers = of_pairs * pairs.coefficients * regressed.unit[pairs.row]
     np.add.at(weight, pairs.row, of_pairs)
-    np.add.at(constant, pairs.row, single(numbers[0]))
-    for shapes, column in zip((known.first, known.second), numbers[1:], strict=True):
-        np.add.at(slope, (shapes[pairs.pair], pairs.row), single(column))
-    fitted = known.table.T @ slope + constant
+    np.add.at(constant, pairs.row, as_float32(numbers[0]))
+    for shapes, column in zip((hypotheses.first, hypotheses.second), numbers[1:], strict=True):
+        np.add.at(slope, (shapes[pairs.pair], pairs.row), as_float32(column))
+    fitted = hypotheses.table.T @ slope + constant
     return np.asarray(fitted / (weight * regressed.unit)).T
 
 
@@ -194,13 +201,13 @@ def _shares(weight: SingleArray, slope: SingleArray) -> SingleArray:
     return np.multiply(weight, slope, where=weight > 0, out=np.zeros_like(weight))
 
 
-def rough_fit(data: Data, known: Hypotheses) -> FloatArray:
+def rough_fit(data: ScaledRows, hypotheses: Hypotheses) -> FloatArray:
     """Return what the best hypothesis with one shape says, [n, K]; good enough for weights.
 
     A constant, unless the shape leaves much less than it: noise would weigh noise.
     """
     unit = error_unit(data, data.values)
-    seen = look(data, known, relative_weights(data, unit, Drift(0.0)).T)
+    seen = regress(data, hypotheses, relative_weights(data, unit, Drift(0.0)).T)
     sums = seen.sums
     slope = np.clip(seen.slope, 0.0, sums.mean / np.maximum(sums.at, TINY))
     residual = sums.square * slope
@@ -211,10 +218,10 @@ def rough_fit(data: Data, known: Hypotheses) -> FloatArray:
     explains = -residual[best, rows] > (1 - _UNEXPLAINED) * sums.total
     slope = np.where(explains, slope[best, rows], 0.0)
     model = sums.mean - slope * sums.at[best, rows]
-    return smoothed(data, (model + slope * known.table.T[:, best]).T)
+    return smoothed(data, (model + slope * hypotheses.table.T[:, best]).T)
 
 
-def smoothed(data: Data, fitted: FloatArray) -> FloatArray:
+def smoothed(data: ScaledRows, fitted: FloatArray) -> FloatArray:
     """Keep a model within reach of the values, so that one bad fit does not upset weights."""
     floor = floor_of(data)
     near = np.clip(fitted, data.values / _WITHIN, data.values * _WITHIN)

@@ -16,15 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.breaks import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF
-from callpath_modeler.modeling.mixture.data import Data, error_unit, relative_weights
+from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.evidence import likelihood
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.look import looked_at
-from callpath_modeler.modeling.mixture.posterior import Beliefs, Posterior, posterior
+from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior, posterior
 from callpath_modeler.modeling.mixture.regressions import TINY
-from callpath_modeler.modeling.mixture.sides import Side, plain_terms, prior_of_laws
-from callpath_modeler.modeling.mixture.whole import log_probability_of_all
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
+from callpath_modeler.modeling.mixture.side_regressions import (
+    SideRegressions,
+    plain_terms,
+    prior_of_laws,
+)
+from callpath_modeler.modeling.mixture.total_evidence import log_probability_of_all
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -50,7 +54,7 @@ _NEGLIGIBLE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
-class Laws:
+class SegmentedLaws:
     """What is believed of some rows, laws beyond change points among it.
 
     Attributes
@@ -69,7 +73,7 @@ class Laws:
     found: Posterior
     codes: IntArray
     shown: BoolArray
-    data: Data
+    data: ScaledRows
     since: FloatArray
     before: IntArray
     before_coefficients: FloatArray
@@ -77,13 +81,13 @@ class Laws:
 
 def with_laws_beyond(
     found: Posterior,
-    data: Data,
-    known: Hypotheses,
+    data: ScaledRows,
+    hypotheses: Hypotheses,
     ways: Deviations,
-    beliefs: Beliefs,
+    beliefs: LogPriors,
     *,
     noise_known: bool,
-) -> Laws | None:
+) -> SegmentedLaws | None:
     """Add laws beyond change points to what is believed of rows; None where none matters.
 
     `noise_known` tells whether repetitions told the noise of `data`.
@@ -91,20 +95,22 @@ def with_laws_beyond(
     places = _places(data.points)
     if not places:
         return None
-    rows = _asked(found, data, known, noise_known=noise_known)
+    rows = _asked(found, data, hypotheses, noise_known=noise_known)
     if not rows.size:
         return None
     some, their = _as_rounded(data.take(rows)), found.repeated(rows)
-    terms = plain_terms(known)
-    prior = prior_of_laws(beliefs.hypotheses, terms, len(known.shapes))
+    terms = plain_terms(hypotheses)
+    prior = prior_of_laws(beliefs.hypotheses, terms, len(hypotheses.shapes))
     steady = ways.steady()
-    few = Beliefs(prior, _normalised(beliefs.deviations[: len(steady.deviation)]))
+    few = LogPriors(prior, _normalised(beliefs.deviations[: len(steady.deviation)]))
     weights = relative_weights(some, error_unit(some, some.values), steady.drifts[0])
-    found_there = [_Place.of(place, some, weights, known, terms, steady, few) for place in places]
+    found_there = [
+        _Place.of(place, some, weights, hypotheses, terms, steady, few) for place in places
+    ]
     log_place = np.array([place.log_probability for place in found_there])
     log_place += np.log(_PRIOR / len(places))
     log_two = np.logaddexp.reduce(log_place, axis=0)
-    log_one = _log_of_one_law(some, their, data.rounding[rows] > 0, known, ways, beliefs)
+    log_one = _log_of_one_law(some, their, data.rounding[rows] > 0, hypotheses, ways, beliefs)
     share, told = np.zeros(len(rows)), np.isfinite(log_two) & np.isfinite(log_one)
     with np.errstate(over="ignore"):
         share[told] = 1 / (1 + np.exp(log_one[told] - log_two[told]))
@@ -123,18 +129,18 @@ def with_laws_beyond(
         data.take(rows[matters]),
         beyond,
         share[matters] * of_place,
-        known,
+        hypotheses,
         np.concatenate([[-1], terms, terms, terms]),
     )
 
 
 def _log_of_one_law(
-    data: Data,
+    data: ScaledRows,
     found: Posterior,
     rounded: BoolArray,
-    known: Hypotheses,
+    hypotheses: Hypotheses,
     ways: Deviations,
-    beliefs: Beliefs,
+    beliefs: LogPriors,
 ) -> FloatArray:
     """Return the log probability of the values of rows under all other hypotheses, [n].
 
@@ -147,9 +153,11 @@ def _log_of_one_law(
             continue
         some, their = data.take(rows), found.repeated(rows)
         if is_rounded:
-            their = posterior(looked_at(some, known, ways, beliefs), some, ways, beliefs)
+            their = posterior(
+                select_candidates(some, hypotheses, ways, beliefs), some, ways, beliefs
+            )
         logs[rows] = log_probability_of_all(
-            their, some, some.values, their.variance, known, ways, beliefs
+            their, some, some.values, their.variance, hypotheses, ways, beliefs
         )
     return logs
 
@@ -167,7 +175,7 @@ def _normalised(logs: FloatArray) -> FloatArray:
     return np.asarray(logs - np.logaddexp.reduce(logs))
 
 
-def _as_rounded(data: Data) -> Data:
+def _as_rounded(data: ScaledRows) -> ScaledRows:
     """Return rows whose noise includes what rounding to few digits adds to their least value."""
     adds = np.zeros_like(data.rounding)
     whole = np.flatnonzero(data.rounding > 0)
@@ -175,9 +183,13 @@ def _as_rounded(data: Data) -> Data:
     return replace(data, variance=data.variance + adds, rounding=np.zeros_like(adds))
 
 
-def _asked(found: Posterior, data: Data, known: Hypotheses, *, noise_known: bool) -> IntArray:
+def _asked(
+    found: Posterior, data: ScaledRows, hypotheses: Hypotheses, *, noise_known: bool
+) -> IntArray:
     """Return the rows that may follow two laws: a break explains them, or no hypothesis does."""
-    breaks = np.bincount(found.row, found.weight * known.outside[found.chosen], len(data.values))
+    breaks = np.bincount(
+        found.row, found.weight * hypotheses.outside[found.chosen], len(data.values)
+    )
     asked = breaks > _ASKED
     if noise_known:
         asked |= found.variance > _MISSED**2 * np.maximum(data.variance, TINY)
@@ -203,9 +215,9 @@ class _Place:
     law: IntArray
     weight: FloatArray
     scatter: FloatArray
-    beyond: Side
+    beyond: SideRegressions
     law_before: IntArray
-    before: Side
+    before: SideRegressions
 
     def take(self, rows: IntArray) -> _Place:
         """Return some rows."""
@@ -224,16 +236,16 @@ class _Place:
     def of(
         cls,
         place: int,
-        data: Data,
+        data: ScaledRows,
         weights: FloatArray,
-        known: Hypotheses,
+        hypotheses: Hypotheses,
         terms: IntArray,
         steady: Deviations,
-        beliefs: Beliefs,
+        beliefs: LogPriors,
     ) -> _Place:
         """Find them. Of `beliefs` hypotheses are laws on one side."""
-        before = Side.of(data, weights, known, terms, slice(None, place))
-        beyond = Side.of(data, weights, known, terms, slice(place, None))
+        before = SideRegressions.of(data, weights, hypotheses, terms, slice(None, place))
+        beyond = SideRegressions.of(data, weights, hypotheses, terms, slice(place, None))
         used = [(data.weight[:, side] > 0).sum(axis=1) for side in (np.s_[:place], np.s_[place:])]
         rows, dof = np.arange(len(data.values))[:, None], data.dof[:, None]
         # Good enough to choose laws by: the variance that the closest ones leave.
@@ -287,12 +299,12 @@ class _Place:
 def _together(
     rows: IntArray,
     others: Posterior,
-    data: Data,
+    data: ScaledRows,
     places: Sequence[_Place],
     share: FloatArray,
-    known: Hypotheses,
+    hypotheses: Hypotheses,
     codes: IntArray,
-) -> Laws:
+) -> SegmentedLaws:
     """Put laws beyond places, of probabilities `share` [places, n], beside all other hypotheses.
 
     `codes` [H] are the shapes of the laws of one side.
@@ -303,8 +315,8 @@ def _together(
     used = data.weight.copy()
     variance = (1 - two) * others.variance
     none_left = np.ones(count)
-    parts = [_Part.of(others, known.codes(others.chosen), 1 - two, ~sure)]
-    outside = int(np.argmax(known.outside))
+    parts = [_Part.of(others, hypotheses.codes(others.chosen), 1 - two, ~sure)]
+    outside = int(np.argmax(hypotheses.outside))
     for k, place in enumerate(places):
         its = np.flatnonzero(sure & (chosen == k))
         since[its] = data.points[place.place + (used[its, place.place :] > 0).argmax(axis=1)]
@@ -344,7 +356,7 @@ def _together(
         variance,
         (1 - two) * others.drift,
     )
-    return Laws(
+    return SegmentedLaws(
         rows,
         found,
         np.concatenate([part.codes for part in parts])[order],

@@ -13,9 +13,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.outcome import Columns
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ _REPEATED = 4
 
 
 def with_next_steps(
-    columns: Columns, rows: IntArray, data: Data, unit: FloatArray, known: Hypotheses
+    columns: Columns, rows: IntArray, data: ScaledRows, unit: FloatArray, hypotheses: Hypotheses
 ) -> None:
     """Put both hypotheses among the alternatives of staircases, in place of the least probable two.
 
@@ -38,9 +38,9 @@ def with_next_steps(
     columns : models of all rows; `weight` and the columns of alternatives change
     rows : [n] those of `data`, in one parameter
     unit : [n] of `data`
-    known : the shapes of the models
+    hypotheses : the shapes of the models
     """
-    logarithm = next((k for k, each in enumerate(known.shapes) if each == _LOGARITHM), None)
+    logarithm = next((k for k, each in enumerate(hypotheses.shapes) if each == _LOGARITHM), None)
     its = _staircases(data)
     if logarithm is None or not its.size:
         return
@@ -76,7 +76,7 @@ def with_next_steps(
     columns["root"][some] = root
 
 
-def _staircases(data: Data) -> IntArray:
+def _staircases(data: ScaledRows) -> IntArray:
     """Return rows of small whole numbers that change in one direction, and whose next step is due.
 
     It is due where the last value was measured as often as the one before, give or take one. How

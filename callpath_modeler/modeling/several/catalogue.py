@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.breaks import Break
-from callpath_modeler.modeling.differences import ONE, Difference, made_of, transpositions
-from callpath_modeler.modeling.mixture.distinct import ALIKE
-from callpath_modeler.modeling.mixture.plainness import intricacy
+from callpath_modeler.modeling.differences import ONE, TermDifference, made_of, transpositions
+from callpath_modeler.modeling.mixture.complexity_prior import description_length
+from callpath_modeler.modeling.mixture.identifiability import ALIKE
 from callpath_modeler.modeling.products import NOTHING, Factor, Product
-from callpath_modeler.modeling.several.broken import (
+from callpath_modeler.modeling.several.piecewise_products import (
     BESIDE_BREAKS,
-    broken,
-    is_nothing_alone,
-    of_break,
+    break_cost,
+    identifiable_breaks,
+    only_beside_others,
 )
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
@@ -43,13 +43,13 @@ _SECOND_CLASS = 0.5
 _LOGARITHM, SHARED = Term(Fraction(0), 1), Term(Fraction(-1), 0)
 _WHOLE = Term(Fraction(1), 0)
 _PEERS = (
-    Difference(_WHOLE, ONE),
-    Difference(ONE, SHARED),
-    Difference(Term(Fraction(2), 0), _WHOLE),
-    Difference(ONE, Term(Fraction(-1, 3), 0)),
-    Difference(ONE, Term(Fraction(-1, 2), 0)),
-    Difference(_WHOLE, Term(Fraction(2, 3), 0)),
-    Difference(_WHOLE, Term(Fraction(1, 2), 0)),
+    TermDifference(_WHOLE, ONE),
+    TermDifference(ONE, SHARED),
+    TermDifference(Term(Fraction(2), 0), _WHOLE),
+    TermDifference(ONE, Term(Fraction(-1, 3), 0)),
+    TermDifference(ONE, Term(Fraction(-1, 2), 0)),
+    TermDifference(_WHOLE, Term(Fraction(2, 3), 0)),
+    TermDifference(_WHOLE, Term(Fraction(1, 2), 0)),
 )
 """Of all processes those but oneself are met: p - 1 in exchanges of all with all and in rings,
 p^2 - p of all of them together, 1 - 1/p in what passes everything on. Of neighbours in three and in
@@ -105,7 +105,10 @@ class Catalogue:
         plain = [sorted(each, key=lambda term: (cost_of(term), term)) for each in terms]
         ordered = [[NOTHING, *rest, *each] for each, rest in zip(plain, beside, strict=True)]
         whole = [len(each) for each in ordered]
-        ordered = [[*each, *broken(each, x)] for each, x in zip(ordered, points.T, strict=True)]
+        ordered = [
+            [*each, *identifiable_breaks(each, x)]
+            for each, x in zip(ordered, points.T, strict=True)
+        ]
         costs = [np.array([cost_of(factor) for factor in each]) for each in ordered]
         found = []
         for used in range(1, count + 1):
@@ -161,7 +164,7 @@ class Catalogue:
     def beside_only(self, points: FloatArray) -> BoolArray:
         """Return which are nothing over `points` [K, D] but beside what breaks there."""
         each = [
-            np.array([is_nothing_alone(factor, last) for factor in factors])
+            np.array([only_beside_others(factor, last) for factor in factors])
             for factors, last in zip(self.factors, points.max(axis=0).tolist(), strict=True)
         ]
         return np.asarray(_looked_up(each, self.code).any(axis=0))
@@ -247,7 +250,7 @@ def _seldom(terms: list[Term], values: FloatArray) -> list[Factor]:
 
 def is_seldom(factor: Factor) -> bool:
     """Tell whether a factor is met beside plain ones only."""
-    return isinstance(factor, Difference) or factor == _TREE
+    return isinstance(factor, TermDifference) or factor == _TREE
 
 
 def _codes_of_breaks(ordered: Sequence[list[Factor]], whole: Sequence[int]) -> IntArray:
@@ -282,8 +285,8 @@ def _codes(sizes: Sequence[int], axes: Sequence[int]) -> IntArray:
 def cost_of(factor: Factor) -> float:
     """Return how far a factor is from those that programs are known to have."""
     if isinstance(factor, Break):
-        return of_break(factor)
-    if isinstance(factor, Difference):
+        return break_cost(factor)
+    if isinstance(factor, TermDifference):
         of_neighbours = any(
             term.exponent.denominator > 1 for term in (factor.larger, factor.smaller)
         )
@@ -291,7 +294,7 @@ def cost_of(factor: Factor) -> float:
         return seldom + cost_of(factor.smaller if factor.larger == ONE else factor.larger)
     # Whole powers count for less than in one parameter: sizes of problems come in cubes.
     whole = factor.exponent.denominator == 1 and not factor.log
-    plain = intricacy(factor) / 2 if whole else intricacy(factor)
+    plain = description_length(factor) / 2 if whole else description_length(factor)
     plain += _STEEP * max(0.0, float(factor.exponent) - _STEEPEST)
     plain += _FRACTION * (factor.exponent.denominator > 1) + _FALLING * factor.decreasing
     return plain + _SELDOM * (factor == _TREE)

@@ -15,17 +15,17 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.mixture.distinct import ALIKE
 from callpath_modeler.modeling.mixture.hypotheses import (
-    Fans,
-    Group,
     Hypotheses,
-    Kept,
-    assembled,
-    weighted,
+    HypothesisGroup,
+    PairGroups,
+    ScreeningLimits,
+    assemble_hypotheses,
+    with_prior,
 )
+from callpath_modeler.modeling.mixture.identifiability import ALIKE
 from callpath_modeler.modeling.several.catalogue import PLAIN, Catalogue
-from callpath_modeler.modeling.several.companions import fixed_pairs
+from callpath_modeler.modeling.several.related_pairs import always_tested_pairs
 from callpath_modeler.modeling.terms import SearchSpace
 
 FloatArray = npt.NDArray[np.float64]
@@ -35,7 +35,7 @@ BoolArray = npt.NDArray[np.bool_]
 _OPENED = 250
 """Fans of pairs that are looked into for a row."""
 
-_KEPT = Kept(habits=250, pairs=10**6, frugal=True)
+_KEPT = ScreeningLimits(habits=250, pairs=10**6, frugal=True)
 """All pairs that are tried: which of them are close is chance, where there is much noise."""
 
 _NO_PAIRS = np.empty((0, 2), dtype=np.intp)
@@ -111,11 +111,13 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     if not kept.size:
         raise ValueError("no term of the space varies over the points")
     products, table, scale = products.take(kept), table[kept], size[kept]
-    group = np.where(products.falling, Group.FALLING, Group.GROWING)
-    group[products.breaks] = Group.BREAK
+    group = np.where(products.falling, HypothesisGroup.FALLING, HypothesisGroup.GROWING)
+    group[products.breaks] = HypothesisGroup.BREAK
     weight, plain = products.weight(space), 2.0**-products.cost
-    fixed = fixed_pairs(products) if space.max_terms > 1 else _NO_PAIRS
-    known = assembled(products.shapes(), table / scale[:, None], scale, group, fixed, _KEPT)
+    fixed = always_tested_pairs(products) if space.max_terms > 1 else _NO_PAIRS
+    known = assemble_hypotheses(
+        products.shapes(), table / scale[:, None], scale, group, fixed, _KEPT
+    )
     each = weight * plain
     of_pair, structure = _kinds_of_pairs(products)
     of_fixed = of_pair[structure[known.first], structure[known.second]]
@@ -138,7 +140,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     # What is seldom a factor is no law alone: with a constant x - 1 is what x is.
     weight = weight * ~(products.single & products.seldom | products.beside_only(points))
     prior = {**_PRIOR, _Kind.BREAK: min(_BROKEN / len(plain), 0.04)}
-    return weighted(known, weight * np.sqrt(plain), both, prior, _HELD)
+    return with_prior(known, weight * np.sqrt(plain), both, prior, _HELD)
 
 
 def _kinds_of_singles(products: Catalogue) -> IntArray:
@@ -188,13 +190,13 @@ def _with_sum_of_same(
     return np.asarray(there & ~of_share), np.asarray(of_share)
 
 
-def _fans(products: Catalogue, points: FloatArray, start: int) -> Fans:
+def _fans(products: Catalogue, points: FloatArray, start: int) -> PairGroups:
     """Return what pairs every product with every term of one parameter."""
     terms = np.flatnonzero(products.single & ~products.seldom & ~products.breaks)
     terms = terms[np.argsort(products.axis[terms], kind="stable")]
     axes, count = np.unique(products.axis[terms], return_counts=True)
     levels = [np.unique(points[:, axis], return_inverse=True)[1].ravel() for axis in axes]
-    return Fans(start, count.cumsum(), terms, np.array(levels), _OPENED)
+    return PairGroups(start, count.cumsum(), terms, np.array(levels), _OPENED)
 
 
 def _there_in_fans(products: Catalogue, terms: IntArray) -> BoolArray:

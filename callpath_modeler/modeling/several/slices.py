@@ -22,7 +22,7 @@ IntArray = npt.NDArray[np.intp]
 TermArray = npt.NDArray[np.int16]
 
 
-def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
+def slice_along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
     """Hold all parameters but one.
 
     Parameters

@@ -6,15 +6,15 @@ match stands a verdict that knows how sure it is.
 """
 
 from callpath_modeler.modeling.validation.limits import (
-    Expectation,
-    Limits,
-    Match,
+    DeviationLimits,
+    DeviationMatch,
+    ExpectedGrowth,
     default_deviation,
 )
 from callpath_modeler.modeling.validation.match import Validation, validate
 from callpath_modeler.modeling.validation.spaces import MPI_SPACE, search_space
 from callpath_modeler.modeling.validation.verdict import (
-    Verdicts,
+    GrowthVerdicts,
     deciding_run,
     deciding_run_of_value,
     growth_probabilities,
@@ -23,11 +23,11 @@ from callpath_modeler.modeling.validation.verdict import (
 
 __all__ = [
     "MPI_SPACE",
-    "Expectation",
-    "Limits",
-    "Match",
+    "DeviationLimits",
+    "DeviationMatch",
+    "ExpectedGrowth",
+    "GrowthVerdicts",
     "Validation",
-    "Verdicts",
     "deciding_run",
     "deciding_run_of_value",
     "default_deviation",

@@ -12,7 +12,7 @@ from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 _HALF = Fraction(1, 2)
 
 
-class Match(IntEnum):
+class DeviationMatch(IntEnum):
     """How well a growth matches an expectation, the better the larger."""
 
     NO_MODEL = -1
@@ -22,7 +22,7 @@ class Match(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DeviationLimits:
     """Between which growths a growth has to be; the limits themselves are within.
 
     Parameters
@@ -69,7 +69,7 @@ def default_deviation(expected: Growth) -> Growth:
 
 
 @dataclass(frozen=True, slots=True)
-class Expectation:
+class ExpectedGrowth:
     """A growth E that is expected, and a factor D by which it may be missed on either side.
 
     Parameters
@@ -99,16 +99,16 @@ class Expectation:
         return cls(growth, default_deviation(growth) if deviation is None else deviation)
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> DeviationLimits:
         """E / D and E D: what is within matches."""
-        return Limits(self.growth / self.deviation, self.growth * self.deviation)
+        return DeviationLimits(self.growth / self.deviation, self.growth * self.deviation)
 
     def divergence(self, growth: Growth) -> Growth:
         """Return by what factor a growth misses the expectation: delta = G / E."""
         return growth / self.growth
 
-    def match(self, growth: Growth) -> Match:
+    def match(self, growth: Growth) -> DeviationMatch:
         """Compare a growth: exact where it is E, approximate within the limits."""
         if growth == self.growth:
-            return Match.EXACT
-        return Match.APPROXIMATE if self.limits.side(growth) == 0 else Match.NONE
+            return DeviationMatch.EXACT
+        return DeviationMatch.APPROXIMATE if self.limits.side(growth) == 0 else DeviationMatch.NONE

@@ -18,14 +18,14 @@ from callpath_modeler.modeling.classic.search import (
     WITHOUT_CONSTANT,
     Basis,
     OneTerm,
-    Rows,
+    WeightedRows,
     fit_one_term,
     solve,
 )
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.models import MIN_POINTS
 from callpath_modeler.modeling.noise import EXACT
-from callpath_modeler.modeling.validation.limits import Expectation, Match
+from callpath_modeler.modeling.validation.limits import DeviationMatch, ExpectedGrowth
 from callpath_modeler.modeling.validation.spaces import search_space
 
 FloatArray = npt.NDArray[np.float64]
@@ -52,10 +52,10 @@ class Validation:
     cv_error : ndarray [n]
         Root of their mean square, relative.
     match : ndarray [n] of int8
-        Codes of `Match`.
+        Codes of `DeviationMatch`.
     """
 
-    expectation: Expectation
+    expectation: ExpectedGrowth
     space: tuple[Growth, ...]
     chosen: npt.NDArray[np.int16]
     constant: FloatArray
@@ -87,7 +87,7 @@ class Validation:
 def validate(
     points: npt.ArrayLike,
     values: npt.ArrayLike,
-    expectation: Expectation,
+    expectation: ExpectedGrowth,
     space: Sequence[Growth] | None = None,
 ) -> Validation:
     """Hold an expectation against measurements.
@@ -122,7 +122,9 @@ def validate(
     chosen = np.concatenate([part[0] for part in parts])
     constant, coefficient, adjusted_r2, cv_error = np.concatenate([part[1] for part in parts], 1)
     # Without a model the code is -1, that of the last.
-    matches = np.array([*(expectation.match(growth) for growth in among), Match.NO_MODEL], np.int8)
+    matches = np.array(
+        [*(expectation.match(growth) for growth in among), DeviationMatch.NO_MODEL], np.int8
+    )
     match = matches[chosen]
     return Validation(
         expectation, among, chosen, constant, coefficient, adjusted_r2, cv_error, match
@@ -179,7 +181,7 @@ def _choose(y: FloatArray, terms: _Terms) -> tuple[npt.NDArray[np.int16], FloatA
     if row.size:
         unit = np.nanmax(y[row], axis=1)
         some = np.where(present[row], y[row] / unit[:, None], 0.0)
-        best, found = _best(Rows.relative(some, present[row], None), terms)
+        best, found = _best(WeightedRows.relative(some, present[row], None), terms)
         chosen[row] = np.where(best < 0, terms.flat, terms.codes[best])
         found[0] *= unit
         found[1] *= unit / np.where(best < 0, 1.0, terms.basis.scale[best])
@@ -188,7 +190,7 @@ def _choose(y: FloatArray, terms: _Terms) -> tuple[npt.NDArray[np.int16], FloatA
     return chosen, numbers
 
 
-def _best(rows: Rows, terms: _Terms) -> tuple[npt.NDArray[np.intp], FloatArray]:
+def _best(rows: WeightedRows, terms: _Terms) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Choose a term for each row, -1 for the constant; constant, coefficient, R^2 and error."""
     one = fit_one_term(rows, terms.basis)
     for term in np.flatnonzero(terms.basis.decreasing):
@@ -211,7 +213,7 @@ def _best(rows: Rows, terms: _Terms) -> tuple[npt.NDArray[np.intp], FloatArray]:
     return np.where(growing, best, -1), np.array(numbers)
 
 
-def _without_constant(one: OneTerm, term: int, rows: Rows, basis: Basis) -> None:
+def _without_constant(one: OneTerm, term: int, rows: WeightedRows, basis: Basis) -> None:
     """Fit, in place, a falling term alone: beside a constant it would not fall in the end."""
     column = np.broadcast_to(basis.values[term], rows.y.shape)[..., None]
     alone = solve(column, rows)

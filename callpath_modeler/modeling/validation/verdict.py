@@ -15,7 +15,7 @@ import numpy.typing as npt
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.uncertainty import Mixture
-from callpath_modeler.modeling.validation.limits import Limits
+from callpath_modeler.modeling.validation.limits import DeviationLimits
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -28,7 +28,7 @@ _CHUNK = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdicts:
+class GrowthVerdicts:
     """What models say of limits of growth, in columns over n rows.
 
     Attributes
@@ -44,7 +44,7 @@ class Verdicts:
         Where the data say so; where neither, they do not tell.
     """
 
-    limits: Limits
+    limits: DeviationLimits
     below: FloatArray
     within: FloatArray
     above: FloatArray
@@ -62,7 +62,9 @@ class Verdicts:
         return len(self.kept)
 
 
-def judge(models: Models, limits: Limits, confidence: float | None = None) -> Verdicts:
+def judge(
+    models: Models, limits: DeviationLimits, confidence: float | None = None
+) -> GrowthVerdicts:
     """Tell which growths are within limits.
 
     An expectation is kept where the growth is within the limits with a probability of `confidence`
@@ -95,7 +97,7 @@ def judge(models: Models, limits: Limits, confidence: float | None = None) -> Ve
     outside = models.status == FitStatus.OUTSIDE
     kept = (within >= sure) & ~outside
     broken = np.where(outside, above, below + above) >= sure
-    return Verdicts(limits, below, within, above, outside, kept, broken)
+    return GrowthVerdicts(limits, below, within, above, outside, kept, broken)
 
 
 def growth_probabilities(models: Models) -> FloatArray:
@@ -117,12 +119,12 @@ def _hypotheses(models: Models) -> tuple[npt.NDArray[np.int64], FloatArray]:
     return rank, weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
-def _sides(models: Models, limits: Limits) -> tuple[npt.NDArray[np.int8], FloatArray]:
+def _sides(models: Models, limits: DeviationLimits) -> tuple[npt.NDArray[np.int8], FloatArray]:
     """Return on which side of the limits each hypothesis is, [n, C], and its probability."""
     rank, weight = _hypotheses(models)
     growths = models.shapes.growths
     side = np.zeros(len(growths), dtype=np.int8)
-    # They ascend: as of `Limits.side`, with few comparisons.
+    # They ascend: as of `DeviationLimits.side`, with few comparisons.
     if limits.low is not None:
         side[: bisect_left(growths, limits.low)] = -1
     if limits.high is not None:
@@ -130,7 +132,9 @@ def _sides(models: Models, limits: Limits) -> tuple[npt.NDArray[np.int8], FloatA
     return side[rank], weight
 
 
-def deciding_run(models: Models, limits: Limits, confidence: float | None = None) -> FloatArray:
+def deciding_run(
+    models: Models, limits: DeviationLimits, confidence: float | None = None
+) -> FloatArray:
     """Return at which value of the parameter a run would tell whether limits are kept, [n].
 
     It is the smallest one, in quarters of a doubling, at which the hypotheses on either side of a

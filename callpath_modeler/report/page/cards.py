@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
-from callpath_modeler.analysis.unevenness import Unevenness
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.change_points import formula_from_text, from_text
@@ -27,7 +27,7 @@ from callpath_modeler.report.model import (
     rows_of,
     whole_formula,
 )
-from callpath_modeler.report.page.content import Content
+from callpath_modeler.report.page.content import PageContent
 from callpath_modeler.report.page.figure import figure, legend
 from callpath_modeler.report.page.markup import (
     Html,
@@ -40,10 +40,10 @@ from callpath_modeler.report.page.markup import (
     table,
     tag,
 )
-from callpath_modeler.report.page.names import Names, cut
+from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.page.ranking import trust_text
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text, growth_text
-from callpath_modeler.report.requirements import requirement_rows, uneven_facts, verdict
+from callpath_modeler.report.requirements import imbalance_facts, requirement_rows, verdict
 from callpath_modeler.units import parameter_value, percent, quantity
 
 _GRID = 72
@@ -52,10 +52,10 @@ _LONGEST = 400
 """Letters of a formula; sums over thousands of call paths have more terms than anyone reads."""
 
 
-def cards_section(content: Content, rows: NDArray[np.intp], names: Names) -> Html:
+def cards_section(content: PageContent, rows: NDArray[np.intp], names: CallPathLinks) -> Html:
     """Return the cards of some call paths."""
     steps, ranking = excess_steps(content.ranking), content.ranking
-    uneven = None if ranking.inclusive else Unevenness.of(ranking.fitted)
+    uneven = None if ranking.inclusive else ImbalanceSources.of(ranking.fitted)
     cards = [
         _card(content, place, int(row), path, steps, uneven, names)
         for place, (row, path) in enumerate(zip(rows, names.paths(rows), strict=True), start=1)
@@ -64,13 +64,13 @@ def cards_section(content: Content, rows: NDArray[np.intp], names: Names) -> Htm
 
 
 def _card(
-    content: Content,
+    content: PageContent,
     place: int,
     row: int,
     path: Html,
     steps: list[ExcessStep],
-    uneven: Unevenness | None,
-    names: Names,
+    uneven: ImbalanceSources | None,
+    names: CallPathLinks,
 ) -> Html:
     ranking, needs = content.ranking, content.needs.get(row)
     is_one_model = not ranking.inclusive and ranking.leader[row] >= 0
@@ -80,12 +80,12 @@ def _card(
     rows = rows_of(ranking, row)
     curve = sketch(fitted, rows, ranking.target, at, measured=measured, count=_GRID)
     drawn = figure(
-        curve, fitted.metric.unit, fitted.parameter, key=key, told=_told(ranking, row, curve)
+        curve, fitted.metric.unit, fitted.parameter, key=key, label=_told(ranking, row, curve)
     )
     facts = [(word, " · ".join(text.split("   "))) for word, text in quality_facts(ranking, row)]
     source = origin(fitted, row)
     facts += [("source", source)] if source else []
-    facts += uneven_facts(uneven, row)
+    facts += imbalance_facts(uneven, row)
     facts += neighbour_facts(ranking, row)
     facts += [("needs", verdict(ranking, row, needs))] if needs else []
     more = tag(
@@ -94,7 +94,11 @@ def _card(
         _numbers(ranking, row, curve),
         *([plain_table(requirement_rows(ranking, row, needs), "What it needs")] if needs else []),
         *_excess(steps, row),
-        tag("p", tag("code", content.making.again.line("show", names.mark(row))), class_="command"),
+        tag(
+            "p",
+            tag("code", content.making.invocation.line("show", names.mark(row))),
+            class_="command",
+        ),
     )
     return tag(
         "article",

@@ -11,18 +11,18 @@ from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.requirements import Requirements
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.fingerprints import Fingerprint
-from callpath_modeler.report.again import Again
+from callpath_modeler.report.invocation import Invocation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Making:
+class Provenance:
     """How a page was made. It has no date: of the same inputs, pages are the same.
 
     Attributes
     ----------
     command : that makes it again
     listing : command that lists all call paths
-    again : asks other commands for the same
+    invocation : asks other commands for the same
     versions : of programs, by name
     inputs : the files that were read
     configuration : the files that options come from
@@ -30,14 +30,14 @@ class Making:
 
     command: str
     listing: str
-    again: Again
+    invocation: Invocation
     versions: Sequence[tuple[str, str]]
     inputs: Sequence[Fingerprint]
     configuration: Sequence[Fingerprint] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Content:
+class PageContent:
     """What there is to tell.
 
     Attributes
@@ -55,6 +55,6 @@ class Content:
     forecast: Forecast | None
     check: Check | None
     findings: Sequence[Finding]
-    making: Making
+    making: Provenance
     top: int
     needs: Mapping[int, Requirements] = field(default_factory=dict)

@@ -8,18 +8,18 @@ from importlib.resources import files
 
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.page.cards import cards_section
-from callpath_modeler.report.page.content import Content
+from callpath_modeler.report.page.content import PageContent
 from callpath_modeler.report.page.expectations import expectations_section
-from callpath_modeler.report.page.making import making_section
 from callpath_modeler.report.page.markup import Html, tag
-from callpath_modeler.report.page.names import Names
+from callpath_modeler.report.page.names import CallPathLinks
+from callpath_modeler.report.page.provenance import provenance_section
 from callpath_modeler.report.page.quality import quality_section
 from callpath_modeler.report.page.ranking import ranking_section
 from callpath_modeler.report.page.summary import summary
 from callpath_modeler.report.page.tree import tree_section
 
 
-def page(content: Content) -> str:
+def page(content: PageContent) -> str:
     """Return an HTML document that needs nothing beside it."""
     ranking = content.ranking
     fitted = ranking.fitted
@@ -35,7 +35,7 @@ def page(content: Content) -> str:
         tag("link", rel="icon", href="data:,"),
         tag("style", style),
     )
-    names = Names(fitted.experiment.tree, ranking.order[: content.top])
+    names = CallPathLinks(fitted.experiment.tree, ranking.order[: content.top])
     sections = _sections(content, names)
     links = [tag("li", tag("a", name, href=f"#{key}")) for key, (name, _) in sections.items()]
     body = tag(
@@ -48,7 +48,7 @@ def page(content: Content) -> str:
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _sections(content: Content, names: Names) -> dict[str, tuple[str, Html]]:
+def _sections(content: PageContent, names: CallPathLinks) -> dict[str, tuple[str, Html]]:
     """Return what the page holds, by key, in order: titles and contents."""
     ranking, making = content.ranking, content.making
     fitted, rows = ranking.fitted, ranking.order[: content.top]
@@ -64,7 +64,7 @@ def _sections(content: Content, names: Names) -> dict[str, tuple[str, Html]]:
     if content.check is not None:
         found["expectations"] = ("Expectations", expectations_section(content.check))
     found["quality"] = ("Data quality", quality_section(fitted.experiment, content.findings))
-    found["making"] = ("How this was made", making_section(making, fitted))
+    found["making"] = ("How this was made", provenance_section(making, fitted))
     return found
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from callpath_modeler.analysis.expectations.check import Check
+from callpath_modeler.analysis.expectations.outcome_text import details, sentence
 from callpath_modeler.analysis.expectations.verdicts import Outcome
-from callpath_modeler.analysis.expectations.wording import details, sentence
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.check import last_line, worst_names
 from callpath_modeler.report.page.markup import Html, cell, head, joined, table, tag

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.analysis.at_target import basis_of
+from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.report.curve import Axes, Curve
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.units import parameter_value, quantity
@@ -27,7 +27,7 @@ def figure(
     parameter: str,
     *,
     key: str,
-    told: str,
+    label: str,
     style: Html | None = None,
 ) -> Html:
     """Draw a chart, log-log; ticks of the parameter are the measured points and the target.
@@ -37,7 +37,7 @@ def figure(
     Parameters
     ----------
     key : what its ids on the page begin with
-    told : what it shows, for those who do not see it
+    label : what it shows, for those who do not see it
     style : what makes it a picture of its own; None = it is part of a page
     """
     if not curve.has_scale:
@@ -47,7 +47,7 @@ def figure(
     parts = [
         style or "",
         tag("title", f"Measured values and model over {parameter}", id=f"{key}-title"),
-        tag("desc", told, id=f"{key}-desc"),
+        tag("desc", label, id=f"{key}-desc"),
         *_grid(frame, curve, unit),
         *_band(frame, curve),
         *_model(frame, curve),

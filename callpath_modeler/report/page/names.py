@@ -30,7 +30,7 @@ def shortened(names: Sequence[str]) -> str:
     return shorten([cut(name, _ROOM) for name in names], _ROOM)
 
 
-class Names:
+class CallPathLinks:
     """Names of call paths.
 
     Parameters

@@ -12,16 +12,15 @@ import numpy as np
 from callpath_modeler.analysis.ensemble import Losses
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.asking import FURTHER
-from callpath_modeler.comparing import Compared
+from callpath_modeler.comparison import Compared
 from callpath_modeler.fitted import CallPathModel, Fitted
 from callpath_modeler.modeling import FitStatus
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.wanted import Wanted
+from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.answer import at_text, model_notes, turning_notes
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import Curve, sketch
-from callpath_modeler.report.diff import Look, difference_text
+from callpath_modeler.report.diff import TextStyle, difference_text
 from callpath_modeler.report.excess import ExcessView, excess_text
 from callpath_modeler.report.expressions import latex_formula, latex_name
 from callpath_modeler.report.info import summary
@@ -31,12 +30,13 @@ from callpath_modeler.report.page.cards import alternatives
 from callpath_modeler.report.page.expectations import expectations_section
 from callpath_modeler.report.page.figure import figure, legend, spark
 from callpath_modeler.report.page.markup import Html, joined, tag
-from callpath_modeler.report.page.names import Names
+from callpath_modeler.report.page.names import CallPathLinks
 from callpath_modeler.report.page.quality import findings_table, quality_section
 from callpath_modeler.report.page.ranking import ranking_rows
 from callpath_modeler.report.page.summary import headline
+from callpath_modeler.report.python_source import identifiers
 from callpath_modeler.report.ranking import context, remainder
-from callpath_modeler.report.source import identifiers
+from callpath_modeler.target_query import FURTHER
 from callpath_modeler.units import counted
 
 _TOP = 10
@@ -106,7 +106,7 @@ def _(ranking: Ranking) -> Html:
     )
     if not len(rows):
         return told
-    names = Names(fitted.experiment.tree, _NOWHERE)
+    names = CallPathLinks(fitted.experiment.tree, _NOWHERE)
     charts = [spark(_curve(ranking, int(row))) for row in rows]
     return joined(told, ranking_rows(ranking, names, rows, remainder(ranking, rows), charts))
 
@@ -162,7 +162,7 @@ def _chart(model: CallPathModel, style: Html | None = None) -> Html:
     curve = sketch(fitted, np.array([row]), target, at, measured=False, count=_GRID)
     key = f"nb-{fitted.experiment.tree.ids()[row]}"
     told = f"{model!r}, {model.growth}"
-    return figure(curve, fitted.metric.unit, fitted.parameter, key=key, told=told, style=style)
+    return figure(curve, fitted.metric.unit, fitted.parameter, key=key, label=told, style=style)
 
 
 @_content.register
@@ -175,14 +175,14 @@ def _(compared: Compared) -> Html:
     found = compared.difference
     return _lines(
         difference_text(
-            found, found.order[:_TOP], Look(width=_WIDTH, full_names=False, ascii_only=False)
+            found, found.order[:_TOP], TextStyle(width=_WIDTH, full_names=False, ascii_only=False)
         )
     )
 
 
 @_content.register
 def _(losses: Losses) -> Html:
-    shown = ExcessView(losses, Wanted(most=_TOP))
+    shown = ExcessView(losses, ViewRequest(most=_TOP))
     return _lines(excess_text(shown, width=_WIDTH, full_names=False, ascii_only=False))
 
 

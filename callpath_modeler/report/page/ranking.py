@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import MARKS, PROBABLE, WITHIN, marks_text
 from callpath_modeler.report.columns import MODEL_NOTE
-from callpath_modeler.report.layout import Column
+from callpath_modeler.report.layout import TextColumn
 from callpath_modeler.report.page.markup import Html, cell, head, joined, number, table, tag
-from callpath_modeler.report.page.names import Names
+from callpath_modeler.report.page.names import CallPathLinks
 from callpath_modeler.report.ranking import (
     absent_notes,
     excess_notes,
@@ -33,7 +33,7 @@ _TO_THE_RIGHT = frozenset(
 """Columns of numbers."""
 
 
-def ranking_section(ranking: Ranking, names: Names, first: int, again: str) -> Html:
+def ranking_section(ranking: Ranking, names: CallPathLinks, first: int, command: str) -> Html:
     """Return the ranked call paths, worst first, then the others in one row, and the total.
 
     Parameters
@@ -45,7 +45,7 @@ def ranking_section(ranking: Ranking, names: Names, first: int, again: str) -> H
     others = remainder(ranking, rows)
     notes = [tag("p", note, class_="aside") for note in _notes(ranking, rows)]
     if len(rows) < len(ranking.order):
-        notes.append(tag("p", "all of them: ", tag("code", again), class_="aside"))
+        notes.append(tag("p", "all of them: ", tag("code", command), class_="aside"))
     if not len(rows):
         return joined(tag("p", "No call path could be modelled."), *notes)
     return joined(ranking_rows(ranking, names, rows, others), *notes)
@@ -53,7 +53,7 @@ def ranking_section(ranking: Ranking, names: Names, first: int, again: str) -> H
 
 def ranking_rows(
     ranking: Ranking,
-    names: Names,
+    names: CallPathLinks,
     rows: NDArray[np.intp],
     others: NDArray[np.intp],
     charts: Sequence[Html] = (),
@@ -113,7 +113,7 @@ def _numbers(ranking: Ranking, rows: NDArray[np.intp]) -> dict[str, list[float]]
     return {**numbers, "growth": growth.tolist()}
 
 
-def _head(name: str, column: Column) -> Html:
+def _head(name: str, column: TextColumn) -> Html:
     return head(column.header, right=name in _TO_THE_RIGHT, kind=name)
 
 
@@ -140,7 +140,7 @@ def _below(ranking: Ranking, others: NDArray[np.intp]) -> list[str]:
     return [*rest, "total"] if ranking.fitted.metric.additive else rest
 
 
-def _last(columns: dict[str, Column], k: int, name: str, *, is_charted: bool) -> Html:
+def _last(columns: dict[str, TextColumn], k: int, name: str, *, is_charted: bool) -> Html:
     cells = [
         cell(column.cells[k] if k < len(column.cells) else "", right=key in _TO_THE_RIGHT, kind=key)
         for key, column in columns.items()

@@ -20,7 +20,7 @@ from callpath_modeler.report.answer import (
 )
 from callpath_modeler.report.layout import tied
 from callpath_modeler.report.page.markup import Html, joined, tag
-from callpath_modeler.report.page.names import Names, cut
+from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.ranking import context
 from callpath_modeler.units import counted, percent
 
@@ -48,7 +48,7 @@ def main_rows(ranking: Ranking) -> NDArray[np.intp]:
     return order[: 1 + int(np.searchsorted(np.cumsum(share[order]), _MOST))]
 
 
-def summary(ranking: Ranking, names: Names) -> Html:
+def summary(ranking: Ranking, names: CallPathLinks) -> Html:
     """Return the headline, what it is because of, and what was measured."""
     rows = main_rows(ranking)[:_NAMED]
     named = zip(rows.tolist(), _last_names(ranking, rows), strict=True)
@@ -74,7 +74,7 @@ def _last_names(ranking: Ranking, rows: NDArray[np.intp]) -> list[str]:
     return [cut(path[-1] if count[path[-1]] == 1 else "/".join(path)) for path in paths]
 
 
-def _told(ranking: Ranking, row: int, name: str, names: Names) -> Html:
+def _told(ranking: Ranking, row: int, name: str, names: CallPathLinks) -> Html:
     growth = growth_of(ranking.fitted, row, pretty=True)
     link = names.link(row, tag("code", name))
     return joined(link, f" takes {percent(float(ranking.own_share[row]))} and {growth}")

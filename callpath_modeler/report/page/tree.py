@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.profile.wanted import Wanted
-from callpath_modeler.report.layout import Column
-from callpath_modeler.report.outlines import check_text
+from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.report.layout import TextColumn
+from callpath_modeler.report.outlined_view import check_text
 from callpath_modeler.report.page.markup import Html, escaped, joined, number, scrolling, tag
-from callpath_modeler.report.page.names import Names, cut
+from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.page.ranking import trust_text
 from callpath_modeler.report.views import ForecastView, value_cells
 from callpath_modeler.units import percent, quantity
@@ -38,11 +38,11 @@ _WIDTHS = {
 """The columns, and how wide they are; names have this at least, in the size of letters."""
 
 
-def tree_section(forecast: Forecast, names: Names) -> Html:
+def tree_section(forecast: Forecast, names: CallPathLinks) -> Html:
     """Return the call tree: nested lists that fold."""
-    if not forecast.repetitions and not forecast.known.modelled.any():
+    if not forecast.repetitions and not forecast.inputs.modelled.any():
         return tag("p", "No call path could be modelled.")
-    wanted = Wanted(least=_LEAST, depth=_DEEPEST, most=_LINES)
+    wanted = ViewRequest(least=_LEAST, depth=_DEEPEST, most=_LINES)
     shown = ForecastView(forecast, wanted)
     own, whole = shown.values
     cells = value_cells(forecast, own, whole, inclusive=True, ascii_only=False)
@@ -90,7 +90,7 @@ def _nested(shown: ForecastView, rows: Sequence[Html]) -> Iterator[str]:
     yield "</ul></details></li>" * depth + "</ul>"
 
 
-def _name(shown: ForecastView, k: int, names: Names) -> Html:
+def _name(shown: ForecastView, k: int, names: CallPathLinks) -> Html:
     outline = shown.outline
     if outline.nodes[k] == SHARED:
         return tag("span", f"… {len(outline.rests[k])} more", class_="name rest")
@@ -104,7 +104,7 @@ def _name(shown: ForecastView, k: int, names: Names) -> Html:
 
 
 def _line(
-    columns: dict[str, Column],
+    columns: dict[str, TextColumn],
     numbers: dict[str, list[float]],
     trust: Sequence[int],
     k: int,

@@ -16,15 +16,15 @@ import pytest
 
 from callpath_modeler import pipeline
 from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.known import Known
+from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.cli import browse
-from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.group import cpmodel
 from callpath_modeler.cli.settings import ELSEWHERE, catalogue, commands_of, settable
 from callpath_modeler.errors import UsageError
-from callpath_modeler.profile.wanted import Wanted
-from callpath_modeler.report.outlines import node_columns
+from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.report.outlined_view import node_columns
 from callpath_modeler.tui.session import Session
 from configured import target, told, write
 
@@ -217,10 +217,14 @@ def test_the_command_of_a_view_in_the_browser_is_complete(run, stored, tmp_path)
     question = ("target", "at", "metric", "inclusive", "exclusive")
     assert [ctx.params[name] for name in question] == [None, "p=1000", None, True, False]
     fitted = pipeline.models_of([kept], "time", None, pipeline.FitOptions(confidence=0.9))
-    session = Session(forecast(Known(fitted), 500.0), Wanted(least=0.01, inclusive=False))
+    session = Session(
+        forecast(ForecastInputs(fitted), 500.0), ViewRequest(least=0.01, inclusive=False)
+    )
     with ctx:
-        here = browse._surroundings(Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions())
-    line = here.command(session.wanted(), session.forecast.known, 500.0)
+        here = browse.browser_services(
+            Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions()
+        )
+    line = here.command(session.view_request(), session.forecast.inputs, 500.0)
     assert "--confidence" not in line
     rows = list(csv.DictReader(io.StringIO(run(*shlex.split(line)[1:], "-f", "csv").out)))
     shown = node_columns(session.outline)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.diff import difference, only_in_one
-from callpath_modeler.analysis.limits import Limits, breaches
+from callpath_modeler.analysis.gates import RegressionGate, violations
 from callpath_modeler.analysis.pairing import pair_findings, pair_up
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.line import Line
+from callpath_modeler.profile.parameter_line import ParameterLine
 from callpath_modeler.profile.schema import Metric, Reduction, Region
 from synthetic import POINTS, TIME, VISITS, experiment
 from two_sides import LAWS, P, changed, pair, row, runs
@@ -29,7 +29,7 @@ def test_an_experiment_does_not_differ_from_itself():
             assert np.nanmax(np.abs(changes.change)) == 0
             assert (changes.p[~np.isnan(changes.p)] == 1).all()
         assert not found.growth.mark.any()
-        assert not breaches(found, Limits(0.0, growth=True), found.order)
+        assert not violations(found, RegressionGate(0.0, growth=True), found.order)
         assert len(found.order) == len(LAWS)
 
 
@@ -46,7 +46,7 @@ def test_a_call_path_that_began_to_grow_is_worse_and_grows_faster():
     assert found.predicted.low[halo] < 15.0 < found.predicted.high[halo]
     others = np.setdiff1d(found.order, [halo])
     assert not found.growth.mark[others].any()
-    broken = breaches(found, Limits.parse("worse>5%,growth"), found.order)
+    broken = violations(found, RegressionGate.parse("worse>5%,growth"), found.order)
     assert {(b.limit, b.scale) for b in broken if b.row == halo} == {
         ("worse", 32.0),
         ("worse", 512.0),
@@ -65,7 +65,7 @@ def test_before_and_after_changed_places_worse_is_better():
         assert one.p == pytest.approx(other.p)
         assert one.change == pytest.approx(-other.change)
     assert there.growth.faster == pytest.approx(back.growth.slower)
-    assert not breaches(back, Limits.parse("worse,growth"), back.order)
+    assert not violations(back, RegressionGate.parse("worse,growth"), back.order)
 
 
 @pytest.mark.parametrize("inclusive", [False, True])
@@ -87,7 +87,7 @@ def test_fresh_noise_alone_breaks_no_limit():
     for seed in range(20):
         base, new = (runs(LAWS, 2 * seed + k, noise=0.03) for k in (0, 1))
         found = difference(pair(base, new), 256.0)
-        fails += bool(breaches(found, Limits.parse("worse>5%,growth"), found.order))
+        fails += bool(violations(found, RegressionGate.parse("worse>5%,growth"), found.order))
     assert fails <= 1
 
 
@@ -125,7 +125,7 @@ def test_what_is_in_one_only_is_counted_and_adds_to_the_totals():
         gone: 2,
         came: 1,
     }
-    assert not breaches(found, Limits.parse("worse"), np.array([came, gone]))
+    assert not violations(found, RegressionGate.parse("worse"), np.array([came, gone]))
 
 
 def test_what_one_side_has_no_model_of_is_left_out_of_both_predictions():
@@ -168,9 +168,9 @@ def test_one_scale_is_enough_to_compare_what_was_measured():
     found = difference(pair(base, new, modelled=False), None)
     assert found.measured.mark[:-1].tolist() == [0, 1, 0, 0, 0, 0]
     assert found.growth is None
-    assert breaches(found, Limits(0.05), found.order)
+    assert violations(found, RegressionGate(0.05), found.order)
     with pytest.raises(DataError, match="--fail-on growth: too few scales"):
-        breaches(found, Limits(None, growth=True), found.order)
+        violations(found, RegressionGate(None, growth=True), found.order)
 
 
 def test_single_runs_are_compared_by_how_they_deviate_from_their_models():
@@ -183,7 +183,7 @@ def test_single_runs_are_compared_by_how_they_deviate_from_their_models():
     assert np.isnan(unmodelled.measured.p).all()
     assert not unmodelled.measured.mark.any()
     with pytest.raises(DataError, match="nothing was repeated"):
-        breaches(unmodelled, Limits(0.05), unmodelled.order)
+        violations(unmodelled, RegressionGate(0.05), unmodelled.order)
 
 
 def test_call_paths_of_a_rebuilt_program_are_the_same():
@@ -226,7 +226,7 @@ def test_measured_values_are_those_of_the_ranking(aggregate, inclusive):
     base, new = (
         fit(runs(LAWS, k, noise=0.2), None, FitOptions(aggregate=aggregate)) for k in (1, 2)
     )
-    together = pair_up((base.experiment, base), (new.experiment, new), None, Line("p"))
+    together = pair_up((base.experiment, base), (new.experiment, new), None, ParameterLine("p"))
     found = difference(together, 64.0, inclusive=inclusive)
     for fitted, measured, predicted in (
         (base, found.measured.base, found.predicted.base),
@@ -280,28 +280,28 @@ def test_other_parameters_that_differ_are_named():
 @pytest.mark.parametrize(
     ("text", "limits"),
     [
-        ("worse>5%", Limits(0.05)),
-        ("worse > 2.5 %", Limits(0.025)),
-        ("worse", Limits(0.0)),
-        ("growth", Limits(None, growth=True)),
-        ("growth,worse>10%", Limits(0.1, growth=True)),
+        ("worse>5%", RegressionGate(0.05)),
+        ("worse > 2.5 %", RegressionGate(0.025)),
+        ("worse", RegressionGate(0.0)),
+        ("growth", RegressionGate(None, growth=True)),
+        ("growth,worse>10%", RegressionGate(0.1, growth=True)),
     ],
 )
 def test_limits_are_read_as_they_are_written(text, limits):
-    assert Limits.parse(text) == limits
+    assert RegressionGate.parse(text) == limits
 
 
 @pytest.mark.parametrize("text", ["", "worse>5", "worse<5%", "better>5%", "worse>5%,", "worse>-1%"])
 def test_what_is_no_limit_is_refused(text):
     with pytest.raises(UsageError, match="is no limit"):
-        Limits.parse(text)
+        RegressionGate.parse(text)
 
 
 def test_call_paths_without_cost_break_no_limit_by_themselves():
     found = difference(pair(runs(LAWS, 1), runs(changed(main__io=0.01 + 0 * P), 2)), None)
     io = row(found, "main/io")
     assert found.measured.mark[io] == 1
-    assert not breaches(found, Limits.parse("worse>5%"), np.array([io]))
+    assert not violations(found, RegressionGate.parse("worse>5%"), np.array([io]))
 
 
 def test_a_change_below_the_limit_does_not_break_it():
@@ -309,5 +309,5 @@ def test_a_change_below_the_limit_does_not_break_it():
     solve = row(found, "main/solve")
     of_solve = np.array([solve])
     assert found.measured.mark[solve] == 1
-    assert breaches(found, Limits.parse("worse>4%"), of_solve)
-    assert not breaches(found, Limits.parse("worse>6%"), of_solve)
+    assert violations(found, RegressionGate.parse("worse>4%"), of_solve)
+    assert not violations(found, RegressionGate.parse("worse>6%"), of_solve)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.diff import difference, only_in_one
-from callpath_modeler.analysis.limits import Limits, breaches
+from callpath_modeler.analysis.gates import RegressionGate, violations
 from callpath_modeler.analysis.rank import rank
 from synthetic import POINTS
 from two_sides import LAWS, P, changed, pair, row, runs
@@ -50,18 +50,20 @@ def test_models_answer_if_they_are_asked(stepped):
 def test_limits_are_held_against_the_runs_of_the_target(stepped):
     (broken,) = [
         breach
-        for breach in breaches(difference(stepped, 8.0), Limits(0.05), np.arange(6))
+        for breach in violations(difference(stepped, 8.0), RegressionGate(0.05), np.arange(6))
         if breach.row is not None
     ]
     assert (broken.scale, broken.amount) == (8.0, pytest.approx(0.3, abs=0.05))
-    assert not breaches(difference(stepped, 8.0, predicted=True), Limits(0.05), np.arange(6))
+    assert not violations(
+        difference(stepped, 8.0, predicted=True), RegressionGate(0.05), np.arange(6)
+    )
 
 
 def test_the_largest_common_scale_is_told_once():
     found = difference(pair(runs(LAWS, 1), runs(changed(main__solve=5.0 + 0 * P), 2)), 32.0)
     assert found.at_target is found.measured
     assert found.answers == (found.measured,)
-    broken = breaches(found, Limits(0.05), found.order)
+    broken = violations(found, RegressionGate(0.05), found.order)
     assert [breach.row for breach in broken] == [None, row(found, "main/solve")]
 
 

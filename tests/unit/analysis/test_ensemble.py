@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.ensemble import (
-    Reading,
+    ExcessPattern,
     choose_pairs,
     losses,
     overlap,
@@ -15,7 +15,7 @@ from callpath_modeler.analysis.excess import measured_excess
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs
-from callpath_modeler.profile.line import Line
+from callpath_modeler.profile.parameter_line import ParameterLine
 from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.profile.views import BottomUp
 from synthetic import experiment
@@ -34,9 +34,9 @@ VALUES = {
 
 
 def test_without_a_wish_every_scale_is_compared_with_the_smallest():
-    assert choose_pairs(POINTS, Line("p")) == ((2, 4), (2, 8))
-    assert choose_pairs(POINTS, Line("p"), base=4) == ((4, 8),)
-    assert choose_pairs(POINTS, Line("p"), pair=(8, 2)) == ((2, 8),)
+    assert choose_pairs(POINTS, ParameterLine("p")) == ((2, 4), (2, 8))
+    assert choose_pairs(POINTS, ParameterLine("p"), base=4) == ((4, 8),)
+    assert choose_pairs(POINTS, ParameterLine("p"), pair=(8, 2)) == ((2, 8),)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_without_a_wish_every_scale_is_compared_with_the_smallest():
 )
 def test_scales_that_cannot_be_compared_are_refused(asked, message):
     with pytest.raises(UsageError, match=message) as told:
-        choose_pairs(POINTS, Line("p"), **asked)
+        choose_pairs(POINTS, ParameterLine("p"), **asked)
     assert told.value.hint
 
 
@@ -141,15 +141,15 @@ def test_a_scale_where_the_metric_was_not_measured_is_passed_over():
 
 def test_inclusive_against_exclusive_says_where_to_look():
     cases = {
-        (0.20, 0.20): Reading.OWN,
-        (0.20, 0.19): Reading.OWN,
-        (0.20, 0.00): Reading.CALLEES,
-        (0.20, -0.30): Reading.CALLEES,  # its own part got faster, the callees lose
-        (0.01, 0.30): Reading.OWN,  # the callees win back what it loses
-        (0.20, 0.10): Reading.BOTH,
-        (-0.20, -0.10): Reading.GAIN,
-        (0.001, 0.001): Reading.NONE,
-        (NAN, NAN): Reading.NONE,
+        (0.20, 0.20): ExcessPattern.OWN,
+        (0.20, 0.19): ExcessPattern.OWN,
+        (0.20, 0.00): ExcessPattern.CALLEES,
+        (0.20, -0.30): ExcessPattern.CALLEES,  # its own part got faster, the callees lose
+        (0.01, 0.30): ExcessPattern.OWN,  # the callees win back what it loses
+        (0.20, 0.10): ExcessPattern.BOTH,
+        (-0.20, -0.10): ExcessPattern.GAIN,
+        (0.001, 0.001): ExcessPattern.NONE,
+        (NAN, NAN): ExcessPattern.NONE,
     }
     inclusive, exclusive = np.array(list(cases)).T
     assert readings(inclusive, exclusive) == list(cases.values())

@@ -60,7 +60,7 @@ def test_a_call_path_without_a_model_has_no_prediction_and_no_trust(fit, ahead):
     assert own.at_largest[0] == 5
     assert own.trust[0] == -1
     assert own.growth[0] == -1
-    assert ahead.known.growth_text(-1) is None
+    assert ahead.inputs.growth_text(-1) is None
 
 
 def test_a_function_has_the_sums_of_its_call_paths_and_of_the_squares_of_their_bands(fit, ahead):
@@ -75,14 +75,14 @@ def test_a_function_has_the_sums_of_its_call_paths_and_of_the_squares_of_their_b
     down = np.sqrt(((alone.value - alone.low)[rows] ** 2).sum())
     assert own.low[0] == pytest.approx(max(0, own.value[0] - down))
     assert whole.value[0] == own.value[0]
-    assert ahead.known.growth_text(own.growth[0]) == "O(p)"  # as the one that grows
+    assert ahead.inputs.growth_text(own.growth[0]) == "O(p)"  # as the one that grows
 
 
 def test_what_a_value_is_made_of_grows_as_its_fastest_call_path(fit, ahead):
     own, whole = ahead.of_nodes(TopDown(fit.experiment.tree), np.arange(5))
     fastest = with_callees(fit.experiment.tree, predict(fit, TARGET)).growth
     assert whole.growth.tolist() == fastest.tolist()
-    assert [ahead.known.growth_text(v.growth[0]) for v in (own, whole)] == ["O(1)", "O(p)"]
+    assert [ahead.inputs.growth_text(v.growth[0]) for v in (own, whole)] == ["O(1)", "O(p)"]
 
 
 def test_everything_adds_up_to_the_ranking(fit, ahead):
@@ -94,8 +94,8 @@ def test_everything_adds_up_to_the_ranking(fit, ahead):
     low, high = ahead.bands.ends(np.array(ranking.total[:1]), above.sum(axis=0)[None])
     assert (low[0], high[0]) == pytest.approx(ranking.total[1:])
     assert ahead.total == pytest.approx(ranking.total)
-    assert ahead.known.total_at_largest == pytest.approx(ranking.total_at_largest)
-    assert ahead.known.unmodelled.tolist() == ranking.unmodelled.tolist()
+    assert ahead.inputs.total_at_largest == pytest.approx(ranking.total_at_largest)
+    assert ahead.inputs.unmodelled.tolist() == ranking.unmodelled.tolist()
 
 
 def test_at_infinity_shares_are_those_in_the_limit(fit):

@@ -7,8 +7,8 @@ import pytest
 
 from callpath_modeler import pipeline
 from callpath_modeler.analysis.rank import rank
-from callpath_modeler.explaining import explain
-from callpath_modeler.profile.experiment import Values
+from callpath_modeler.explanation import explain
+from callpath_modeler.profile.experiment import MetricValues
 from callpath_modeler.profile.schema import Metric
 from synthetic import POINTS, experiment
 
@@ -25,7 +25,7 @@ def beside(made, needs):
     columns = dict(made.columns)
     for metric, of in needs.items():
         values = np.repeat(np.array([of[name] for name in of], float), repetitions, axis=1)
-        columns[metric.name] = Values(metric, values, np.nansum(values, axis=0))
+        columns[metric.name] = MetricValues(metric, values, np.nansum(values, axis=0))
     return replace(made, columns=columns)
 
 

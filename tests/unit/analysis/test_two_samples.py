@@ -6,8 +6,8 @@ from scipy import stats
 
 from callpath_modeler.analysis.sample import sample_at
 from callpath_modeler.analysis.two_samples import (
-    bands_compared,
-    compared,
+    compare_bands,
+    compare_samples,
     deviation_of_models,
     false_discovery_rate,
 )
@@ -25,7 +25,7 @@ def noisy(rng, rows, repetitions, spread, points=3):
 def test_where_nothing_changed_few_differences_look_certain():
     rng = np.random.default_rng(1)
     base, new = noisy(rng, 4000, 3, 0.05), noisy(rng, 4000, 5, 0.05)
-    p = compared(sample_at(base, 2), sample_at(new, 2), CONFIDENCE).p
+    p = compare_samples(sample_at(base, 2), sample_at(new, 2), CONFIDENCE).p
     assert 0.02 < (p < 0.05).mean() < 0.055
     assert (p < 0.001).mean() < 0.002
 
@@ -33,7 +33,7 @@ def test_where_nothing_changed_few_differences_look_certain():
 def test_noise_of_many_call_paths_finds_what_two_repetitions_cannot():
     rng = np.random.default_rng(2)
     base, new = noisy(rng, 500, 2, 0.03), 1.15 * noisy(rng, 500, 2, 0.03)
-    p = compared(sample_at(base, 0), sample_at(new, 0), CONFIDENCE).p
+    p = compare_samples(sample_at(base, 0), sample_at(new, 0), CONFIDENCE).p
     alone = stats.ttest_ind(np.log(base[:, 0]), np.log(new[:, 0]), axis=1, equal_var=False).pvalue
     assert (p < 0.01).mean() > 0.5
     assert (p < 0.01).mean() > 3 * (alone < 0.01).mean()
@@ -42,7 +42,7 @@ def test_noise_of_many_call_paths_finds_what_two_repetitions_cannot():
 def test_the_interval_holds_the_true_change():
     rng = np.random.default_rng(3)
     base, new = noisy(rng, 3000, 4, 0.1), 1.5 * noisy(rng, 3000, 3, 0.2)
-    found = compared(sample_at(base, 1), sample_at(new, 1), CONFIDENCE)
+    found = compare_samples(sample_at(base, 1), sample_at(new, 1), CONFIDENCE)
     holds = (found.low < np.log(1.5)) & (np.log(1.5) < found.high)
     assert 0.94 < holds.mean() < 0.985
 
@@ -51,7 +51,7 @@ def test_one_slow_run_among_many_steady_ones_is_no_difference():
     rng = np.random.default_rng(4)
     base, new = noisy(rng, 200, 3, 0.01), noisy(rng, 200, 3, 0.01)
     new[7, 2, 1] = 400.0
-    found = compared(sample_at(base, 2), sample_at(new, 2), CONFIDENCE)
+    found = compare_samples(sample_at(base, 2), sample_at(new, 2), CONFIDENCE)
     assert np.exp(found.difference[7]) > 5
     assert found.p[7] > 0.2
 
@@ -59,15 +59,15 @@ def test_one_slow_run_among_many_steady_ones_is_no_difference():
 def test_a_single_run_is_judged_by_the_noise_of_the_repeated_side():
     rng = np.random.default_rng(5)
     base, new = noisy(rng, 2000, 5, 0.05), noisy(rng, 2000, 1, 0.05)
-    p = compared(sample_at(base, 0), sample_at(new, 0), CONFIDENCE).p
+    p = compare_samples(sample_at(base, 0), sample_at(new, 0), CONFIDENCE).p
     assert 0.02 < (p < 0.05).mean() < 0.065
-    swapped = compared(sample_at(new, 0), sample_at(base, 0), CONFIDENCE).p
+    swapped = compare_samples(sample_at(new, 0), sample_at(base, 0), CONFIDENCE).p
     assert swapped == pytest.approx(p)
 
 
 def test_nothing_is_certain_where_nothing_was_repeated():
     one = np.ones((3, 2, 1))
-    found = compared(sample_at(one, 0), sample_at(2 * one, 0), CONFIDENCE)
+    found = compare_samples(sample_at(one, 0), sample_at(2 * one, 0), CONFIDENCE)
     assert np.isnan(found.p).all()
     assert np.exp(found.difference) == pytest.approx(np.full(3, 2.0))
 
@@ -75,7 +75,7 @@ def test_nothing_is_certain_where_nothing_was_repeated():
 def test_counts_that_repeat_exactly_differ_for_sure_or_not_at_all():
     base = np.full((3, 2, 4), 1000.0)
     new = base * np.array([1.0, 1 + 1e-12, 1.001])[:, None, None]
-    found = compared(sample_at(base, 1), sample_at(new, 1), CONFIDENCE)
+    found = compare_samples(sample_at(base, 1), sample_at(new, 1), CONFIDENCE)
     assert found.p.tolist() == [1.0, 1.0, 0.0]
 
 
@@ -85,7 +85,7 @@ def test_what_costs_nothing_counts_as_absent():
     base[1, 0, 0] = 0.0
     samples = sample_at(base, 0), sample_at(new, 0)
     assert samples[0].count.tolist() == [3, 2]
-    assert np.isnan(compared(*samples, CONFIDENCE).p[0])
+    assert np.isnan(compare_samples(*samples, CONFIDENCE).p[0])
     assert np.isnan(samples[1].centre[0])
 
 
@@ -106,11 +106,11 @@ def test_bands_of_lognormal_predictions_compare_as_their_logarithms_do():
         (np.array([v]), np.array([v * np.exp(-reach * s)]), np.array([v * np.exp(reach * s)]))
         for v, s in zip(value, spreads, strict=True)
     ]
-    found = bands_compared(bands[0], bands[1], CONFIDENCE)
+    found = compare_bands(bands[0], bands[1], CONFIDENCE)
     z = np.log(1.5) / np.hypot(*spreads)
     assert found.p[0] == pytest.approx(2 * stats.norm.sf(z))
     assert found.low[0] == pytest.approx(np.log(1.5) - reach * np.hypot(*spreads))
-    back = bands_compared(bands[1], bands[0], CONFIDENCE)
+    back = compare_bands(bands[1], bands[0], CONFIDENCE)
     assert back.p == pytest.approx(found.p)
     assert back.high == pytest.approx(-found.low)
 
@@ -118,15 +118,15 @@ def test_bands_of_lognormal_predictions_compare_as_their_logarithms_do():
 def test_a_band_that_reaches_away_from_the_other_makes_nothing_uncertain():
     base = np.array([10.0]), np.array([1.0]), np.array([10.5])
     new = np.array([20.0]), np.array([19.0]), np.array([900.0])
-    found = bands_compared(base, new, CONFIDENCE)
+    found = compare_bands(base, new, CONFIDENCE)
     assert found.p[0] < 1e-6
     assert np.exp(found.high[0]) > 40
 
 
 def test_bands_without_width_differ_if_their_values_do():
     one, two = (np.array([v]) for v in (1.0, 2.0))
-    assert bands_compared((one, one, one), (two, two, two), CONFIDENCE).p[0] == 0
-    assert bands_compared((one, one, one), (one, one, one), CONFIDENCE).p[0] == 1
+    assert compare_bands((one, one, one), (two, two, two), CONFIDENCE).p[0] == 0
+    assert compare_bands((one, one, one), (one, one, one), CONFIDENCE).p[0] == 1
 
 
 def test_deviations_of_models_add_up_like_independent_errors():

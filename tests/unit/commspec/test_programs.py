@@ -15,8 +15,8 @@ from communication import Rank
 from cpmodel_commspec.c_source import c_source
 from cpmodel_commspec.recording import record
 from cpmodel_commspec.specify import specify
+from cpmodel_otf2.event_source import opened
 from cpmodel_otf2.events import Message
-from cpmodel_otf2.reader import opened
 
 COUNTING = Path(__file__).with_name("counting.c")
 HANDLES = 17

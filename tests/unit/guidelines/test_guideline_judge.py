@@ -5,11 +5,11 @@ import pytest
 from scipy import stats
 
 from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.two_samples import Comparison
+from callpath_modeler.analysis.two_samples import SampleComparison
 from cpmodel_guidelines.benchmark import Estimates
 from cpmodel_guidelines.judge import (
     NO_TIME,
-    Verdict,
+    GuidelineVerdict,
     added,
     backing,
     chance_of_any,
@@ -55,19 +55,19 @@ def test_the_test_is_that_of_welch_by_hand():
     dof = error**4 / (0.05**4 / 4 + 0.02**4 / 8)
     assert found.chance == pytest.approx(stats.t.sf(np.log(1.2) / error, dof))
     assert found.high == pytest.approx(1.2 * np.exp(stats.t.ppf(0.975, dof) * error))
-    assert found.verdict(0) is Verdict.VIOLATED
+    assert found.verdict(0) is GuidelineVerdict.VIOLATED
 
 
 @pytest.mark.parametrize(
     ("factor", "error", "verdict"),
     [
-        (1.10, 0.02, Verdict.VIOLATED),
-        (1.10, 0.06, Verdict.OPEN),
-        (1.04, 0.001, Verdict.HOLDS),  # shown to be slower, but by less than matters
-        (1.045, 0.01, Verdict.OPEN),
-        (1.06, 0.02, Verdict.VIOLATED),
-        (0.99, 0.02, Verdict.HOLDS),
-        (0.90, 0.20, Verdict.OPEN),
+        (1.10, 0.02, GuidelineVerdict.VIOLATED),
+        (1.10, 0.06, GuidelineVerdict.OPEN),
+        (1.04, 0.001, GuidelineVerdict.HOLDS),  # shown to be slower, but by less than matters
+        (1.045, 0.01, GuidelineVerdict.OPEN),
+        (1.06, 0.02, GuidelineVerdict.VIOLATED),
+        (0.99, 0.02, GuidelineVerdict.HOLDS),
+        (0.90, 0.20, GuidelineVerdict.OPEN),
     ],
 )
 def test_verdicts_need_evidence_and_a_difference_that_matters(factor, error, verdict):
@@ -77,7 +77,7 @@ def test_verdicts_need_evidence_and_a_difference_that_matters(factor, error, ver
 
 def test_without_noise_nothing_is_decided():
     nothing = Estimates(np.array([9.0]), np.array([np.nan]), np.array([np.nan]))
-    assert verdicts(measured(nothing, nothing, 0.95)).verdict(0) is Verdict.OPEN
+    assert verdicts(measured(nothing, nothing, 0.95)).verdict(0) is GuidelineVerdict.OPEN
 
 
 def test_a_check_tells_only_what_it_can():
@@ -91,7 +91,7 @@ def test_among_many_guidelines_of_a_kind_more_evidence_is_needed():
     p = np.full(100, 0.9)
     p[0] = 0.02
     difference = np.where(p < 0.5, 0.2, -0.2)
-    test = Comparison(difference, difference - 0.3, difference + 0.3, p)
+    test = SampleComparison(difference, difference - 0.3, difference + 0.3, p)
     assert not verdicts(test).violated.any()
     apart = np.array([1, *[0] * 99])
     assert verdicts(test, families=apart).violated.tolist() == [True, *[False] * 99]

@@ -7,9 +7,9 @@ from cpmodel_guidelines.functions import COLLECTIVES
 from cpmodel_guidelines.rules import (
     PAPERS,
     GuidelineError,
-    Kind,
+    GuidelineKind,
+    GuidelineTerm,
     Size,
-    Term,
     of_function,
     parse,
     patterns,
@@ -30,8 +30,8 @@ def test_no_guideline_is_known_twice():
 def test_messages_have_the_sizes_that_the_emulation_needs():
     known = {guideline.short: guideline for guideline in patterns()}
     assert known["Allgather <= Gather + Bcast"].right == (
-        Term("Gather"),
-        Term("Bcast", Size.ALL),
+        GuidelineTerm("Gather"),
+        GuidelineTerm("Bcast", Size.ALL),
     )
     assert {term.size for term in known["Bcast <= Scatter + Allgather"].right} == {Size.PART}
     assert known["Barrier <= Allreduce"].left.size is Size.LEAST
@@ -40,7 +40,7 @@ def test_messages_have_the_sizes_that_the_emulation_needs():
 @pytest.mark.parametrize("text", ["p*m", "p m", "m*p", "pm", "p * m"])
 def test_a_size_may_be_written_in_several_ways(text):
     (term,) = parse(f"gather<=MPI_Reduce({text})").right
-    assert term == Term("Reduce", Size.ALL)
+    assert term == GuidelineTerm("Reduce", Size.ALL)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,6 @@ def test_rules_of_the_user_come_first_and_are_refused_with_an_example():
 
 def test_single_functions_have_the_guidelines_that_make_sense_for_them():
     kinds = {name: {each.kind for each in of_function(name)} for name in COLLECTIVES}
-    assert kinds["Barrier"] == {Kind.PROCESSES}
-    assert kinds["Reduce_local"] == {Kind.MONOTONY, Kind.SPLIT}
-    assert kinds["Bcast"] == {Kind.MONOTONY, Kind.SPLIT, Kind.PROCESSES}
+    assert kinds["Barrier"] == {GuidelineKind.PROCESSES}
+    assert kinds["Reduce_local"] == {GuidelineKind.MONOTONY, GuidelineKind.SPLIT}
+    assert kinds["Bcast"] == {GuidelineKind.MONOTONY, GuidelineKind.SPLIT, GuidelineKind.PROCESSES}

@@ -8,9 +8,9 @@ from callpath_modeler.frame import from_frame
 from collectives import PROCESSES, by_size, experiment, latencies, rows
 from cpmodel_guidelines.answer import BETWEEN, MEASURED, PREDICTED
 from cpmodel_guidelines.benchmark import benchmark_of
-from cpmodel_guidelines.judge import Verdict
-from cpmodel_guidelines.rules import Kind, patterns
-from cpmodel_guidelines.verification import Ask, verify
+from cpmodel_guidelines.judge import GuidelineVerdict
+from cpmodel_guidelines.rules import GuidelineKind, patterns
+from cpmodel_guidelines.verification import ScaleQuery, verify
 
 SEEDS = 40
 
@@ -45,7 +45,7 @@ def verified(made, **options):
 
 
 def violated(found):
-    return {row.guideline.text for row in found.rows_that_are(Verdict.VIOLATED)}
+    return {row.guideline.text for row in found.rows_that_are(GuidelineVerdict.VIOLATED)}
 
 
 def row_of(found, text):
@@ -82,7 +82,7 @@ def test_where_all_is_equal_a_violation_is_hardly_ever_told():
 
 def test_without_noise_every_verdict_is_right():
     found = verified(experiment(latencies, noise=1e-4))
-    assert {row.here.verdict for row in found.rows} == {Verdict.HOLDS}
+    assert {row.here.verdict for row in found.rows} == {GuidelineVerdict.HOLDS}
     found = verified(experiment(slow_gather, noise=1e-4))
     row = row_of(found, "Gather <= Gatherv")
     assert (row.here.violated, len(row.here.checks)) == (5, 5)
@@ -93,7 +93,10 @@ def test_without_noise_every_verdict_is_right():
 def test_a_violation_below_the_tolerance_is_none():
     made = experiment(slow_gather, noise=1e-4)
     assert violated(verified(made, tolerance=0.2)) == set()
-    assert row_of(verified(made, tolerance=0.2), "Gather <= Gatherv").here.verdict is Verdict.HOLDS
+    assert (
+        row_of(verified(made, tolerance=0.2), "Gather <= Gatherv").here.verdict
+        is GuidelineVerdict.HOLDS
+    )
 
 
 def test_what_was_measured_once_has_the_deviations_from_models_for_noise():
@@ -101,7 +104,7 @@ def test_what_was_measured_once_has_the_deviations_from_models_for_noise():
     assert "Gather <= Gatherv" in violated(verified(once))
     two = experiment(slow_gather, PROCESSES[:2], repetitions=1, noise=0.005)
     found = verified(two)
-    assert {row.here.verdict for row in found.rows} == {Verdict.OPEN}
+    assert {row.here.verdict for row in found.rows} == {GuidelineVerdict.OPEN}
 
 
 def test_given_intervals_stand_for_repetitions():
@@ -159,7 +162,7 @@ def test_what_lies_between_sizes_decides_only_where_both_do():
     first = row.here.checks[0]
     assert found.here.basis[first] == BETWEEN
     assert found.here.right[first] == pytest.approx((4 + 0.128 + 8.25) * 1e-6, rel=0.01)
-    assert row.here.verdict is Verdict.VIOLATED
+    assert row.here.verdict is GuidelineVerdict.VIOLATED
 
 
 def test_messages_that_take_longer_if_shorter_or_in_one_piece_are_found():
@@ -174,7 +177,7 @@ def test_messages_that_take_longer_if_shorter_or_in_one_piece_are_found():
     )
     assert {found.here.checks[k].left.setting[1] for k in longer.here.checks
             if found.here.verdicts.violated[k]} == {64.0}  # fmt: skip
-    assert pieces.here.verdict is Verdict.VIOLATED
+    assert pieces.here.verdict is GuidelineVerdict.VIOLATED
     assert {found.here.checks[k].times for k in pieces.here.checks} == {8.0}
 
 
@@ -195,7 +198,7 @@ def test_without_sizes_longer_messages_can_only_show_that_a_guideline_holds():
         (each.guideline.text, each.lacking) for each in found.missing
     }
     fast = verified(experiment(lambda p: latencies(p) | {"Gather": 0.1 * p**0.5}, noise=1e-3))
-    assert row_of(fast, "Gather <= Reduce(p*m)").here.verdict is Verdict.HOLDS
+    assert row_of(fast, "Gather <= Reduce(p*m)").here.verdict is GuidelineVerdict.HOLDS
 
 
 def test_a_barrier_is_compared_with_the_shortest_messages():
@@ -204,9 +207,9 @@ def test_a_barrier_is_compared_with_the_shortest_messages():
     table.loc[table["call"] == "MPI_Barrier", "size"] = 0
     made = from_frame(table, callpath="call", parameters=["p", "size"], repetition="repetition",
                       metrics={"latency_us": "us"})  # fmt: skip
-    found = verified(made, ask=Ask(1024.0))
+    found = verified(made, ask=ScaleQuery(1024.0))
     row = row_of(found, "Barrier(0) <= Allreduce(0)")
-    assert (row.here.violated, row.ahead.verdict) == (5, Verdict.VIOLATED)
+    assert (row.here.violated, row.ahead.verdict) == (5, GuidelineVerdict.VIOLATED)
     check = found.here.checks[row.here.worst]
     assert (check.left.setting[1], check.right[0].setting[1]) == (0.0, 8.0)
 
@@ -217,7 +220,7 @@ def test_a_barrier_is_compared_with_the_shortest_messages():
 def test_a_crossing_beyond_the_measurements_is_predicted_with_its_place():
     turning, crossings, false = 0, [], 0
     for seed in range(20):
-        found = verified(experiment(crossing, seed=seed), ask=Ask(2048.0))
+        found = verified(experiment(crossing, seed=seed), ask=ScaleQuery(2048.0))
         row = row_of(found, "Allgather <= Alltoall")
         turning += row.turns
         crossings.append(row.crossing.likely)
@@ -228,45 +231,52 @@ def test_a_crossing_beyond_the_measurements_is_predicted_with_its_place():
 
 
 def test_what_holds_for_ever_is_predicted_to_hold():
-    found = verified(experiment(crossing, noise=0.01), ask=Ask(512.0))
-    assert row_of(found, "Reduce <= Allreduce").ahead.verdict is Verdict.HOLDS
-    assert row_of(found, "Gather <= Allgather").ahead.verdict is Verdict.HOLDS
+    found = verified(experiment(crossing, noise=0.01), ask=ScaleQuery(512.0))
+    assert row_of(found, "Reduce <= Allreduce").ahead.verdict is GuidelineVerdict.HOLDS
+    assert row_of(found, "Gather <= Allgather").ahead.verdict is GuidelineVerdict.HOLDS
     assert set(found.ahead.basis) == {PREDICTED}
 
 
 def test_a_target_that_was_run_is_told_as_measured_unless_models_are_asked():
     made = experiment(slow_gather, noise=0.01)
-    found = verified(made, ask=Ask(64.0))
+    found = verified(made, ask=ScaleQuery(64.0))
     assert found.is_run
     row = row_of(found, "Gather <= Gatherv")
-    assert (row.ahead.verdict, len(row.ahead.checks), row.crossing) == (Verdict.VIOLATED, 1, None)
-    found = verified(made, ask=Ask(64.0, predicted=True))
+    assert (row.ahead.verdict, len(row.ahead.checks), row.crossing) == (
+        GuidelineVerdict.VIOLATED,
+        1,
+        None,
+    )
+    found = verified(made, ask=ScaleQuery(64.0, predicted=True))
     assert not found.is_run
     assert set(found.ahead.basis) == {PREDICTED}
 
 
 def test_predictions_are_made_for_every_size_or_for_one():
     made = experiment(by_size, PROCESSES, SIZES, noise=0.01)
-    ahead = row_of(verified(made, ask=Ask(512.0)), "Reduce <= Allreduce").ahead
+    ahead = row_of(verified(made, ask=ScaleQuery(512.0)), "Reduce <= Allreduce").ahead
     assert len(ahead.checks) == len(SIZES)
-    one = verified(made, ask=Ask(512.0, {"size": 64.0}))
+    one = verified(made, ask=ScaleQuery(512.0, {"size": 64.0}))
     assert {check.left.setting for check in one.ahead.checks} == {(512.0, 64.0)}
     # Nobody measured messages of 512 times 512 bytes.
     text = "Allgather <= Gather + Bcast(p*m)"
-    found = verified(made, ask=Ask(512.0))
+    found = verified(made, ask=ScaleQuery(512.0))
     assert {found.ahead.checks[k].left.setting[1] for k in row_of(found, text).ahead.checks} == {
         8.0, 64.0,
     }  # fmt: skip
 
 
 def test_only_guidelines_between_functions_are_predicted():
-    found = verified(experiment(crossing), ask=Ask(2048.0))
-    assert {check.guideline.kind for check in found.ahead.checks} == {Kind.PATTERN}
+    found = verified(experiment(crossing), ask=ScaleQuery(2048.0))
+    assert {check.guideline.kind for check in found.ahead.checks} == {GuidelineKind.PATTERN}
 
 
 @pytest.mark.parametrize(
     ("ask", "words"),
-    [(Ask(np.inf), "number of processes"), (Ask(64.0, {"q": 1.0}), "no parameter 'q'")],
+    [
+        (ScaleQuery(np.inf), "number of processes"),
+        (ScaleQuery(64.0, {"q": 1.0}), "no parameter 'q'"),
+    ],
 )
 def test_a_target_that_makes_no_sense_is_refused(ask, words):
     with pytest.raises(UsageError, match=words):

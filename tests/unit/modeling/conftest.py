@@ -17,10 +17,10 @@ def way(request):
         return
     before = os.environ.get(library.VARIABLE)
     os.environ[library.VARIABLE] = "0"
-    library.forget()
+    library.reload()
     yield
     if before is None:
         del os.environ[library.VARIABLE]
     else:
         os.environ[library.VARIABLE] = before
-    library.forget()
+    library.reload()

@@ -8,11 +8,11 @@ import pytest
 
 from callpath_modeler.modeling import (
     DEFAULT_SPACE,
-    Difference,
     FitStatus,
     Growth,
     SearchSpace,
     Term,
+    TermDifference,
     fit,
 )
 from callpath_modeler.modeling.differences import differences
@@ -27,16 +27,16 @@ ALL = differences(DEFAULT_SPACE.terms, np.array([1.0, 2, 4]))
 
 
 def test_a_difference_has_the_values_and_the_growth_its_formula_says() -> None:
-    shape = Difference(P, Term(Fraction(2, 3), 0))
+    shape = TermDifference(P, Term(Fraction(2, 3), 0))
     assert shape([1, 8, 1000]) == pytest.approx([0, 4, 900])
     assert shape.text("n") == "(n - n^(2/3))"
     assert shape.text(pretty=True) == "(p - p^⅔)"
     assert shape.growth == Growth(Fraction(1), 0)
-    assert Difference(P, Term(Fraction(0), 0)).text() == "(p - 1)"
+    assert TermDifference(P, Term(Fraction(0), 0)).text() == "(p - 1)"
 
 
 @pytest.mark.parametrize("shape", ALL, ids=str)
-def test_differences_are_nothing_at_one_process_and_rise_from_there(shape: Difference) -> None:
+def test_differences_are_nothing_at_one_process_and_rise_from_there(shape: TermDifference) -> None:
     values = shape(np.append(2.0 ** np.arange(40), np.inf))
     assert values[0] == 0
     assert (np.diff(values[:-1]) > 0).all()
@@ -63,7 +63,7 @@ def test_models_of_one_term_are_no_differences() -> None:
         hypotheses(SearchSpace.of([1, 2], [0], terms), np.array([1.0, 2, 4])).shapes
         for terms in (1, 2)
     ]
-    assert [any(isinstance(each, Difference) for each in shapes) for shapes in known] == [
+    assert [any(isinstance(each, TermDifference) for each in shapes) for shapes in known] == [
         False,
         True,
     ]
@@ -159,7 +159,7 @@ def test_a_model_that_is_a_falling_difference_alone_falls_as_it_does() -> None:
 
 
 @pytest.mark.parametrize("shape", ALL, ids=str)
-def test_a_product_with_a_difference_has_no_end(shape: Difference) -> None:
+def test_a_product_with_a_difference_has_no_end(shape: TermDifference) -> None:
     product = Product((shape, P))
     targets = np.array([[np.inf, 4], [4, np.inf], [np.inf, np.inf], [4, 2]])
     assert shape_table([product], targets)[0] == pytest.approx(product(targets))

@@ -8,14 +8,19 @@ import pytest
 from scipy import integrate
 
 from callpath_modeler.modeling.mixture.evidence import constant_evidence, positive_evidence
-from callpath_modeler.modeling.mixture.regressions import Price, Slopes, all_pairs, moments
+from callpath_modeler.modeling.mixture.regressions import (
+    InterceptPenalty,
+    OneTermFits,
+    all_pairs,
+    moments,
+)
 
 FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
 TABLE = np.stack([POINTS.min() / POINTS, np.log2(POINTS) / 8, POINTS / 256, (POINTS / 256) ** 2])
 FIRST, SECOND = np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3])
 PRODUCTS = TABLE[FIRST] * TABLE[SECOND]
-FREE = Price(np.ones(1), np.ones(1), np.zeros((1, 1), dtype=np.bool_))
+FREE = InterceptPenalty(np.ones(1), np.ones(1), np.zeros((1, 1), dtype=np.bool_))
 """Of constants that nobody asks to pay."""
 
 
@@ -111,7 +116,9 @@ def test_a_constant_that_has_its_price_is_there_only_where_the_evidence_is_for_i
     pairs = all_pairs(moments(values.T, weights.T, TABLE), weights.T, PRODUCTS, FIRST, SECOND)
     free = pairs.regressions(FREE)
     asked = np.array([True, True, True, False])[:, None]
-    found = pairs.regressions(Price(np.full(60, variance), np.full(60, float(used)), asked))
+    found = pairs.regressions(
+        InterceptPenalty(np.full(60, variance), np.full(60, float(used)), asked)
+    )
     assert (found.free == free.free)[3].all()
     seen = set()
     for row, pair in zip(*np.nonzero((free.free & free.positive & asked).T), strict=True):
@@ -141,7 +148,7 @@ def test_what_is_not_shared_is_as_probable_in_any_order_of_magnitude(constant: f
     weights = 1 / values**2
     sums = moments(values[:, None], weights[:, None], x[None])
     slope = sums.product / sums.square
-    found = Slopes(sums.weight, sums.mean, sums.at[0], sums.square[0], slope[0])
+    found = OneTermFits(sums.weight, sums.mean, sums.at[0], sums.square[0], slope[0])
     closed, bounded = positive_evidence(found, np.array([True]), np.array([variance]))
     assert bounded == pytest.approx(1 - constant)
 

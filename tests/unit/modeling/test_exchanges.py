@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import FitStatus, along, fit
+from callpath_modeler.modeling import FitStatus, fit, slice_along
 from surfaces import EXCHANGES, N, P, grid, measured
 
 
@@ -19,7 +19,7 @@ def test_exchanges_with_all_but_oneself_and_surfaces_of_volumes_are_found(first)
     at = np.array([16 * points[-1, 0], 200.0])
     truth = np.array([law(*at) for law in EXCHANGES.values()])
     for axis in range(2):
-        band = along(models, axis, at).predict([at[axis]])
+        band = slice_along(models, axis, at).predict([at[axis]])
         assert band.value[:, 0] == pytest.approx(truth)
         assert (band.low[:, 0] > 0.99 * truth).all()
         assert (band.high[:, 0] < 1.01 * truth).all()
@@ -57,6 +57,6 @@ def test_what_messages_of_a_transposition_take_does_not_depend_on_a_size(corner,
     models = fit(points, measured(points, [transposed(share)] * 10, noise=0.02))
     target = np.array([16 * scales[-1], sizes[-1]])
     truth = transposed(share)(*target)
-    band = along(models, 0, target).predict(target[:1])
+    band = slice_along(models, 0, target).predict(target[:1])
     assert np.abs(np.log(np.median(band.value) / truth)) < np.log(1.2)
     assert ((band.low <= truth) & (truth <= band.high)).mean() >= 0.8

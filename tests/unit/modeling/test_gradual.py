@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import DEFAULT_SPACE, FitStatus, SearchSpace, fit
-from callpath_modeler.modeling.breaks import Break, Kind, breaks
+from callpath_modeler.modeling.breaks import Break, BreakKind, breaks
 from callpath_modeler.modeling.mixture.hypotheses import hypotheses
 
 P = {"six": 24 * 2.0 ** np.arange(6), "five": 8 * 2.0 ** np.arange(5)}
@@ -47,7 +47,7 @@ def test_the_formula_tells_the_place_and_the_status_that_the_law_changes():
 
 
 def test_what_swells_is_linear_in_the_end_and_what_settles_is_flat():
-    swell, settle = Break(Kind.SWELL, 100.0), Break(Kind.SETTLE, 100.0)
+    swell, settle = Break(BreakKind.SWELL, 100.0), Break(BreakKind.SETTLE, 100.0)
     assert swell(np.array([1.0, 1e6])) == pytest.approx([1, 1e4], rel=1e-4)
     assert settle(np.array([1.0, 1e6])) == pytest.approx([100, 1], rel=1e-4)
     assert settle(np.inf) == 1
@@ -64,4 +64,6 @@ def test_breaks_sudden_or_gradual_are_tried_whatever_the_terms_are() -> None:
         for space in (DEFAULT_SPACE, SearchSpace.of([0], [0, 1]))
     ]
     assert tried[0] == tried[1]
-    assert {Kind.SWELL, Kind.SETTLE, Kind.BEND, Kind.STEP} <= {kind for kind, _ in tried[1]}
+    assert {BreakKind.SWELL, BreakKind.SETTLE, BreakKind.BEND, BreakKind.STEP} <= {
+        kind for kind, _ in tried[1]
+    }

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import Break, Product, along, fit
+from callpath_modeler.modeling import Break, Product, fit, slice_along
 from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.mixture.candidates import candidates
-from callpath_modeler.modeling.mixture.learn import learn
+from callpath_modeler.modeling.mixture.expectation_maximization import maximize_evidence
 from callpath_modeler.modeling.mixture.screen import screen
 from callpath_modeler.modeling.products import NOTHING
 from callpath_modeler.modeling.several.catalogue import SHARED
@@ -109,7 +109,7 @@ def test_what_one_call_path_says_of_a_hypothesis_is_no_habit_but_what_many_say_i
     known = joint_hypotheses(default_space("mixture", several=True), points)
     chosen = screen(data, known, known.log_prior, ways.extremes)
     found = candidates(data, chosen, known, ways)
-    after, _ = learn(found, known, known.log_prior, ways.log_prior)
+    after, _ = maximize_evidence(found, known, known.log_prior, ways.log_prior)
     code = 1 + [shape.text(("p", "n")) for shape in known.shapes].index("p^(1/2) * n")
     kind = (known.kinds == known.kinds[code]) & np.isfinite(known.log_prior)
     gain = after[code] - known.log_prior[code] - np.median(after[kind] - known.log_prior[kind])
@@ -125,7 +125,9 @@ def test_where_each_parameter_varied_alone_all_that_threads_do_is_of_a_share():
     whole = SCALES[-1]
     laws = [lambda p, t, s=s: whole / p * (1 / t + s * t / 16) for s in (0.02, 0.05, 0.1, 0.2)]
     target = np.array([16 * whole, 16.0])
-    found = along(fit(points, measured(points, laws, noise=0.02)), 0, target).predict(target[:1])
+    found = slice_along(fit(points, measured(points, laws, noise=0.02)), 0, target).predict(
+        target[:1]
+    )
     truth = np.array([law(*target) for law in laws])
     assert ((found.low[:, 0] <= truth) & (truth <= found.high[:, 0])).all()
     assert np.abs(np.log(found.value[:, 0] / truth)).max() < 0.7

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.trust import marks_of_trust
-from callpath_modeler.modeling import FitStatus, along, fit
-from callpath_modeler.modeling.breaks import Break, Kind, at_last
+from callpath_modeler.modeling import FitStatus, fit, slice_along
+from callpath_modeler.modeling.breaks import Break, BreakKind, at_last
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.terms import Term
@@ -74,7 +74,7 @@ def test_a_law_that_holds_is_not_doubted_at_its_last_point():
 
 
 def test_what_was_there_once_is_nothing_beyond():
-    once = Break(Kind.ONCE, 128.0)
+    once = Break(BreakKind.ONCE, 128.0)
     assert once([64.0, 128, 129, np.inf]).tolist() == [0, 1, 0, 0]
     shared = Term(-1, 0)
     shapes = Shapes([shared, once])
@@ -94,10 +94,10 @@ def test_along_one_of_several_parameters_it_is_the_same(law, noise):
     p, n = points.T
     models = fit(points, repeated((10 * n + law(n) * (p == p.max()))[None], noise))
     assert models.status[0] == FitStatus.OUTSIDE
-    band = along(models, 0, [1.0, 50.0]).predict([256.0])
+    band = slice_along(models, 0, [1.0, 50.0]).predict([256.0])
     for truth in (500, 500 + law(50), 500 + 3 * law(50)):
         assert band.low[0, 0] <= truth * (1 + 2 * noise)
         assert band.high[0, 0] >= truth * (1 - 2 * noise)
     assert band.high[0, 0] < 500 + 6 * law(50)
-    at_most = along(models, 1, [128.0, 1.0]).predict([200.0])
+    at_most = slice_along(models, 1, [128.0, 1.0]).predict([200.0])
     assert at_most.value[0, 0] == pytest.approx(2000 + law(200), rel=0.05)

@@ -162,7 +162,7 @@ def test_series_of_one_law_have_no_change_point(noise: float, repetitions: int) 
 
 
 def test_laws_of_one_side_are_of_plain_terms() -> None:
-    from callpath_modeler.modeling.mixture.sides import plain_terms, prior_of_laws
+    from callpath_modeler.modeling.mixture.side_regressions import plain_terms, prior_of_laws
 
     known = hypotheses(default_space("mixture"), P)
     terms = plain_terms(known)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from callpath_modeler.modeling import Models, along, fit
+from callpath_modeler.modeling import Models, fit, slice_along
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
@@ -54,7 +54,7 @@ def measured(
 
 
 def held(models: Models, truth: FloatArray) -> float:
-    band = along(models, 0, FAR).predict(FAR[:1])
+    band = slice_along(models, 0, FAR).predict(FAR[:1])
     return float(((band.low[:, 0] <= truth) & (truth <= band.high[:, 0])).mean())
 
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.modeling import FitStatus, SearchSpace, fit
-from callpath_modeler.modeling.mixture.outcome import agreed, logarithms
+from callpath_modeler.modeling.mixture.outcome import logarithms, minimum_expected_loss
 from callpath_modeler.modeling.mixture.posterior import Posterior
 
 FloatArray = npt.NDArray[np.float64]
@@ -65,7 +65,7 @@ def chosen(rows: list[list[tuple[float, float]]]) -> list[int]:
     nothing = np.zeros((6, len(row)))
     found = Posterior(row, row, weight, nothing[:3], nothing, *np.zeros((2, len(rows))))
     log = logarithms(far)
-    return agreed(found, log, np.lexsort((log, row))).tolist()
+    return minimum_expected_loss(found, log, np.lexsort((log, row))).tolist()
 
 
 def test_the_model_is_the_most_probable_form_of_what_is_closest_to_all() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.posterior import Posterior
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
 
 def test_what_is_believed_of_rows_is_repeated_in_any_order() -> None:
@@ -31,7 +31,7 @@ def test_rows_are_alike_where_all_that_is_known_of_them_is() -> None:
     values = np.array([[0.5, 1.0], [0.25, 1.0], [0.5, 1.0], [0.5, 1.0], [0.5, 1.0]])
     weight, variance, dof = np.ones((5, 2)), np.ones(5), np.ones(5)
     weight[3, 1], variance[4] = 2.0, 3.0
-    data = Data(np.array([1.0, 2.0]), values, weight, variance, dof, np.zeros(len(dof)))
+    data = ScaledRows(np.array([1.0, 2.0]), values, weight, variance, dof, np.zeros(len(dof)))
     first, like = data.distinct()
     assert first[like].tolist() == [0, 1, 0, 3, 4]
     assert len(first) == 4

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import Difference, Product, Term
+from callpath_modeler.modeling import Product, Term, TermDifference
 from callpath_modeler.modeling.evaluation import shape_table
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.products import NOTHING
@@ -32,7 +32,7 @@ def test_a_logarithm_in_a_formula_for_people_is_of_one_parameter():
 
 def test_a_difference_may_be_a_factor():
     root, shared = (Term(Fraction(power), 0) for power in ("1/2", "-1"))
-    rising, easing = Difference(root, NOTHING), Difference(NOTHING, shared)
+    rising, easing = TermDifference(root, NOTHING), TermDifference(NOTHING, shared)
     points = np.array([[1.0, 3.0], [4.0, 3.0], [16.0, 5.0]])
     shapes = [Product((rising, NOTHING)), Product((easing, root)), Product((root, shared))]
     table = shape_table(shapes, points)[:-1]

@@ -9,26 +9,26 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.modeling import fit
-from callpath_modeler.modeling.mixture import setting
-from callpath_modeler.modeling.mixture.data import Data
+from callpath_modeler.modeling.mixture import empirical_bayes
+from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.residuals import error_correlation, noise_by_scale
-from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
 FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 8)
 
 
-def rows(error: FloatArray, points: FloatArray = POINTS) -> tuple[Data, FloatArray]:
+def rows(error: FloatArray, points: FloatArray = POINTS) -> tuple[ScaledRows, FloatArray]:
     """Return rows whose errors are given, [n, K], and what was fitted to them."""
     fitted = np.broadcast_to(0.5 + 0.4 * np.arange(error.shape[1]) / error.shape[1], error.shape)
     here = ~np.isnan(error)
     values = np.where(here, fitted * (1 + np.nan_to_num(error)), 0.0)
     of_noise = np.full(len(error), 1e-4)
     noise = of_noise, of_noise + 4, 0 * of_noise
-    return Data(points, values, here.astype(float), *noise), np.array(fitted)
+    return ScaledRows(points, values, here.astype(float), *noise), np.array(fitted)
 
 
-def correlation_of(data: Data, fitted: FloatArray) -> float:
+def correlation_of(data: ScaledRows, fitted: FloatArray) -> float:
     return error_correlation(data, fitted, noise_known=True)
 
 
@@ -109,9 +109,9 @@ def test_what_one_law_beyond_the_hypotheses_explains_takes_no_witnesses(
     values = np.tile(laws, (10, 1))[:, :, None] * np.exp(0.05 * noise)
     probable = {}
     for told in (0.0, 0.2, 0.6):
-        monkeypatch.setattr(setting, "error_correlation", lambda *_, t=told, **__: t)
+        monkeypatch.setattr(empirical_bayes, "error_correlation", lambda *_, t=told, **__: t)
         models = fit(POINTS, values)
-        assert models.correlation == max(told, setting.LEAST_IN_SUMS)
+        assert models.correlation == max(told, empirical_bayes.LEAST_IN_SUMS)
         probable[told] = models.weight
     np.testing.assert_array_equal(probable[0.2], probable[0.0])
     assert not np.allclose(probable[0.6], probable[0.0])

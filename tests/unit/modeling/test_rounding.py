@@ -7,9 +7,9 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.modeling import FitStatus, Models, fit
-from callpath_modeler.modeling.mixture.data import data_of
+from callpath_modeler.modeling.mixture.repetition_noise import noise_of, repetition_stats
 from callpath_modeler.modeling.mixture.rounding import as_rounded
-from callpath_modeler.modeling.mixture.spread import noise_of, within
+from callpath_modeler.modeling.mixture.scaled_rows import data_of
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -73,7 +73,7 @@ def test_what_is_rounded_is_within_the_model_class_and_held() -> None:
 
 def rounding_of(rows: npt.ArrayLike) -> FloatArray:
     y = np.array(rows, dtype=float)
-    data, unit = data_of(DOUBLED[: y.shape[1]], noise_of(within(y, "mean"), 1.0))
+    data, unit = data_of(DOUBLED[: y.shape[1]], noise_of(repetition_stats(y, "mean"), 1.0))
     return data.rounding * unit**2
 
 
@@ -119,7 +119,7 @@ def test_whole_numbers_whose_repetitions_differ_are_noisy_instead() -> None:
 
 def test_every_value_is_known_to_the_same_half() -> None:
     y = np.array([[[40.0], [7.0], [2.0]]])
-    data, unit = data_of(DOUBLED[:3], noise_of(within(y, "mean"), 1.0))
+    data, unit = data_of(DOUBLED[:3], noise_of(repetition_stats(y, "mean"), 1.0))
     half = as_rounded(data)
     spread = np.sqrt(half.variance[:, None] / half.weight) * data.values * unit[:, None]
     np.testing.assert_allclose(spread, 12**-0.5)

@@ -14,7 +14,7 @@ from callpath_modeler.modeling.classic.search import (
     WITH_CONSTANT,
     WITHOUT_CONSTANT,
     Basis,
-    Rows,
+    WeightedRows,
     fit_one_term,
     solve,
 )
@@ -23,7 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 POINTS = np.array([4, 8, 16, 32, 64, 128, 256.0])
 
 
-def example(folds: int | None, count: int = 12, missing: bool = True) -> tuple[Rows, Basis]:
+def example(folds: int | None, count: int = 12, missing: bool = True) -> tuple[WeightedRows, Basis]:
     random = np.random.default_rng(5)
     basis, _ = _basis(DEFAULT_SPACE, POINTS)
     power = random.choice([-1, -0.5, 0, 0.5, 1, 2], (count, 1))
@@ -33,7 +33,7 @@ def example(folds: int | None, count: int = 12, missing: bool = True) -> tuple[R
         present[::3, 2] = False
         present[::4, 0] = False
     y = np.where(present, y, 0.0)
-    return Rows.relative(y / y.max(axis=1, keepdims=True), present, folds), basis
+    return WeightedRows.relative(y / y.max(axis=1, keepdims=True), present, folds), basis
 
 
 def columns(form: int, x: FloatArray, reference: float) -> FloatArray:

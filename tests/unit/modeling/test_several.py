@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import FitStatus, along, fit
+from callpath_modeler.modeling import FitStatus, fit, slice_along
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 from surfaces import LAWS, N, P, grid, measured
 
@@ -43,7 +43,7 @@ def test_laws_in_two_parameters_are_found(surfaces):
 )
 def test_a_product_is_found_beside_a_factor_of_another_law(law):
     points = grid(P, N)
-    found = along(fit(points, measured(points, [law])), 0, [1.0, 200.0]).predict([2048.0])
+    found = slice_along(fit(points, measured(points, [law])), 0, [1.0, 200.0]).predict([2048.0])
     truth = float(law(2048.0, 200.0))
     assert found.value[0, 0] == pytest.approx(truth, rel=0.1)
     assert found.low[0, 0] <= truth <= found.high[0, 0]
@@ -54,7 +54,7 @@ def test_what_noise_adds_to_a_sum_of_two_terms_does_not_cost_it_its_law():
     values = measured(points, [lambda p, n: 500 * n / p + p] * 20, seed=3)
     # Each by itself: no other call path tells what the habit is.
     rows = [fit(points, row[None]) for row in values]
-    found = [along(models, 0, [1.0, 50.0]).predict([2048.0]) for models in rows]
+    found = [slice_along(models, 0, [1.0, 50.0]).predict([2048.0]) for models in rows]
     truth = 500 * 50 / 2048 + 2048
     held = [each.low[0, 0] <= truth <= each.high[0, 0] for each in found]
     assert np.mean(held) >= 0.8
@@ -64,7 +64,7 @@ def test_what_noise_adds_to_a_sum_of_two_terms_does_not_cost_it_its_law():
 def test_far_beyond_both_ends_predictions_are_right_and_the_band_holds(surfaces):
     p, n = 2048.0, 500.0
     truth = np.array([float(law(p, n)) for law in LAWS.values()])
-    found = along(surfaces, 0, [1.0, n]).predict([p])
+    found = slice_along(surfaces, 0, [1.0, n]).predict([p])
     assert found.value[:, 0] == pytest.approx(truth, rel=0.03)
     assert (found.low[:, 0] <= truth).all()
     assert (truth <= found.high[:, 0]).all()
@@ -75,7 +75,7 @@ def test_nothing_is_negative_beyond_points_where_work_no_longer_fits_into_a_cach
     points = grid(P[:3], N[:3])
     models = fit(points, measured(points, [lambda p, n: n / p * np.where(n / p > 1, 2e3, 1e3)]))
     for held in ([P[-1], N[0]], [P[-1], N[-1]], [P[-1], 10 * N[-1]]):
-        band = along(models, 0, held).predict([128.0, 2048.0, 1e5])
+        band = slice_along(models, 0, held).predict([128.0, 2048.0, 1e5])
         assert (band.value > 0).all()
         assert (band.low > 0).all()
 
@@ -112,7 +112,7 @@ def test_more_parameters_are_modelled_as_well(parameters):
     models = fit(points, measured(points, laws, noise=0.01))
     target = [256.0, 100.0, 8.0, 24.0][:parameters]
     truth = np.array([float(law(*target)) for law in laws])
-    found = along(models, 0, target).predict(target[:1])
+    found = slice_along(models, 0, target).predict(target[:1])
     assert found.value[[0, 2], 0] == pytest.approx(truth[[0, 2]], rel=0.03)
     # Among four, the second law is no longer among the pairs that are tried: the band is honest.
     assert (found.low[:, 0] <= truth).all()
@@ -130,7 +130,7 @@ def test_more_parameters_are_modelled_as_well(parameters):
 def test_of_three_parameters_some_may_have_no_effect(law):
     points = grid(P[:4], N[:4], (2.0, 4.0, 8.0, 16.0))
     at = [512.0, 150.0, 64.0]
-    found = along(fit(points, measured(points, [law])), 0, at).predict(at[:1])
+    found = slice_along(fit(points, measured(points, [law])), 0, at).predict(at[:1])
     truth = float(law(*np.array(at)))
     assert found.value[0, 0] == pytest.approx(truth, rel=0.05)
     assert found.low[0, 0] <= truth <= found.high[0, 0]
@@ -156,7 +156,7 @@ def test_two_products_that_are_one_at_all_points_are_no_pair():
     models = fit(points, values)
     # At one process, and so wherever n varies, log2(p) is zero: its products with n are all alike.
     assert (models.status == FitStatus.CONSTANT).all()
-    band = along(models, 0, [1.0, 800.0]).predict([256.0])
+    band = slice_along(models, 0, [1.0, 800.0]).predict([256.0])
     assert (band.low > 25).all()
     assert (band.high < 100).all()
 

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from callpath_modeler.modeling import (
     Break,
-    Difference,
     FitStatus,
     Growth,
     Models,
     Shape,
     Term,
+    TermDifference,
     fit,
 )
-from callpath_modeler.modeling.breaks import Kind, at_last, breaks
+from callpath_modeler.modeling.breaks import BreakKind, at_last, breaks
 from callpath_modeler.modeling.models import column_names
 from callpath_modeler.modeling.shapes import (
     Shapes,
@@ -30,18 +30,18 @@ from callpath_modeler.modeling.shapes import (
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
 HALF, ONE, TWO = Fraction(1, 2), Fraction(1), Fraction(2)
-STEP = Break(Kind.STEP, 91)
+STEP = Break(BreakKind.STEP, 91)
 P_ITSELF = Term(ONE, 0)
-LEAP = Break(Kind.LEAP, 91, ONE)
-DROP = Break(Kind.DROP, 91)
-BEND = Break(Kind.BEND, 64, TWO)
-PLATEAU = Break(Kind.PLATEAU, 64, TWO)
-FLOOR = Break(Kind.FLOOR, 64, TWO)
-CEILING = Break(Kind.CEILING, 20)
-LEVELS = Break(Kind.LEVELS, 3)
-BLOCKS = Break(Kind.BLOCKS, 24)
-BEYOND, CLIMB = Break(Kind.BEYOND, 48), Break(Kind.CLIMB, 48)
-SORTED = Break(Kind.SORTED, 2.0**20)
+LEAP = Break(BreakKind.LEAP, 91, ONE)
+DROP = Break(BreakKind.DROP, 91)
+BEND = Break(BreakKind.BEND, 64, TWO)
+PLATEAU = Break(BreakKind.PLATEAU, 64, TWO)
+FLOOR = Break(BreakKind.FLOOR, 64, TWO)
+CEILING = Break(BreakKind.CEILING, 20)
+LEVELS = Break(BreakKind.LEVELS, 3)
+BLOCKS = Break(BreakKind.BLOCKS, 24)
+BEYOND, CLIMB = Break(BreakKind.BEYOND, 48), Break(BreakKind.CLIMB, 48)
+SORTED = Break(BreakKind.SORTED, 2.0**20)
 ALL = (STEP, LEAP, DROP, BEND, BEYOND, CLIMB, PLATEAU, FLOOR, CEILING, LEVELS, BLOCKS, SORTED)
 CONSTANT = Growth(Fraction(0), 0)
 
@@ -53,7 +53,7 @@ CONSTANT = Growth(Fraction(0), 0)
         (LEAP, [1, 91, 92, 1e9], [0, 0, 92, 1e9]),
         (DROP, [1, 91, 92, 1e9], [1, 1, 0, 0]),
         (BEND, [1, 64, 128, 640], [1, 1, 4, 100]),
-        (Break(Kind.BEND, 16, HALF), [4, 16, 64], [1, 1, 2]),
+        (Break(BreakKind.BEND, 16, HALF), [4, 16, 64], [1, 1, 2]),
         (BEYOND, [8, 48, 96, 192, np.inf], [0, 0, 0.5, 0.75, 1]),
         (CLIMB, [8, 48, 96, 192, np.inf], [0, 0, 1, 2, np.inf]),
         (PLATEAU, [16, 64, 65, 1e9], [1 / 16, 1, 1, 1]),
@@ -74,15 +74,15 @@ def test_a_break_has_the_values_its_formula_says(
     ("shape", "text", "pretty"),
     [
         (STEP, "[p > 91]", "[p > 91]"),
-        (Break(Kind.STEP, 2.0**6.5), "[p > 90.51]", "[p > 90.51]"),
+        (Break(BreakKind.STEP, 2.0**6.5), "[p > 90.51]", "[p > 90.51]"),
         (LEAP, "[p > 91] * p", "[p > 91] p"),
-        (Break(Kind.LEAP, 91, -HALF), "[p > 91] * p^(-1/2)", "[p > 91] p^-½"),
+        (Break(BreakKind.LEAP, 91, -HALF), "[p > 91] * p^(-1/2)", "[p > 91] p^-½"),
         (DROP, "[p <= 91]", "[p <= 91]"),
         (BEND, "max(1, p/64)^2", "max(1, p/64)²"),
-        (Break(Kind.BEND, 64, ONE), "max(1, p/64)", "max(1, p/64)"),
+        (Break(BreakKind.BEND, 64, ONE), "max(1, p/64)", "max(1, p/64)"),
         (BEYOND, "max(0, 1 - 48/p)", "max(0, 1 - 48/p)"),
         (CLIMB, "max(0, log2(p/48))", "max(0, log2(p/48))"),
-        (Break(Kind.BEND, 64, HALF), "max(1, p/64)^(1/2)", "max(1, p/64)^½"),
+        (Break(BreakKind.BEND, 64, HALF), "max(1, p/64)^(1/2)", "max(1, p/64)^½"),
         (PLATEAU, "min(1, p/64)^2", "min(1, p/64)²"),
         (FLOOR, "max(1, 64/p)^2", "max(1, 64/p)²"),
         (CEILING, "(1 - exp(-p/20))", "(1 - exp(-p/20))"),
@@ -104,7 +104,7 @@ def test_a_break_is_written_as_a_factor(shape: Break, text: str, pretty: str) ->
         (LEAP, Growth(ONE, 0), np.inf),
         (DROP, CONSTANT, 0.0),
         (BEND, Growth(TWO, 0), np.inf),
-        (Break(Kind.BEND, 8, HALF), Growth(HALF, 0), np.inf),
+        (Break(BreakKind.BEND, 8, HALF), Growth(HALF, 0), np.inf),
         (BEYOND, CONSTANT, 1.0),
         (CLIMB, Growth(Fraction(0), 1), np.inf),
         (PLATEAU, CONSTANT, 1.0),
@@ -132,7 +132,9 @@ def test_a_break_grows_as_its_values_do_in_the_end(
 def test_no_break_is_negative_and_few_fall(shape: Break, p: list[float]) -> None:
     values = shape(np.sort(p))
     assert (values >= 0).all()
-    rises = np.diff(values) * (-1 if shape.kind in {Kind.DROP, Kind.FLOOR, Kind.SORTED} else 1)
+    rises = np.diff(values) * (
+        -1 if shape.kind in {BreakKind.DROP, BreakKind.FLOOR, BreakKind.SORTED} else 1
+    )
     assert (rises >= 0).all()
 
 
@@ -140,7 +142,7 @@ def test_shapes_survive_json() -> None:
     shapes: tuple[Shape, ...] = (
         Term(Fraction(-2, 3), 0),
         *ALL,
-        Difference(Term(TWO, 0), Term(ONE, 0)),
+        TermDifference(Term(TWO, 0), Term(ONE, 0)),
         Term(Fraction(3, 2), 2),
     )
     again = shapes_from_header(json.loads(json.dumps(shapes_to_header(shapes))))
@@ -170,9 +172,9 @@ def test_what_describes_no_shape_is_refused(entry: object) -> None:
 def test_breaks_lie_where_measurements_could_show_them() -> None:
     points = np.array([4.0, 16, 64, 256])
     found = breaks(points)
-    steps = [shape.at for shape in found if shape.kind is Kind.STEP]
+    steps = [shape.at for shape in found if shape.kind is BreakKind.STEP]
     assert steps == pytest.approx([8, 32, 128])
-    bends = [shape for shape in found if shape.kind is Kind.BEND]
+    bends = [shape for shape in found if shape.kind is BreakKind.BEND]
     assert {shape.at for shape in bends if not shape.begins} == {16, 64}
     assert {shape.exponent for shape in bends} == {HALF, ONE, TWO}
 
@@ -181,37 +183,37 @@ def test_what_begins_at_a_capacity_may_begin_between_points() -> None:
     found = [shape for shape in breaks(np.array([4.0, 16, 64, 256])) if shape.begins]
     found.sort(key=lambda shape: shape.at)
     wanted = 4 * 2 ** np.arange(0.5, 6, 0.5)
-    for kind in (Kind.ONSET, Kind.BEYOND, Kind.CLIMB, Kind.BEND):
+    for kind in (BreakKind.ONSET, BreakKind.BEYOND, BreakKind.CLIMB, BreakKind.BEND):
         assert [shape.at for shape in found if shape.kind is kind] == pytest.approx(wanted)
     at_capacity = [float(shape(np.array([shape.at]))[0]) for shape in found]
-    assert at_capacity == [1.0 if shape.kind is Kind.BEND else 0.0 for shape in found]
+    assert at_capacity == [1.0 if shape.kind is BreakKind.BEND else 0.0 for shape in found]
 
 
 def test_below_four_points_and_below_one_process_there_are_fewer_breaks() -> None:
     assert breaks(np.array([4.0, 16, 64])) == ()
     kinds = {shape.kind for shape in breaks(np.array([0.25, 0.5, 1, 2, 4]))}
-    assert kinds == set(Kind) - {Kind.LEVELS, Kind.BLOCKS, Kind.SORTED}
+    assert kinds == set(BreakKind) - {BreakKind.LEVELS, BreakKind.BLOCKS, BreakKind.SORTED}
 
 
 def test_of_very_many_points_some_are_tried_for_breaks() -> None:
     points = np.arange(1.0, 2**15)
     found = breaks(points)
     assert len(found) < 2**12
-    places = [shape.at for shape in found if shape.kind is Kind.BEND]
+    places = [shape.at for shape in found if shape.kind is BreakKind.BEND]
     assert places[-1] > 0.99 * points[-1]
-    for kind in (Kind.STEP, Kind.LEAP):
+    for kind in (BreakKind.STEP, BreakKind.LEAP):
         assert points[-2] < max(shape.at for shape in found if shape.kind is kind) < points[-1]
 
 
-@pytest.mark.parametrize("kind", [Kind.PLATEAU, Kind.FLOOR])
-def test_plateaus_and_floors_are_looked_for_from_any_inner_point_on(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [BreakKind.PLATEAU, BreakKind.FLOOR])
+def test_plateaus_and_floors_are_looked_for_from_any_inner_point_on(kind: BreakKind) -> None:
     found = [s for s in breaks(np.array([1.0, 4, 16, 64, 256])) if s.kind is kind and s.at < 256]
     assert {(s.at, s.exponent) for s in found} == {(q, e) for q in (4, 16, 64) for e in (HALF, ONE)}
 
 
 @pytest.mark.parametrize("count", [4, 5])
 def test_of_four_points_all_of_a_law_takes_longer_at_the_last_or_nowhere(count: int) -> None:
-    found = {s.at for s in breaks(4.0 ** np.arange(count)) if s.kind is Kind.LEAP}
+    found = {s.at for s in breaks(4.0 ** np.arange(count)) if s.kind is BreakKind.LEAP}
     assert len(found) == (1 if count == 4 else count - 1)
 
 
@@ -329,7 +331,7 @@ def test_what_takes_longer_at_the_last_point_does_so_by_a_constant_or_in_proport
     ("power", "growth"), [(P_ITSELF, "O(p)"), (Term(-ONE, 0), "O(p^-1)")], ids=str
 )
 def test_the_coefficient_of_a_leap_is_that_of_all_from_there_on(power: Term, growth: str) -> None:
-    shapes = Shapes((power, Break(Kind.LEAP, 91, power.exponent)))
+    shapes = Shapes((power, Break(BreakKind.LEAP, 91, power.exponent)))
     models = fit(POINTS, POINTS[None, :, None])
     leaping = replace(
         models,

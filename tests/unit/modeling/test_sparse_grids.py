@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import along_with_runs, fit
+from callpath_modeler.modeling import fit, slice_with_line_models
 
 P, N, LARGEST = (2, 4, 8, 16, 32, 64, 128, 256), (1e5, 2e5, 4e5, 8e5), 16
 POINTS = np.array([(p, n) for n in N for p in P if n < N[-1] or p <= LARGEST], dtype=np.float64)
@@ -30,7 +30,9 @@ def test_other_values_show_what_happens_beyond_the_runs_of_one(law):
     noise = np.random.default_rng(7).normal(scale=0.02, size=(len(SEEDS), len(POINTS), 2))
     values = exact[None, :, None] * np.exp(noise)
     targets = np.array([256.0, 1024.0, 4096.0])
-    models, _ = along_with_runs(fit(POINTS, values), 0, np.array([1.0, N[-1]]), POINTS, values)
+    models, _ = slice_with_line_models(
+        fit(POINTS, values), 0, np.array([1.0, N[-1]]), POINTS, values
+    )
     found = models.predict(targets)
     truth = law(targets, np.full(3, N[-1]))
     held = (found.low <= truth) & (truth <= found.high)

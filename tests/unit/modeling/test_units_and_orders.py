@@ -13,7 +13,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from callpath_modeler.modeling import SearchSpace, along, fit
+from callpath_modeler.modeling import SearchSpace, fit, slice_along
 
 FEW = SearchSpace.of(["-1", "1/2", 1, 2], [0, 1], max_terms=2)
 """Terms enough for products that are the same at all points, and few enough for many models."""
@@ -53,7 +53,7 @@ def measurements(draw, parameters):
 def bands(points, values):
     """Predict far along all parameters: both ends of bands and the values between, [D, 3, n]."""
     models, far = fit(points, values, space=FEW), 16 * points.max(axis=0)
-    found = [along(models, axis, far).predict(at) for axis, at in enumerate(far)]
+    found = [slice_along(models, axis, far).predict(at) for axis, at in enumerate(far)]
     return np.array([[each.low, each.value, each.high] for each in found])[..., 0]
 
 

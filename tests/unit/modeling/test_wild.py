@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from callpath_modeler.modeling import FitStatus, along, fit
+from callpath_modeler.modeling import FitStatus, fit, slice_along
 from surfaces import grid, measured
 
 
@@ -19,6 +19,6 @@ def test_bands_are_as_wide_as_what_no_law_explains():
     models = fit(points, measured(points, [protocols] * 6, noise=0.02, repetitions=5))
     assert (models.status == FitStatus.OUTSIDE).all()
     target = np.array([1000.0, 50.0])
-    band = along(models, 0, target).predict(target[:1])
+    band = slice_along(models, 0, target).predict(target[:1])
     truth = protocols(*target)
     assert ((band.low <= truth) & (truth <= band.high)).all()

@@ -7,11 +7,11 @@ import pytest
 
 from callpath_modeler.modeling.compiled import screening
 from callpath_modeler.modeling.mixture import pairs as module
-from callpath_modeler.modeling.mixture.bounds import bounds, look, typical_variance
-from callpath_modeler.modeling.mixture.data import error_unit, relative_weights
+from callpath_modeler.modeling.mixture.bounds import bounds, regress, typical_variance
 from callpath_modeler.modeling.mixture.evidence import LOG_2, LOG_2PI
 from callpath_modeler.modeling.mixture.hypotheses import hypotheses
 from callpath_modeler.modeling.mixture.pairs import promise_of_pairs, rows_for_pairs
+from callpath_modeler.modeling.mixture.scaled_rows import error_unit, relative_weights
 from callpath_modeler.modeling.mixture.screen import rough_fit, screen
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE, SearchSpace
@@ -60,7 +60,7 @@ def test_pairs_are_looked_at_where_they_may_be_near(law, least, most):
     data, ways = rows_of(law)
     fitted = rough_fit(data, known)
     unit = error_unit(data, fitted)
-    looks = [look(data, known, relative_weights(data, unit, drift).T) for drift in ways.extremes]
+    looks = [regress(data, known, relative_weights(data, unit, drift).T) for drift in ways.extremes]
     variance = typical_variance(looks[0], data)
     best = bounds(looks, data, known, known.log_prior, variance)[1].alone
     promise = promise_of_pairs(known, known.log_prior)

@@ -10,14 +10,14 @@ from cpmodel_otf2.definitions import (
     UNDEFINED,
     UNRESOLVED,
     Communicator,
-    Definitions,
-    Group,
+    ProcessGroup,
     Raw,
+    TraceDefinitions,
     resolve,
 )
+from cpmodel_otf2.event_source import opened
 from cpmodel_otf2.events import LEAVE, Message, Request, references
 from cpmodel_otf2.highlevel import HighLevelArchive
-from cpmodel_otf2.reader import opened
 from trace_writer import Comm, Thread, Trace, random_events, write_trace
 
 
@@ -123,9 +123,13 @@ def test_both_ways_of_reading_give_one_stream(exchange):
 
 
 def test_between_two_groups_partners_are_those_of_the_other_one():
-    definitions = Definitions(
+    definitions = TraceDefinitions(
         1, {}, (), {}, {}, {},
-        {0: Group(4, 4, (10, 11, 12)), 1: Group(5, 4, (0,)), 2: Group(5, 4, (1, 2))},
+        {
+            0: ProcessGroup(4, 4, (10, 11, 12)),
+            1: ProcessGroup(5, 4, (0,)),
+            2: ProcessGroup(5, 4, (1, 2)),
+        },
         {7: Communicator("", 1, 2)},
         {},
     )  # fmt: skip
@@ -135,9 +139,9 @@ def test_between_two_groups_partners_are_those_of_the_other_one():
 
 
 def test_members_that_the_world_does_not_have_are_unresolved():
-    definitions = Definitions(
+    definitions = TraceDefinitions(
         1, {}, (), {}, {}, {},
-        {0: Group(4, 4, (10,)), 1: Group(5, 4, (0, 5, UNDEFINED))},
+        {0: ProcessGroup(4, 4, (10,)), 1: ProcessGroup(5, 4, (0, 5, UNDEFINED))},
         {7: Communicator("", 1)},
         {},
     )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.profile.experiment import Parameter, Values, inclusive_values
+from callpath_modeler.profile.experiment import MetricValues, Parameter, inclusive_values
 from callpath_modeler.profile.schema import Metric
 from synthetic import POINTS, TIME, VISITS, experiment
 
@@ -47,7 +47,7 @@ def test_the_default_metric_is_the_first_duration_that_adds_up():
     assert made.metric().name == "visits"
     table = made.columns["visits"]
     least = Metric("min_time", "s", additive=False)
-    columns = {m.name: Values(m, table.exclusive, table.total) for m in (VISITS, least, TIME)}
+    columns = {m.name: MetricValues(m, table.exclusive, table.total) for m in (VISITS, least, TIME)}
     assert replace(made, columns=columns).metric().name == "time"
 
 

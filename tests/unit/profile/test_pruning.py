@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.profile.experiment import Values
-from callpath_modeler.profile.pruning import folded, refuse_unnamed, without
+from callpath_modeler.profile.experiment import MetricValues
+from callpath_modeler.profile.pruning import drop_subtrees, merge_into_callers, refuse_unnamed
 from callpath_modeler.profile.schema import Metric, Reduction
 from synthetic import call_tree, chain, experiment
 
@@ -41,7 +41,7 @@ def costs(found):
 
 
 def test_what_is_left_out_goes_with_all_that_it_calls():
-    found = without(made(), ["**/init"])
+    found = drop_subtrees(made(), ["**/init"])
     expected = {path: values for path, values in VALUES.items() if "init" not in path}
     np.testing.assert_equal(costs(found), expected)
     assert found.findings[-1].code == "CPM139"
@@ -52,14 +52,14 @@ def test_what_is_left_out_goes_with_all_that_it_calls():
 def test_ids_of_what_is_left_are_what_they_were():
     whole = made()
     ids = dict(zip(whole.tree.paths(range(9)), whole.tree.ids(), strict=True))
-    found = without(whole, ["**/lib"]).tree
+    found = drop_subtrees(whole, ["**/lib"]).tree
     assert {path: ids[path] for path in found.paths(range(len(found)))} == dict(
         zip(found.paths(range(len(found))), found.ids(), strict=True)
     )
 
 
 def test_what_is_hidden_is_its_callers_cost_and_its_callees_are_those_of_its_caller():
-    found = folded(made(), ["**/lib"])
+    found = merge_into_callers(made(), ["**/lib"])
     expected = {
         "main": [3.1, 4.2],
         "main/init": [5.0, 6.0],
@@ -76,22 +76,22 @@ def test_what_is_hidden_is_its_callers_cost_and_its_callees_are_those_of_its_cal
 
 def test_what_nothing_calls_cannot_be_hidden():
     whole = made()
-    assert folded(whole, ["main"]) is whole
+    assert merge_into_callers(whole, ["main"]) is whole
     with pytest.raises(UsageError, match="'main' names only what nothing calls"):
         refuse_unnamed([whole.tree], [], ["**/f", "main"])
-    assert len(folded(whole, ["**"]).tree) == 1
+    assert len(merge_into_callers(whole, ["**"]).tree) == 1
 
 
 def test_names_are_not_collected_for_no_pattern(monkeypatch):
     monkeypatch.setattr("callpath_modeler.profile.pruning.Patterns", None)
     whole = made()
-    assert without(whole, ()) is folded(whole, iter([])) is whole
+    assert drop_subtrees(whole, ()) is merge_into_callers(whole, iter([])) is whole
 
 
 def test_nothing_is_made_anew_where_nothing_is_named():
     whole = made()
-    assert without(whole, ["**/other"]) is whole
-    assert folded(whole, []) is whole
+    assert drop_subtrees(whole, ["**/other"]) is whole
+    assert merge_into_callers(whole, []) is whole
 
 
 @pytest.mark.parametrize("patterns", [(["**/f", "**/inti"], []), ([], ["**/f", "**/inti"])])
@@ -103,7 +103,7 @@ def test_a_pattern_that_names_nothing_is_refused_with_what_it_may_have_meant(pat
 
 def test_an_experiment_of_nothing_is_refused():
     with pytest.raises(DataError, match="no call path is left"):
-        without(made(), ["main"])
+        drop_subtrees(made(), ["main"])
 
 
 @pytest.mark.parametrize(
@@ -112,16 +112,16 @@ def test_an_experiment_of_nothing_is_refused():
 )
 def test_the_total_is_what_is_left_of_it_where_that_is_known(reduction, expected):
     whole = made(reduction=reduction)
-    found = without(whole, ["**/init"])
+    found = drop_subtrees(whole, ["**/init"])
     np.testing.assert_allclose(found.columns["time"].total, expected)
-    hidden = folded(whole, ["**/init"])
+    hidden = merge_into_callers(whole, ["**/init"])
     np.testing.assert_allclose(hidden.columns["time"].total, whole.columns["time"].total)
 
 
 def test_siblings_of_one_name_stay_apart():
     tree = call_tree(["main", "main/x", "main/f", "main/f"], ["", "", "", "#2"])
     whole = made({"main": [1, 1], "main/x": [2, 2], "main/f": [3, 3], "main/g": [4, 4]})
-    found = folded(replace(whole, tree=tree), ["**/x"])
+    found = merge_into_callers(replace(whole, tree=tree), ["**/x"])
     assert found.tree.paths(range(3)) == ["main", "main/f", "main/f#2"]
     assert found.values("time")[:, 0].tolist() == [3, 3, 4]
 
@@ -130,19 +130,21 @@ def test_imbalance_of_several_together_is_not_known():
     whole = made()
     uneven = np.full((9, 2), 2.0, np.float32)
     known = replace(whole.columns["time"], imbalance=uneven)
-    found = folded(replace(whole, columns={"time": known}), ["**/lib"])
+    found = merge_into_callers(replace(whole, columns={"time": known}), ["**/lib"])
     ratios = dict(zip(costs(found), found.columns["time"].imbalance.tolist(), strict=True))
     assert ratios["main/init"] == [2, 2]
     assert np.isnan(ratios["main"]).all()
     assert np.isnan(ratios["main/f"]).all()
-    left = without(replace(whole, columns={"time": known}), ["**/lib"])
+    left = drop_subtrees(replace(whole, columns={"time": known}), ["**/lib"])
     assert left.columns["time"].imbalance.shape == (4, 2)
 
 
 def test_of_what_does_not_add_up_the_callers_own_value_stands():
     whole = made()
-    least = Values(Metric("least", "s", additive=False), whole.values("time"), np.full(2, ABSENT))
-    found = folded(replace(whole, columns={"least": least}), ["**/lib"])
+    least = MetricValues(
+        Metric("least", "s", additive=False), whole.values("time"), np.full(2, ABSENT)
+    )
+    found = merge_into_callers(replace(whole, columns={"least": least}), ["**/lib"])
     values = dict(zip(found.tree.paths(range(5)), found.values("least").tolist(), strict=True))
     assert values["main"] == [1, 1]
     assert values["main/f"] == [30, 40]
@@ -153,10 +155,10 @@ def test_programs_may_be_deep():
     whole = replace(
         made({"f": [1, 1]}),
         tree=chain(depth),
-        columns={"time": Values(Metric("time", "s"), np.ones((depth, 2)), np.full(2, depth))},
+        columns={"time": MetricValues(Metric("time", "s"), np.ones((depth, 2)), np.full(2, depth))},
     )
-    assert len(folded(whole, ["f/**/f"]).tree) == 1
-    assert len(without(whole, ["f/f/f"]).tree) == 2
+    assert len(merge_into_callers(whole, ["f/**/f"]).tree) == 1
+    assert len(drop_subtrees(whole, ["f/f/f"]).tree) == 2
 
 
 @given(
@@ -176,10 +178,10 @@ def test_hiding_conserves_cost_and_leaving_out_takes_what_the_view_says(up, name
     paths.sort(key=lambda path: [*path.split("/")])
     whole = made({path: [k + 1.0, 2.0 * k] for k, path in enumerate(paths)})
     values = whole.values("time")
-    hidden = folded(whole, [f"**/{name}"])
+    hidden = merge_into_callers(whole, [f"**/{name}"])
     assert all(name not in path.split("/") for path in costs(hidden))
     np.testing.assert_allclose(hidden.values("time").sum(axis=0), values.sum(axis=0))
-    left = without(whole, [f"**/{name}"])
+    left = drop_subtrees(whole, [f"**/{name}"])
     kept = [k for k, path in enumerate(paths) if name not in path.split("/")]
     np.testing.assert_array_equal(left.values("time"), values[kept])
     for each in (hidden.tree, left.tree):

@@ -7,7 +7,7 @@ import pytest
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
-from callpath_modeler.profile.unify import spread, unify
+from callpath_modeler.profile.unify import scatter_to_union, unify
 from synthetic import call_tree
 
 
@@ -28,7 +28,7 @@ def test_a_call_path_of_one_run_alone_is_kept():
     small, large = call_tree(["main", "main/f"]), call_tree(["main", "main/MPI_Send", "main/f"])
     united = unify([small, large])
     assert sorted(paths(united.tree)) == ["main", "main/MPI_Send", "main/f"]
-    values = spread(np.array([1.0, 2.0]), united.rows[0], 3)
+    values = scatter_to_union(np.array([1.0, 2.0]), united.rows[0], 3)
     assert np.isnan(values[paths(united.tree).index("main/MPI_Send")])
 
 
@@ -36,7 +36,11 @@ def test_siblings_of_one_name_are_added_and_counted():
     united = unify([call_tree(["main", "main/f", "main/f", "main/g"])])
     assert paths(united.tree) == ["main", "main/f", "main/g"]
     assert united.added == (1,)
-    assert spread(np.array([1.0, 2.0, 4.0, 8.0]), united.rows[0], 3).tolist() == [1.0, 6.0, 8.0]
+    assert scatter_to_union(np.array([1.0, 2.0, 4.0, 8.0]), united.rows[0], 3).tolist() == [
+        1.0,
+        6.0,
+        8.0,
+    ]
 
 
 def test_what_is_below_added_siblings_is_added_too():
@@ -110,7 +114,7 @@ def test_every_call_path_of_every_order_of_runs_gets_the_same_values():
     for order in itertools.permutations(range(3)):
         united = unify([trees[k] for k in order])
         table = {
-            k: spread(values[k], united.rows[place], len(united.tree))
+            k: scatter_to_union(values[k], united.rows[place], len(united.tree))
             for place, k in enumerate(order)
         }
         seen.append(
@@ -131,8 +135,8 @@ def test_the_union_is_in_preorder_and_has_the_order_of_the_first_run():
 
 def test_a_value_that_is_missing_everywhere_stays_missing_and_zero_stays_zero():
     rows = np.array([0, 1, 1])
-    assert spread(np.array([0.0, np.nan, 2.0]), rows, 3)[:2].tolist() == [0.0, 2.0]
-    assert np.isnan(spread(np.array([0.0, np.nan, np.nan]), rows, 3)[1:]).all()
+    assert scatter_to_union(np.array([0.0, np.nan, 2.0]), rows, 3)[:2].tolist() == [0.0, 2.0]
+    assert np.isnan(scatter_to_union(np.array([0.0, np.nan, np.nan]), rows, 3)[1:]).all()
 
 
 def test_a_chain_of_50000_calls_is_unified():

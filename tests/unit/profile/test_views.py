@@ -5,7 +5,7 @@ import pytest
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import Costs, Grouping, functions, outermost
-from callpath_modeler.profile.hot import hot_path
+from callpath_modeler.profile.hot_path import hot_path
 from callpath_modeler.profile.outline import Selection, outline
 from callpath_modeler.profile.schema import PROGRAM, Region
 from callpath_modeler.profile.views import (

@@ -8,7 +8,7 @@ from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Extent, Metric, Reduction
 from callpath_modeler.readers.assemble import ReadOptions, assemble
-from callpath_modeler.readers.conditions import Selection
+from callpath_modeler.readers.run_filter import RunSelection
 from synthetic import TIME, VISITS, FakeMean, FakeReader, FakeSource, call_tree, registry
 
 PATHS = ["main", "main/f", "main/g"]
@@ -141,7 +141,7 @@ def test_a_profile_of_another_program_is_refused_and_can_be_left_out(reader, tmp
     files = [*series(reader, tmp_path), reader.add(tmp_path, "app.p16", stranger)]
     with pytest.raises(UsageError, match="2 programs"):
         assemble(files, registry(reader), ReadOptions())
-    select = Selection("program!=snap").by_metadata
+    select = RunSelection("program!=snap").by_metadata
     assert len(assemble(files, registry(reader), ReadOptions(), select=select).runs) == 3
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callpath_modeler.readers.columns import Column, columns_of
+from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.inference import Role, infer
 
 SCALES = [8.0, 8.0, 27.0, 27.0, 64.0, 64.0]
@@ -97,7 +97,7 @@ def test_roles_do_not_depend_on_the_order_of_runs(order, naming):
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1e9)), min_size=1, max_size=8), st.data())
 def test_every_column_gets_one_role(values, data):
     word = columns_of([[data.draw(st.sampled_from(["n1", "job1", "p1", "1", "abc1"])), "x"]])[0]
-    column = Column(word.label, word.word, tuple(values))
+    column = NumberColumn(word.label, word.word, tuple(values))
     known = {"p": data.draw(st.lists(st.sampled_from([1.0, 2.0]), min_size=len(values),
                                      max_size=len(values)))}  # fmt: skip
     assert len(infer([column], known)) == 1

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from callpath_modeler.asking import Question
 from callpath_modeler.errors import UsageError
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.pipeline import ranking_of
+from callpath_modeler.target_query import PredictionQuery
 
 RANDOM = random.Random(3)
 SCALES = (1, 8, 27, 64, 125)
@@ -126,8 +126,8 @@ def test_profiles_are_one_experiment_under_any_names(tmp_path_factory, samples, 
 @pytest.mark.parametrize("name", ["jobN", "profileN_shuffled", "weak_n", "ntpn", "nodes"])
 def test_names_do_not_change_the_ranking(tmp_path_factory, samples, name):
     directory = place(tmp_path_factory.mktemp("runs"), samples, NAMINGS[name])
-    first, _ = ranking_of([samples / "lulesh"], Question("262144"))
-    second, _ = ranking_of([directory], Question("262144"))
+    first, _ = ranking_of([samples / "lulesh"], PredictionQuery("262144"))
+    second, _ = ranking_of([directory], PredictionQuery("262144"))
     paths = [ranking.fitted.experiment.tree.path(row) for ranking in (first, second)
              for row in ranking.order[:5]]  # fmt: skip
     assert paths[:5] == paths[5:]

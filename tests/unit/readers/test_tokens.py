@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from callpath_modeler.readers.columns import columns_of
+from callpath_modeler.readers.name_words import NameWord, word_of
 from callpath_modeler.readers.tokens import tokens_in
-from callpath_modeler.readers.words import Word, word_of
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,16 @@ def test_dates_hashes_and_nodes_are_no_numbers(name):
 
 
 def test_words_have_meanings():
-    words = {"nprocs": Word.PROCESSES, "OMP_NUM_THREADS": Word.THREADS, "jobid": Word.IDENTIFIER,
-             "slurm_job_id": Word.IDENTIFIER, "problem_size": Word.SIZE, "trial": Word.REPETITION,
-             "cells_per_rank": Word.SIZE, "solver": Word.OTHER}  # fmt: skip
+    words = {
+        "nprocs": NameWord.PROCESSES,
+        "OMP_NUM_THREADS": NameWord.THREADS,
+        "jobid": NameWord.IDENTIFIER,
+        "slurm_job_id": NameWord.IDENTIFIER,
+        "problem_size": NameWord.SIZE,
+        "trial": NameWord.REPETITION,
+        "cells_per_rank": NameWord.SIZE,
+        "solver": NameWord.OTHER,
+    }
     assert {word: word_of(word) for word in words} == words
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Run, Values
+from callpath_modeler.profile.experiment import MetricValues, Run
 from callpath_modeler.profile.schema import Extent, Metric, Reduction, Region
 from callpath_modeler.readers.program import recognise_scaling
 from synthetic import POINTS, experiment
@@ -89,7 +89,7 @@ def test_shared_work_that_memory_slows_down_is_told_by_its_bytes():
     made = experiment({"main": [1e-9] * 5, "main/rank": list(P**-0.4)})
     assert recognised(made) == ("weak", "computation per process goes as p^-0.40")
     volume = np.stack([0 * P, 1e9 / P])
-    sent = Values(Metric("bytes_sent", "B"), volume, volume.sum(axis=0))
+    sent = MetricValues(Metric("bytes_sent", "B"), volume, volume.sum(axis=0))
     made = replace(made, columns={**made.columns, "bytes_sent": sent})
     said = "computation per process goes as p^-0.40, bytes_sent as p^-1.00"
     assert recognised(made) == ("strong", said)

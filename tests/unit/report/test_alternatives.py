@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import Alternative, FitStatus, Growth, fit
-from callpath_modeler.report.hypotheses import Hypotheses, hypotheses
+from callpath_modeler.report.hypotheses import HypothesisSummary, hypotheses
 
 TARGET = 1000.0
 
@@ -33,7 +33,7 @@ def fitted_with(*runners_up, weight=0.5, status=FitStatus.OK):
     return SimpleNamespace(parameter="p", models=models)
 
 
-def told(*runners_up, weight=0.5) -> Hypotheses:
+def told(*runners_up, weight=0.5) -> HypothesisSummary:
     return hypotheses(fitted_with(*runners_up, weight=weight), 0, TARGET, ascii_only=True)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.diff import difference
-from callpath_modeler.report.diff import Look, difference_text
+from callpath_modeler.report.diff import TextStyle, difference_text
 from two_sides import LAWS, pair, runs
 
 
@@ -27,7 +27,9 @@ def shown(found, **of_the_total):
         return replace(changes, **columns)
 
     changed = replace(found, measured=told(found.measured), predicted=told(found.predicted))
-    lines = difference_text(changed, changed.order, Look(None, full_names=False, ascii_only=False))
+    lines = difference_text(
+        changed, changed.order, TextStyle(None, full_names=False, ascii_only=False)
+    )
     return " ".join(line.plain for line in lines)
 
 

@@ -11,8 +11,8 @@ from callpath_modeler.analysis.ensemble import losses
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.groups import Costs, Grouping
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
 from callpath_modeler.report.formats import to_csv, to_json
 from synthetic import chain, experiment
@@ -35,7 +35,7 @@ def lost():
 
 
 def text(found, width=WIDE, ascii_only=False, **wanted):
-    shown = ExcessView(found, Wanted(**wanted))
+    shown = ExcessView(found, ViewRequest(**wanted))
     lines = excess_text(shown, width=width, full_names=False, ascii_only=ascii_only)
     return [line.plain for line in lines]
 
@@ -145,7 +145,7 @@ def test_a_share_is_that_of_the_function_that_is_named_however_far_the_hot_path_
     calls = {"a": [0, 0], "a/c": [0, 0], "a/c/f": [0, 40], "b": [0, 0], "b/c": [0, 0]}
     calls |= {"b/c/f": [0, 30], "d": [0, 0], "d/f": [0, 30]}
     found = losses(experiment(calls, (2, 4)))
-    shown = ExcessView(found, Wanted(kind=ViewKind.BOTTOM_UP))
+    shown = ExcessView(found, ViewRequest(kind=ViewKind.BOTTOM_UP))
     assert [shown.view.name(node) for node in shown.hot] == ["f", "c", "a"]
     told = text(found, kind=ViewKind.BOTTOM_UP)[0]
     assert told.endswith("Most is lost in f, called by c: 70 % by itself.")
@@ -226,7 +226,7 @@ def test_deep_trees_stay_inside_a_narrow_terminal():
 
 def test_machines_get_one_row_per_line_and_pair_in_full_precision():
     found = losses(experiment({**VALUES, "main": [1.0, 1 / 3, 1.0]}, POINTS))
-    shown = ExcessView(found, Wanted())
+    shown = ExcessView(found, ViewRequest())
     table = excess_table(shown, [Finding("CPM113", "time", "one")])
     assert len(table) == 2 * len(VALUES)
     assert table.columns["scale"][:2] == [4, 8]
@@ -252,7 +252,7 @@ def test_machines_get_one_row_per_line_and_pair_in_full_precision():
 
 
 def test_what_shares_a_line_is_a_row_that_counts_it(lost):
-    table = excess_table(ExcessView(lost, Wanted(top=1, kind=ViewKind.FLAT)))
+    table = excess_table(ExcessView(lost, ViewRequest(top=1, kind=ViewKind.FLAT)))
     assert table.columns["path"][::2] == ["slower", "..."]
     assert table.columns["more"][::2] == [0, 4]
     assert table.columns["callpaths"][::2] == [1, 4]
@@ -261,5 +261,5 @@ def test_what_shares_a_line_is_a_row_that_counts_it(lost):
 
 
 def test_paths_of_callers_begin_with_the_function(lost):
-    table = excess_table(ExcessView(lost, Wanted(kind=ViewKind.BOTTOM_UP)))
+    table = excess_table(ExcessView(lost, ViewRequest(kind=ViewKind.BOTTOM_UP)))
     assert "MPI_Wait/slower/main" in table.columns["path"]

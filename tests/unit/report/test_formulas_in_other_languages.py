@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling.breaks import breaks
-from callpath_modeler.modeling.differences import Difference
+from callpath_modeler.modeling.differences import TermDifference
 from callpath_modeler.modeling.products import Product, factor_text
 from callpath_modeler.modeling.terms import Term
 from callpath_modeler.report.expressions import (
@@ -25,7 +25,7 @@ TERMS = [
     *(Term(0, 0, rate) for rate in (Fraction(1, 40), Fraction(-1, 40), Fraction(3, 400))),
     Term(2, 1, Fraction(1, 100)),
 ]
-SHAPES = [*TERMS, *breaks(POINTS), Difference(Term(1, 0), Term(Fraction(2, 3), 0))]
+SHAPES = [*TERMS, *breaks(POINTS), TermDifference(Term(1, 0), Term(Fraction(2, 3), 0))]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=repr)
@@ -37,7 +37,7 @@ def test_python_computes_what_the_model_does(shape):
 
 
 def test_a_product_of_shapes_holds_together():
-    product = Product((breaks(POINTS)[0], Difference(Term(1, 0), Term(0, 0)), Term(2, 0)))
+    product = Product((breaks(POINTS)[0], TermDifference(Term(1, 0), Term(0, 0)), Term(2, 0)))
     at = np.stack([SCALES, SCALES[::-1], SCALES], axis=1)
     formula = f"1.0 + 2.0 * {product.text(['p', 'n', 'k_2'], exact=True)}"
     names = dict(zip(["p", "n", "k_2"], at.T, strict=True))

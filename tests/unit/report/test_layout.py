@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from callpath_modeler.report.layout import Column, shorten, table, tree_table, wrap
+from callpath_modeler.report.layout import TextColumn, shorten, table, tree_table, wrap
 
-VALUES = Column("p=64", ["1.23e+06 s", "4 s"])
-BAND = Column("95% band", ["10 … 20 s", "3 … 5 s"])
-GROWTH = Column("growth", ["O(p log p)", "O(1)"], right=False, droppable=1)
-TRUST = Column("trust", ["●●○○", "●●●●"], droppable=2)
-SHARE = Column("share", ["10 → 20 %", "1 → 2 %"], droppable=3)
+VALUES = TextColumn("p=64", ["1.23e+06 s", "4 s"])
+BAND = TextColumn("95% band", ["10 … 20 s", "3 … 5 s"])
+GROWTH = TextColumn("growth", ["O(p log p)", "O(1)"], right=False, droppable=1)
+TRUST = TextColumn("trust", ["●●○○", "●●●●"], droppable=2)
+SHARE = TextColumn("share", ["10 → 20 %", "1 → 2 %"], droppable=3)
 COLUMNS = [VALUES, BAND, SHARE, GROWTH, TRUST]
 PATHS = [["main", "LagrangeLeapFrog", "CalcForceForNodes", "MPI_Waitall"], ["main"]]
 
@@ -53,7 +53,7 @@ def test_on_a_terminal_too_narrow_for_the_numbers_they_still_stand():
 
 
 def test_what_goes_last_goes_only_where_no_call_path_fits_beside_it():
-    columns = [Column("p=64", ["1.23 s", "4 s"], droppable=-1), BAND, GROWTH]
+    columns = [TextColumn("p=64", ["1.23 s", "4 s"], droppable=-1), BAND, GROWTH]
     assert lines(39, columns)[0].split() == ["p=64", "95%", "band", "call", "path"]
     for width in (27, 20):
         narrow = lines(width, columns, [PATHS[0], ["91 others"]])
@@ -62,7 +62,7 @@ def test_what_goes_last_goes_only_where_no_call_path_fits_beside_it():
 
 
 def test_in_a_tree_what_goes_last_goes_before_names_are_cut_to_their_indentation():
-    columns = [Column("value", ["1.00 s"] * 6), Column("growth", ["O(p)"] * 6, droppable=1)]
+    columns = [TextColumn("value", ["1.00 s"] * 6), TextColumn("growth", ["O(p)"] * 6, droppable=1)]
     nodes = [(depth, "a_function") for depth in range(6)]
 
     def shown(width):
@@ -125,7 +125,7 @@ def test_a_line_that_fits_stays_as_it_is():
 def test_paths_that_look_alike_keep_their_ends_beside_their_marks_where_there_is_room():
     alike = [["main", "a", "solver", "reduce"], ["main", "b", "solver", "reduce"]]
     marks = ["@1ea757f", "@b455d9a"]
-    values = [Column("value", ["1 s", "2 s"])]
+    values = [TextColumn("value", ["1 s", "2 s"])]
     shown = {
         width: [row.plain[7:] for row in table(values, alike, width, marks=marks)[1:]]
         for width in (22, 21, 20, 7)

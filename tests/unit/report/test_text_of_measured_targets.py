@@ -11,11 +11,11 @@ from rich.cells import cell_len
 
 import callpath_modeler as cpm
 from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.known import Known
+from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import TopDown
-from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.export import graph
 from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.model import model_text
@@ -58,7 +58,7 @@ def text(ranking, width=None, *, ascii_only=False, top=10):
 
 
 def seen(fit, target, **wanted):
-    return ForecastView(forecast(fit, target), Wanted(**wanted))
+    return ForecastView(forecast(fit, target), ViewRequest(**wanted))
 
 
 def node(fit, target, row, *, inclusive=False):
@@ -319,7 +319,7 @@ def test_a_node_without_a_model_or_without_a_value_says_so(fit):
 
 
 def test_a_node_that_models_are_asked_about_is_as_before(fit):
-    made = forecast(Known(fit, predicted=True), 8.0)
+    made = forecast(ForecastInputs(fit, predicted=True), 8.0)
     report = NodeReport(made, TopDown(fit.experiment.tree), np.array([ODD]), False)
     assert len(report.model()) == 2
     assert "measured" not in report.model()[1]

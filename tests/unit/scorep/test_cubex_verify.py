@@ -63,7 +63,7 @@ def test_a_row_in_the_wrong_place_is_counted(profile_path, monkeypatch):
         index = right(container, member, call_paths)
         return rows.Index(index.byte_order, np.roll(index.numbers, 1))
 
-    monkeypatch.setattr("cpmodel_scorep.reader.read_index", wrong)
+    monkeypatch.setattr("cpmodel_scorep.profile.read_index", wrong)
     assert all(a.differing > 0 for a in CubexReader().verify(profile_path))
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from callpath_modeler.errors import UsageError
-from callpath_modeler.toml.format import Format
+from callpath_modeler.toml.format import TomlFormat
 
 
 class Leaf(msgspec.Struct, forbid_unknown_fields=True):
@@ -24,7 +24,7 @@ class Whole(msgspec.Struct, forbid_unknown_fields=True):
 
 
 EXAMPLES = {"named": "[named.a]", "kind": 'kind = "one"', "either": "either = { p = 1 }"}
-FORM = Format(Whole, EXAMPLES, UsageError, {"colour": "it is said elsewhere"})
+FORM = TomlFormat(Whole, EXAMPLES, UsageError, {"colour": "it is said elsewhere"})
 
 MISFITS = {
     "unknown key": ("\nflagg = true", 2, "'flagg'", "did you mean 'flag'?"),

@@ -10,12 +10,12 @@ from rich.text import Text
 from test_session import VALUES
 
 from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.known import Known
+from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.errors import InputError, UsageError
-from callpath_modeler.report.listing import Entry, Listing
+from callpath_modeler.report.listing import Listing, ListingEntry
 from callpath_modeler.tui.app import Browser
+from callpath_modeler.tui.services import BrowserServices, CommandAnswer
 from callpath_modeler.tui.session import Session
-from callpath_modeler.tui.surroundings import Answer, Surroundings
 from synthetic import fitted
 
 Steps = Callable[["Screen"], Coroutine[None, None, None]]
@@ -40,17 +40,17 @@ def answer(name, command):
 
     def listing(width):
         entries = [
-            Entry(
+            ListingEntry(
                 [Text(f"{k} {path}"[:width]), Text("  more")], path if path != "main/tiny" else ""
             )
             for k, path in enumerate(VALUES)
         ]
         return Listing([Text("what stands above")], entries, [Text("what stands below")])
 
-    return Answer(f"asked: {name}", listing, command)
+    return CommandAnswer(f"asked: {name}", listing, command)
 
 
-GIVEN = Surroundings(
+GIVEN = BrowserServices(
     models_of=no_metric,
     target_of=target_of,
     command=lambda wanted, known, target: (
@@ -95,7 +95,11 @@ def usual():
 def drive(steps: Steps, fit=None, *, size=(80, 24), target=128.0, given=GIVEN):
     async def session() -> None:
         fit_or_known = fit or usual()
-        known = fit_or_known if isinstance(fit_or_known, Known) else Known(fit_or_known)
+        known = (
+            fit_or_known
+            if isinstance(fit_or_known, ForecastInputs)
+            else ForecastInputs(fit_or_known)
+        )
         made = forecast(known, target)
         app = Browser(Session(made), given)
         async with app.run_test(size=size) as pilot:

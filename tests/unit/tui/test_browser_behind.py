@@ -98,7 +98,7 @@ def test_large_programs_are_predicted_in_a_worker_and_end_up_the_same(monkeypatc
         await screen.press("right_square_bracket", "right_square_bracket")
         await screen.press("j")
         shown = screen.session.forecast
-        expected = forecast(shown.known, 512.0)
+        expected = forecast(shown.inputs, 512.0)
         assert shown.target == 512
         assert shown.total == expected.total
         np.testing.assert_array_equal(shown.bands.costs.inclusive, expected.bands.costs.inclusive)
@@ -119,7 +119,7 @@ def test_keys_that_come_while_a_target_is_worked_on_hold(monkeypatch):
         return usual_forecast(known, target, bands=bands)
 
     async def steps(screen):
-        monkeypatch.setattr("callpath_modeler.tui.ahead.forecast", slowly)
+        monkeypatch.setattr("callpath_modeler.tui.progressive_forecast.forecast", slowly)
         await screen.pilot.press("right_square_bracket")
         await asyncio.to_thread(begun.wait, 10)
         screen.says("working")
@@ -127,13 +127,13 @@ def test_keys_that_come_while_a_target_is_worked_on_hold(monkeypatch):
         await screen.pilot.press("home", "E", "s", "s", "3")
         go_on.set()
         await screen.press("1")
-        expected = Session(usual_forecast(screen.session.forecast.known, 256.0))
+        expected = Session(usual_forecast(screen.session.forecast.inputs, 256.0))
         expected.go(0)
         for change in ("open_all", "sort_next", "sort_next"):
             getattr(expected, change)()
         assert screen.session.forecast.target == 256
         assert text(screen.session) == text(expected)
         assert screen.session.check().holds
-        assert screen.session.wanted() == expected.wanted()
+        assert screen.session.view_request() == expected.view_request()
 
     drive(steps)

@@ -10,7 +10,7 @@ from driver import GIVEN, drive
 from test_session import VALUES, text
 from textual.events import Key
 
-from callpath_modeler.analysis.known import Known
+from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from synthetic import fitted
 
 
@@ -93,7 +93,7 @@ def test_a_key_shows_what_models_say_of_a_target_that_was_run_and_what_was_measu
         screen.says("values are predicted; p shows what is measured")
         screen.says("2 runs there")
         assert "p measured" in screen.lines[-1]
-        assert screen.session.forecast.known.predicted
+        assert screen.session.forecast.inputs.predicted
         await screen.press("y")
         screen.says("views top-down 8 time --predicted")
         await screen.press("x", "right_square_bracket", "left_square_bracket")
@@ -112,7 +112,7 @@ def test_where_no_runs_are_to_be_had_the_key_says_so_and_is_not_offered(size):
         assert "p predicted" not in screen.lines[-1]
         await screen.press("p")
         screen.says("p = 12 was not run two times or more: values are predicted")
-        assert not screen.session.forecast.known.predicted
+        assert not screen.session.forecast.inputs.predicted
         await screen.press("t", "4", "enter")
         assert "p predicted" in screen.lines[-1]
 
@@ -122,7 +122,7 @@ def test_where_no_runs_are_to_be_had_the_key_says_so_and_is_not_offered(size):
 def test_another_metric_is_shown_as_this_one_is():
     async def steps(screen):
         await screen.press("p", "m")
-        assert screen.session.forecast.known.predicted
+        assert screen.session.forecast.inputs.predicted
         screen.says("2 runs there")
 
     given = replace(GIVEN, models_of=lambda _: fitted(STEP))
@@ -312,4 +312,4 @@ def test_a_browser_that_asks_models_does_so_at_every_target():
         assert "3 runs there" in screen.lines[1]
         assert screen.session.forecast.basis == "predicted"
 
-    drive(steps, Known(fitted(values), predicted=True), target=32.0)
+    drive(steps, ForecastInputs(fitted(values), predicted=True), target=32.0)

@@ -95,7 +95,7 @@ def test_a_call_path_outside_of_the_zoom_and_the_filter_is_gone_to():
         await screen.press("z", "f", *"main/grows/**", "enter")
         await screen.press("d", "a", "enter", *"j" * list(VALUES).index("main/small/g"), "enter")
         assert text(screen.session)[screen.session.cursor] == "    g>"
-        assert screen.session.place.start == -1
+        assert screen.session.tree_cursor.start == -1
         assert screen.session.pattern == ""
 
     drive(steps)

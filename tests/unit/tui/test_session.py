@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.known import Known
+from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.outline import SHARED
+from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.profile.wanted import Sort
-from callpath_modeler.report.outlines import node_columns
+from callpath_modeler.report.outlined_view import node_columns
 from callpath_modeler.report.views import ForecastView
 from callpath_modeler.tui.session import Session
-from callpath_modeler.tui.state import Ready
+from callpath_modeler.tui.state import PreparedForecast
 from synthetic import POINTS, fitted
 
 P = np.array(POINTS)
@@ -36,7 +36,7 @@ VALUES = {
 
 @pytest.fixture(scope="module")
 def known():
-    return Known(fitted(VALUES))
+    return ForecastInputs(fitted(VALUES))
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def text(session):
 
 def twin(session):
     """The same view, asked for in words."""
-    return ForecastView(session.forecast, session.wanted())
+    return ForecastView(session.forecast, session.view_request())
 
 
 def check_twin(session):
@@ -135,7 +135,7 @@ def test_zooming_in_and_out(session):
     session.zoom()
     assert text(session) == ["-f>", "  -grows", "    MPI_Wait"]
     check_twin(session)
-    assert twin(session).wanted.zoom == "main/grows/f"
+    assert twin(session).request.zoom == "main/grows/f"
     session.zoom()  # into what it is zoomed to already: nothing
     session.unzoom()
     assert text(session)[0] == "-main"
@@ -230,7 +230,7 @@ def test_a_search_leaves_a_filter_that_hides_what_was_found(session):
 def test_another_target_ranks_anew_and_the_cursor_stays(session, known):
     session.show(ViewKind.FLAT)
     assert text(session)[0] == "grows>"
-    session.retarget(Ready(forecast(known, 2.0)))
+    session.retarget(PreparedForecast(forecast(known, 2.0)))
     assert text(session)[:3] == ["main", "MPI_Wait", "grows>"]
     check_twin(session)
 
@@ -247,7 +247,7 @@ def test_bands_come_later(known):
     assert np.isnan(own.low).all()
     assert (own.trust == -1).all()
     complete = session.forecast.with_bands()
-    session.retarget(Ready(complete))
+    session.retarget(PreparedForecast(complete))
     expected = forecast(known, 128.0)
     np.testing.assert_array_equal(complete.bands.costs.inclusive, expected.bands.costs.inclusive)
     assert complete.total == expected.total
@@ -256,7 +256,7 @@ def test_bands_come_later(known):
 
 def test_a_program_of_one_call_path(known):
     del known
-    session = Session(forecast(Known(fitted({"main": list(P)})), 128.0))
+    session = Session(forecast(ForecastInputs(fitted({"main": list(P)})), 128.0))
     for kind in ViewKind:
         session.show(kind)
         for act in (
@@ -277,7 +277,11 @@ def test_a_program_of_one_call_path(known):
 
 def test_another_program_begins_anew(session):
     session.open_all()
-    session.retarget(Ready(forecast(Known(fitted({"main": list(P), "main/x": list(P)})), 64.0)))
+    session.retarget(
+        PreparedForecast(
+            forecast(ForecastInputs(fitted({"main": list(P), "main/x": list(P)})), 64.0)
+        )
+    )
     assert text(session) == ["-main", "  x>"]
 
 

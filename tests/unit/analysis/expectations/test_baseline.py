@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.expectations.baseline import Settings, baseline, patterns_of
+from callpath_modeler.analysis.expectations.baseline import BaselineSettings, baseline, patterns_of
 from callpath_modeler.analysis.expectations.document import parse
+from callpath_modeler.analysis.expectations.interpretation import interpret
 from callpath_modeler.analysis.expectations.judge import Judge
-from callpath_modeler.analysis.expectations.reading import understand
 from callpath_modeler.errors import DataError
 from callpath_modeler.profile.pattern import Patterns, find_one
 from callpath_modeler.profile.schema import Metric
@@ -39,7 +39,9 @@ def noisy(seed, laws=LAWS, noise=0.03, repetitions=3, **of_experiment):
 
 
 def expectations(fitted, **settings):
-    return understand(parse(to_toml(baseline(fitted, Settings(**settings))), "baseline.toml"))
+    return interpret(
+        parse(to_toml(baseline(fitted, BaselineSettings(**settings))), "baseline.toml")
+    )
 
 
 def failures(expected, fitted):
@@ -59,15 +61,15 @@ def test_the_whole_program_comes_first_and_call_paths_follow_by_their_cost(today
 
 
 def test_enough_call_paths_are_chosen_to_cover_the_cost_and_no_more(today):
-    chosen = {entry.row for entry in baseline(today, Settings(cover=0.9)).entries}
+    chosen = {entry.row for entry in baseline(today, BaselineSettings(cover=0.9)).entries}
     value = today.models.values([128.0])[:, 0]
     covered = sum(value[row] for row in chosen if row is not None) / value.sum()
     least = min(value[row] for row in chosen if row is not None) / value.sum()
     assert covered >= 0.9 > covered - least
-    every = baseline(today, Settings(cover=1.0))
+    every = baseline(today, BaselineSettings(cover=1.0))
     assert len(every.entries) == 1 + len(LAWS)
     assert (every.left, every.others) == (0, 0.0)
-    assert len(baseline(today, Settings(cover=1.0, most=2)).entries) == 3
+    assert len(baseline(today, BaselineSettings(cover=1.0, most=2)).entries) == 3
 
 
 def test_models_meet_their_own_baseline_and_are_sure_of_it(today):
@@ -117,11 +119,11 @@ def test_bounds_are_at_the_largest_scale_or_at_the_target(today):
 
 def test_exact_counts_are_bounded_exactly():
     counts = cpm.fit(experiment({"main": [7.0] * 5, "main/f": POINTS}, POINTS, metric=VISITS))
-    text = to_toml(baseline(counts, Settings(cover=1.0)))
+    text = to_toml(baseline(counts, BaselineSettings(cover=1.0)))
     assert 'value = "<= 128"' in text
     assert 'value = "<= 7"' in text
     assert 'growth = "<= O(p)"' in text
-    expected = understand(parse(text, "baseline.toml"))
+    expected = interpret(parse(text, "baseline.toml"))
     assert failures(expected, counts) == []
     more = cpm.fit(experiment({"main": [8.0] * 5, "main/f": POINTS}, POINTS, metric=VISITS))
     assert failures(expected, more) == ["whole program", "main"]
@@ -183,7 +185,7 @@ def test_nothing_is_expected_of_call_paths_without_any_model():
 def test_what_may_cost_more_for_all_that_is_known_has_a_line_of_its_own():
     erratic = {"main/erratic": np.array([0.3, 0.02, 0.25, 0.03, 0.2])}
     steady = {"main/steady": 0.21 + 0 * POINTS}
-    found = baseline(noisy(3, LAWS | erratic | steady), Settings(cover=0.96, target=256.0))
+    found = baseline(noisy(3, LAWS | erratic | steady), BaselineSettings(cover=0.96, target=256.0))
     tree = found.fitted.experiment.tree
     names = [tree.path(entry.row) for entry in found.entries if entry.row is not None]
     assert "main/erratic" in names

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.expectations.expression import (
-    CallPaths,
+    CallPathsNode,
     ComparisonError,
-    Name,
-    check_alike,
+    NameNode,
+    check_same_unit,
     evaluate,
     leaves,
     parse_comparison,
@@ -58,9 +58,9 @@ def test_both_comparisons_are_told_apart():
 def test_call_paths_stand_in_braces_which_patterns_have_too():
     sides = parse_comparison("{**/MPI_{All,}reduce} <= 2 * {main/f} + a.b")
     assert [*leaves(sides.left), *leaves(sides.right)] == [
-        CallPaths("**/MPI_{All,}reduce", 0),
-        CallPaths("main/f", 29),
-        Name("a.b", 40),
+        CallPathsNode("**/MPI_{All,}reduce", 0),
+        CallPathsNode("main/f", 29),
+        NameNode("a.b", 40),
     ]
 
 
@@ -91,7 +91,7 @@ def units(text):
     sides = [
         units_of(text, s, lambda leaf: METRICS[leaf.text][1]) for s in (parsed.left, parsed.right)
     ]
-    check_alike(text, *sides)
+    check_same_unit(text, *sides)
     return sides[0]
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
+from callpath_modeler.analysis.expectations.outcome_text import details, sentence
 from callpath_modeler.analysis.expectations.verdicts import Status, Verdict
-from callpath_modeler.analysis.expectations.wording import details, sentence
-from callpath_modeler.checking import check
 from callpath_modeler.errors import InputError
+from callpath_modeler.expectation_check import check
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
 from synthetic import VISITS, experiment

@@ -11,10 +11,10 @@ import callpath_modeler as cpm
 from callpath_modeler.analysis.excess import excess_work
 from callpath_modeler.analysis.expectations.baseline import baseline
 from callpath_modeler.analysis.expectations.document import parse
+from callpath_modeler.analysis.expectations.interpretation import interpret
 from callpath_modeler.analysis.expectations.judge import Judge
-from callpath_modeler.analysis.expectations.reading import understand
+from callpath_modeler.analysis.expectations.outcome_text import details, sentence
 from callpath_modeler.analysis.expectations.verdicts import Status
-from callpath_modeler.analysis.expectations.wording import details, sentence
 from callpath_modeler.report.baseline import to_toml
 from callpath_modeler.report.check import check_table
 from synthetic import VISITS, experiment
@@ -48,7 +48,7 @@ def models():
 def judged(text, models, head="target = { p = 32 }\n"):
     """Return what comes of one expectation, or of one rule."""
     table = "rule" if text.startswith("rule") else "expect"
-    expectations = understand(parse(f"schema = 1\n{head}[[{table}]]\n{text}\n", "e.toml"))
+    expectations = interpret(parse(f"schema = 1\n{head}[[{table}]]\n{text}\n", "e.toml"))
     return Judge(expectations, lambda _: models).outcomes()[0]
 
 
@@ -227,7 +227,7 @@ def test_tables_say_whether_a_number_was_measured(models, tmp_path):
 
 
 def failures(text, models):
-    found = Judge(understand(parse(text, "e.toml")), lambda _: models).outcomes()
+    found = Judge(interpret(parse(text, "e.toml")), lambda _: models).outcomes()
     return [outcome.expectation.name for outcome in found if outcome.failed]
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from scipy import special
 
-from callpath_modeler.modeling import Mixture, Models, fit, reach, uncertainty
+from callpath_modeler.modeling import Mixture, Models, fit, predictive, uncertainty
 from callpath_modeler.modeling.compiled.library import compiled
 from many_rows import KINDS, many_rows
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled lib
 
 
 def use_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (reach, uncertainty):
+    for module in (predictive, uncertainty):
         monkeypatch.setattr(module, "compiled", lambda: False)
 
 

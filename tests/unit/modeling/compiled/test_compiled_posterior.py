@@ -9,12 +9,12 @@ import pytest
 
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture import candidates as candidates_module
-from callpath_modeler.modeling.mixture import learn as learn_module
+from callpath_modeler.modeling.mixture import expectation_maximization as em_module
 from callpath_modeler.modeling.mixture import posterior as module
 from callpath_modeler.modeling.mixture.candidates import candidates
+from callpath_modeler.modeling.mixture.expectation_maximization import maximize_evidence
 from callpath_modeler.modeling.mixture.hypotheses import hypotheses
-from callpath_modeler.modeling.mixture.learn import learn
-from callpath_modeler.modeling.mixture.posterior import Beliefs, fitted_values, posterior
+from callpath_modeler.modeling.mixture.posterior import LogPriors, fitted_values, posterior
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE
 from many_rows import KINDS, many_rows, screened
@@ -27,7 +27,7 @@ def given(name, count=300):
     points, y = many_rows(KINDS[name], count)
     data, chosen, known, ways = screened(points, y)
     found = candidates(data, chosen, known, ways)
-    return found, data, ways, Beliefs(known.log_prior, ways.log_prior), known
+    return found, data, ways, LogPriors(known.log_prior, ways.log_prior), known
 
 
 def check_same(found, expected):
@@ -57,7 +57,10 @@ def test_candidates_may_come_in_any_order():
     assert other.variance == pytest.approx(one.variance, rel=1e-12)
     beliefs = others[-1]
     for learnt, again in zip(
-        *(learn(each, known, beliefs.hypotheses, beliefs.deviations) for each in (found, mixed)),
+        *(
+            maximize_evidence(each, known, beliefs.hypotheses, beliefs.deviations)
+            for each in (found, mixed)
+        ),
         strict=True,
     ):
         np.testing.assert_allclose(again, learnt, rtol=1e-12)
@@ -69,11 +72,11 @@ def test_with_and_without_the_library_the_same_is_learnt(monkeypatch):
 
     def learnt():
         found = candidates(data, chosen, known, ways)
-        return learn(found, known, known.log_prior, ways.log_prior)
+        return maximize_evidence(found, known, known.log_prior, ways.log_prior)
 
     hypotheses_learnt, deviations_learnt = learnt()
     monkeypatch.setattr(candidates_module, "compiled", lambda: False)
-    monkeypatch.setattr(learn_module, "compiled", lambda: False)
+    monkeypatch.setattr(em_module, "compiled", lambda: False)
     expected, deviations_expected = learnt()
     there = np.isfinite(expected)
     assert there.tolist() == np.isfinite(hypotheses_learnt).tolist()
@@ -92,10 +95,10 @@ def test_the_library_learns_what_numpy_learns(axes, count_as_one, monkeypatch):
     data, chosen, known, ways = screened(points, y, known)
     found = candidates(data, chosen, known, ways)
     arguments = found, known, known.log_prior, ways.log_prior, count_as_one
-    learnt = learn(*arguments)
+    learnt = maximize_evidence(*arguments)
     assert not np.allclose(learnt[0], known.log_prior)
-    monkeypatch.setattr(learn_module, "compiled", lambda: False)
-    for here, there in zip(learnt, learn(*arguments), strict=True):
+    monkeypatch.setattr(em_module, "compiled", lambda: False)
+    for here, there in zip(learnt, maximize_evidence(*arguments), strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-11)
 
 

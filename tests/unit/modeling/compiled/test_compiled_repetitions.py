@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.modeling.compiled.library import compiled
-from callpath_modeler.modeling.mixture import data, facts, spread
+from callpath_modeler.modeling.mixture import repetition_noise, row_status, scaled_rows
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from many_rows import KINDS, many_rows
 
@@ -23,33 +23,33 @@ MANY = {"of forty": (4, 40), "of two": (5, 2)}
 class Said(NamedTuple):
     """All that is said of some rows, by one of the two."""
 
-    reps: spread.Within
+    reps: repetition_noise.RepetitionStats
     spread: tuple[FloatArray, ...]
     status: npt.NDArray[np.int8]
     facts: tuple[npt.NDArray[np.int16], FloatArray, FloatArray]
-    noise: spread.Noise
-    quiet: spread.Noise
+    noise: repetition_noise.Noise
+    quiet: repetition_noise.Noise
 
 
 def said(points: FloatArray, y: FloatArray, how: Centre) -> Said:
-    reps = spread.within(y, how)
-    told = spread.row_spread(reps)
+    reps = repetition_noise.repetition_stats(y, how)
+    told = repetition_noise.row_spread(reps)
     usable = np.flatnonzero(told[2] > 0)
     raw, dof, size = (each[usable] for each in told)
-    pool = spread.pooled(raw, dof, size, spread.profile_of(reps.take(usable)))
+    pool = repetition_noise.pooled(raw, dof, size, repetition_noise.profile_of(reps.take(usable)))
     same = np.ones(len(points))
     return Said(
         reps,
         told,
-        facts.row_status(y, reps),
-        facts.row_facts(reps.count, points),
+        row_status.row_status(y, reps),
+        row_status.point_counts(reps.count, points),
         pool.noise(reps.take(usable), 1.3),
-        spread.Pool(known=False, profile=same).noise(reps, 1.0),
+        repetition_noise.Pool(is_known=False, profile=same).noise(reps, 1.0),
     )
 
 
 def use_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (data, facts, spread):
+    for module in (scaled_rows, row_status, repetition_noise):
         monkeypatch.setattr(module, "compiled", lambda: False)
 
 
@@ -88,7 +88,7 @@ def test_repetitions_say_to_c_what_they_say_to_numpy(
         for name in ("centre", "variance", "dof", "weight", "spread"):
             wanted = getattr(other, name)
             np.testing.assert_allclose(getattr(one, name), wanted, rtol=1e-9, err_msg=name)
-        assert one.known == other.known
+        assert one.is_known == other.is_known
 
 
 @pytest.mark.parametrize("kind", ["usual", "with gaps", "of forty"])
@@ -96,7 +96,10 @@ def test_their_order_does_not_matter_to_the_last_bit(kind: str) -> None:
     _, y = rows_of(kind)
     shuffled = np.random.default_rng(0).permuted(y, axis=2)
     for how in CENTRES:
-        found, other = spread.within(y, how), spread.within(shuffled, how)
+        found, other = (
+            repetition_noise.repetition_stats(y, how),
+            repetition_noise.repetition_stats(shuffled, how),
+        )
         for mine, theirs in zip(found.columns, other.columns, strict=True):
             np.testing.assert_array_equal(mine, theirs)
 
@@ -104,9 +107,9 @@ def test_their_order_does_not_matter_to_the_last_bit(kind: str) -> None:
 def test_rows_are_put_into_units_of_their_own_as_by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     points, y = rows_of("with gaps")
     noise = said(points, y, "mean").noise
-    found, unit = data.data_of(points, noise)
+    found, unit = scaled_rows.data_of(points, noise)
     use_numpy(monkeypatch)
-    expected, other = data.data_of(points, noise)
+    expected, other = scaled_rows.data_of(points, noise)
     np.testing.assert_array_equal(unit, other)
     np.testing.assert_array_equal(found.values, expected.values)
     np.testing.assert_array_equal(found.weight, expected.weight)

@@ -26,9 +26,9 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Path]]:
     """Return where libraries are looked for, to be changed."""
     paths = sources.libraries(FOLDER)
     monkeypatch.setattr(library, "libraries", lambda _: paths)
-    library.forget()
+    library.reload()
     yield paths
-    library.forget()
+    library.reload()
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from callpath_modeler.modeling import Models, fit
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture import outcome
 from callpath_modeler.modeling.mixture.candidates import candidates
-from callpath_modeler.modeling.mixture.posterior import Beliefs, far_tables, posterior
-from callpath_modeler.modeling.mixture.usual import Usual
+from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
+from callpath_modeler.modeling.mixture.posterior import LogPriors, far_tables, posterior
 from callpath_modeler.modeling.stored import to_arrays
 from many_rows import KINDS, many_rows, screened
 
@@ -97,10 +97,10 @@ def test_a_row_without_candidates_has_no_terms_whatever_the_others_have() -> Non
     points, y = many_rows(KINDS["usual"], 3)
     data, chosen, known, ways = screened(points, y)
     found = candidates(data, chosen, known, ways)
-    found = posterior(found, data, ways, Beliefs(known.log_prior, ways.log_prior))
+    found = posterior(found, data, ways, LogPriors(known.log_prior, ways.log_prior))
     two = replace(found.repeated(np.arange(2)), variance=found.variance, drift=found.drift)
     columns, far = outcome.empty_columns(3, 1), far_tables(points, known, outcome.FAR)
-    outcome.write_models(columns, np.arange(3), two, data, np.ones(3), known, far, Usual())
+    outcome.write_models(columns, np.arange(3), two, data, np.ones(3), known, far, MisfitBaseline())
     assert (columns["terms"][2] == -1).all()
     assert columns["weight"][:2].all()
     assert columns["weight"][2] == 0
@@ -116,14 +116,16 @@ def test_the_last_bits_of_predictions_do_not_decide_who_stands_for_whom(
     data, chosen, known, ways = screened(points, y)
     rows = len(data.values)
     found = candidates(data, chosen, known, ways)
-    found = posterior(found, data, ways, Beliefs(known.log_prior, ways.log_prior))
+    found = posterior(found, data, ways, LogPriors(known.log_prior, ways.log_prior))
     rounding = 1 + 1e-14 * np.random.default_rng(1).uniform(-1, 1, found.coefficients.shape)
     far, written = far_tables(points, known, outcome.FAR), []
     for coefficients in (found.coefficients, found.coefficients * rounding):
         columns = outcome.empty_columns(rows, 1)
         other = replace(found, coefficients=np.ascontiguousarray(coefficients))
         unit = np.ones(rows)
-        outcome.write_models(columns, np.arange(rows), other, data, unit, known, far, Usual())
+        outcome.write_models(
+            columns, np.arange(rows), other, data, unit, known, far, MisfitBaseline()
+        )
         written.append(columns)
     for name in ("terms", "alternative_terms", "alternative_weight"):
         np.testing.assert_array_equal(written[0][name], written[1][name])

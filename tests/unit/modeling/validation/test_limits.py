@@ -8,9 +8,9 @@ from callpath_modeler.modeling import Growth, parse_growth
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.modeling.validation import (
     MPI_SPACE,
-    Expectation,
-    Limits,
-    Match,
+    DeviationLimits,
+    DeviationMatch,
+    ExpectedGrowth,
     default_deviation,
     search_space,
 )
@@ -27,26 +27,26 @@ def growth(text: str) -> Growth:
 @pytest.mark.parametrize(
     ("expected", "found", "deviation", "divergence", "match"),
     [
-        ("log p", "log p", "sqrt p", "O(1)", Match.EXACT),
-        ("p log p", "p", "sqrt p", "O(1 / log p)", Match.APPROXIMATE),
-        ("log p", "p^0.67 log p", "sqrt p", "O(p^(2/3))", Match.NONE),
-        ("log p", "p^0.5 log p", "sqrt p", "O(p^(1/2))", Match.APPROXIMATE),
-        ("log p", "p^0.5 log p", None, "O(p^(1/2))", Match.NONE),
-        ("p", "p^1.25", "sqrt p", "O(p^(1/4))", Match.APPROXIMATE),
-        ("p", "p^2.75", "sqrt p", "O(p^(7/4))", Match.NONE),
-        ("p", "p log^2 p", "sqrt p", "O(log^2 p)", Match.APPROXIMATE),
-        ("1", "p", "sqrt p", "O(p)", Match.NONE),
-        ("1", "1", None, "O(1)", Match.EXACT),
-        ("k^3 2^k", "k^4 2^k", None, "O(p)", Match.APPROXIMATE),
-        ("k^3 2^k", "k^2 2^k", None, "O(p^-1)", Match.APPROXIMATE),
-        ("p^2 log p", "p^2 log p", None, "O(1)", Match.EXACT),
+        ("log p", "log p", "sqrt p", "O(1)", DeviationMatch.EXACT),
+        ("p log p", "p", "sqrt p", "O(1 / log p)", DeviationMatch.APPROXIMATE),
+        ("log p", "p^0.67 log p", "sqrt p", "O(p^(2/3))", DeviationMatch.NONE),
+        ("log p", "p^0.5 log p", "sqrt p", "O(p^(1/2))", DeviationMatch.APPROXIMATE),
+        ("log p", "p^0.5 log p", None, "O(p^(1/2))", DeviationMatch.NONE),
+        ("p", "p^1.25", "sqrt p", "O(p^(1/4))", DeviationMatch.APPROXIMATE),
+        ("p", "p^2.75", "sqrt p", "O(p^(7/4))", DeviationMatch.NONE),
+        ("p", "p log^2 p", "sqrt p", "O(log^2 p)", DeviationMatch.APPROXIMATE),
+        ("1", "p", "sqrt p", "O(p)", DeviationMatch.NONE),
+        ("1", "1", None, "O(1)", DeviationMatch.EXACT),
+        ("k^3 2^k", "k^4 2^k", None, "O(p)", DeviationMatch.APPROXIMATE),
+        ("k^3 2^k", "k^2 2^k", None, "O(p^-1)", DeviationMatch.APPROXIMATE),
+        ("p^2 log p", "p^2 log p", None, "O(1)", DeviationMatch.EXACT),
     ],
 )
 def test_divergence_and_match_are_those_of_the_paper(
-    expected: str, found: str, deviation: str | None, divergence: str, match: Match
+    expected: str, found: str, deviation: str | None, divergence: str, match: DeviationMatch
 ) -> None:
     limit = None if deviation is None else growth(deviation)
-    expectation = Expectation.of(growth(expected), limit)
+    expectation = ExpectedGrowth.of(growth(expected), limit)
     assert str(expectation.divergence(growth(found))) == divergence
     assert expectation.match(growth(found)) is match
 
@@ -77,24 +77,26 @@ def test_the_default_deviation_is_the_leading_factor_with_half_its_exponent(
 def test_a_match_is_a_divergence_within_the_deviation_on_either_side(
     expected: Growth, found: Growth
 ) -> None:
-    expectation = Expectation.of(expected)
+    expectation = ExpectedGrowth.of(expected)
     divergence = expectation.divergence(found)
     factor = max(divergence, CONSTANT_GROWTH / divergence)
-    assert (expectation.match(found) >= Match.APPROXIMATE) == (factor <= expectation.deviation)
-    assert (expectation.match(found) is Match.EXACT) == (divergence == CONSTANT_GROWTH)
+    assert (expectation.match(found) >= DeviationMatch.APPROXIMATE) == (
+        factor <= expectation.deviation
+    )
+    assert (expectation.match(found) is DeviationMatch.EXACT) == (divergence == CONSTANT_GROWTH)
 
 
 def test_limits_may_be_open_on_either_side() -> None:
-    at_most, at_least = Limits(None, growth("log p")), Limits(growth("p"), None)
+    at_most, at_least = DeviationLimits(None, growth("log p")), DeviationLimits(growth("p"), None)
     assert [at_most.side(growth(text)) for text in ("1/p", "log p", "log^2 p")] == [0, 0, 1]
     assert [at_least.side(growth(text)) for text in ("log p", "p", "2^p")] == [-1, 0, 0]
 
 
 def test_limits_and_deviations_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match=r"no growth is above O\(p\) and below O\(1\)"):
-        Limits(growth("p"), growth("1"))
+        DeviationLimits(growth("p"), growth("1"))
     with pytest.raises(ValueError, match=r"O\(1\) or more, not O\(p\^-1\)"):
-        Expectation.of(growth("p"), growth("1/p"))
+        ExpectedGrowth.of(growth("p"), growth("1/p"))
 
 
 def test_the_space_of_p_has_the_seventeen_terms_of_the_paper() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from callpath_modeler.modeling import FitStatus, Growth, Models, SearchSpace, fit, parse_growth
 from callpath_modeler.modeling.validation import (
-    Expectation,
-    Limits,
+    DeviationLimits,
+    ExpectedGrowth,
     deciding_run,
     deciding_run_of_value,
     growth_probabilities,
@@ -37,7 +37,7 @@ def clear() -> Models:
 
 
 def test_clear_growth_is_kept_or_broken(clear: Models) -> None:
-    verdicts = judge(clear, Limits(None, growth("p")))
+    verdicts = judge(clear, DeviationLimits(None, growth("p")))
     assert verdicts.kept.tolist() == [True, True, False, False, True, False]
     assert verdicts.broken.tolist() == [False, False, True, False, False, False]
     total = verdicts.below + verdicts.within + verdicts.above
@@ -46,7 +46,7 @@ def test_clear_growth_is_kept_or_broken(clear: Models) -> None:
 
 
 def test_an_expectation_has_two_sides(clear: Models) -> None:
-    verdicts = judge(clear, Expectation.of(growth("p"), growth("log^2 p")).limits)
+    verdicts = judge(clear, ExpectedGrowth.of(growth("p"), growth("log^2 p")).limits)
     assert verdicts.kept.tolist() == [False, True, False, False, False, False]
     assert verdicts.broken.tolist() == [True, False, True, False, True, False]
     assert verdicts.below[0] > 0.95
@@ -55,7 +55,7 @@ def test_an_expectation_has_two_sides(clear: Models) -> None:
 
 def test_a_switch_of_the_algorithm_is_no_proof_of_good_growth(clear: Models) -> None:
     assert clear.status[3] == FitStatus.OUTSIDE
-    for limits in (Limits(None, growth("p")), Limits(growth("p"), None)):
+    for limits in (DeviationLimits(None, growth("p")), DeviationLimits(growth("p"), None)):
         verdicts = judge(clear, limits)
         assert verdicts.outside[3]
         assert not verdicts.kept[3]
@@ -67,11 +67,11 @@ def test_growth_beyond_a_bend_breaks_a_limit_all_the_same() -> None:
     bend = np.where(P > 64, (P / 64) ** 2, 1.0)
     models = fitted([bend] + [10 + 0 * P] * 20, 0.005)
     assert models.status[0] == FitStatus.OUTSIDE
-    assert judge(models, Limits(None, growth("1"))).broken[0]
+    assert judge(models, DeviationLimits(None, growth("1"))).broken[0]
 
 
 def test_doubtful_growth_is_unsure_and_the_run_that_is_named_tells() -> None:
-    limits = Limits(None, growth("log p"))
+    limits = DeviationLimits(None, growth("log p"))
 
     def measured(p: np.ndarray) -> np.ndarray:
         laws = np.concatenate([np.tile(5 + 0.3 * p**0.25, (40, 1)), np.tile(0.1 * p, (40, 1))])
@@ -92,14 +92,14 @@ def test_doubtful_growth_is_unsure_and_the_run_that_is_named_tells() -> None:
 
 
 def test_where_nothing_is_contested_no_run_is_named(clear: Models) -> None:
-    run = deciding_run(clear, Limits(None, growth("p")))
+    run = deciding_run(clear, DeviationLimits(None, growth("p")))
     assert np.isinf(run[[0, 1, 2]]).all()
     assert np.isnan(run[5])
 
 
 def test_more_confidence_makes_more_rows_unsure() -> None:
     models = fitted([np.asarray(5 + 0.12 * P**0.5)] * 40, 0.03)
-    limits = Limits(None, growth("log p"))
+    limits = DeviationLimits(None, growth("log p"))
     kinds = [judge(models, limits, sure) for sure in (0.6, 0.95, 0.999)]
     decided = [int((kind.kept | kind.broken).sum()) for kind in kinds]
     assert decided == sorted(decided, reverse=True)
@@ -108,7 +108,7 @@ def test_more_confidence_makes_more_rows_unsure() -> None:
 
 def test_akaike_weights_serve_the_classic_method() -> None:
     models = fitted([10 + 0 * P, 2 * P, 3 + 0.1 * P**2], 0.01, method="classic")
-    verdicts = judge(models, Limits(None, growth("p")))
+    verdicts = judge(models, DeviationLimits(None, growth("p")))
     assert not verdicts.broken[0]
     assert not verdicts.broken[1]
     assert verdicts.broken[2]
@@ -132,10 +132,10 @@ def test_exponential_laws_of_dimensions_are_kept_with_their_class() -> None:
     space = SearchSpace(powers, (0,), 2, exponential=(Fraction(1, 2), Fraction(1)))
     models = fit(k, values, space=space)
     assert [models.growth(row) for row in range(4)] == laws
-    for row, expectation in enumerate(map(Expectation.of, expected)):
+    for row, expectation in enumerate(map(ExpectedGrowth.of, expected)):
         verdicts = judge(models.take([row]), expectation.limits)
         assert verdicts.kept[0]
-    assert judge(models, Limits(None, growth("k^9 2^(k/2)"))).broken.all()
+    assert judge(models, DeviationLimits(None, growth("k^9 2^(k/2)"))).broken.all()
 
 
 def test_a_value_that_hypotheses_disagree_on_has_a_run_that_decides_up_to_the_target():

@@ -80,7 +80,7 @@ def test_a_band_known_at_the_target_alone_is_a_bar():
 def test_nothing_is_drawn_off_the_figure():
     wild = curve(spread=0.2)
     wild.high[:] = wild.value * 1e6
-    text = figure(wild, "s", "p", key="c", told="")
+    text = figure(wild, "s", "p", key="c", label="")
     width, height = 560, 290
     for x, y in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", text):
         assert 0 <= float(x) <= width
@@ -119,4 +119,4 @@ def test_the_sign_of_a_measured_target_is_at_what_was_measured_with_its_interval
 def test_where_everything_is_zero_there_is_no_figure():
     nothing = dict.fromkeys(("value", "low", "high"), np.zeros(50))
     made = replace(curve(), measured=np.zeros(3), **nothing)
-    assert figure(made, "s", "p", key="c-1", told="") == ""
+    assert figure(made, "s", "p", key="c-1", label="") == ""

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.displayed import Displayed
+from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.page.notebook import html_of
 from synthetic import experiment
@@ -59,7 +59,7 @@ def fitted():
 
 
 def shown(thing):
-    assert isinstance(thing, Displayed)
+    assert isinstance(thing, HtmlReprMixin)
     return Parts(thing._repr_html_())
 
 

@@ -10,15 +10,15 @@ import pytest
 
 from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.rank import rank
-from callpath_modeler.checking import check
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.expectation_check import check
 from callpath_modeler.fingerprints import Fingerprint
 from callpath_modeler.pipeline import fit
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Values
+from callpath_modeler.profile.experiment import MetricValues
 from callpath_modeler.profile.schema import Region
-from callpath_modeler.report.again import Again
-from callpath_modeler.report.page.content import Content, Making
+from callpath_modeler.report.invocation import Invocation
+from callpath_modeler.report.page.content import PageContent, Provenance
 from callpath_modeler.report.page.document import page
 from callpath_modeler.report.ranking_table import ranking_table
 from synthetic import POINTS, TIME, experiment, fitted
@@ -32,10 +32,10 @@ LAWS = {
     "main/h": 1e-6 + 0 * P,
 }
 WICKED = "std::map<A&, \"B\">::f<'x'></code><script>alert</script>"
-MAKING = Making(
+MAKING = Provenance(
     "cpmodel report EXP",
     "cpmodel rank EXP --format csv",
-    Again("EXP", "--target 64"),
+    Invocation("EXP", "--target 64"),
     [("x", "1.2")],
     [Fingerprint("a.cubex", 3, "abc")],
 )
@@ -46,7 +46,7 @@ def content(models=None, target=64.0, *, inclusive=False, top=20, **others):
     told = {"check": None, "findings": (), "making": MAKING, "top": top, **others}
     ranking = rank(models, target, inclusive=inclusive)
     seen = forecast(models, target) if models.metric.additive else None
-    return Content(ranking=ranking, forecast=seen, **told)
+    return PageContent(ranking=ranking, forecast=seen, **told)
 
 
 def renamed(name: str):
@@ -302,7 +302,7 @@ def large(count: int, depth: int, letters: int = 30):
     tree = CallTree.from_parents(parents, range(count), [Region(name) for name in names])
     made = experiment({"main": list(P)})
     exclusive = np.linspace(2, 1, count)[:, None] * P
-    values = Values(TIME, exclusive, exclusive.sum(axis=0))
+    values = MetricValues(TIME, exclusive, exclusive.sum(axis=0))
     return fit(replace(made, tree=tree, columns={"time": values}))
 
 

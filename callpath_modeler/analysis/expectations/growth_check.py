@@ -1,0 +1,101 @@
+"""Comparison of models with growth limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.expectations.expectation import GrowthLimit
+from callpath_modeler.analysis.expectations.subjects import Subjects
+from callpath_modeler.analysis.expectations.verdicts import Judgement, SubjectVerdicts, Verdict
+from callpath_modeler.analysis.scales import scale_to_run
+from callpath_modeler.modeling import Models
+from callpath_modeler.modeling.validation import (
+    DeviationLimits,
+    GrowthVerdicts,
+    deciding_run,
+    growth_probabilities,
+    judge,
+)
+
+_SHOWN = 0.05
+"""Smallest probability of a growth that is named."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GrowthCheck:
+    """Models compared with growth limits.
+
+    Attributes
+    ----------
+    models : [n]
+    verdicts : [n]
+    table : [n, growths] probability of each growth
+    """
+
+    models: Models
+    verdicts: GrowthVerdicts
+    table: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, models: Models, limits: DeviationLimits, confidence: float) -> GrowthCheck:
+        """Return models compared with limits."""
+        return cls(models, judge(models, limits, confidence), growth_probabilities(models))
+
+
+def judge_growth(
+    limit: GrowthLimit,
+    subjects: Subjects,
+    confidence: float,
+    check: GrowthCheck | None = None,
+    first: int = 0,
+) -> Judgement:
+    """Return the judgement of a growth limit.
+
+    A limit is broken if one subject exceeds it with a probability of at least `confidence`. It is
+    met if the probabilities of exceeding it, summed over subjects, are at most 1 - `confidence`.
+
+    Parameters
+    ----------
+    held : models compared with the limit, if they exist already
+    first : index of the first of these subjects among them
+    """
+    check = check or GrowthCheck.of(subjects.models(), limit.limits, confidence)
+    here, found = slice(first, first + len(subjects)), check.verdicts
+    surely_in, surely_out, outside = found.kept[here], found.broken[here], found.outside[here]
+    known = ~np.isnan(found.within[here])
+    beyond = np.where(known, 1 - found.within[here], 1.0)
+    within = known.all() and not outside.any()
+    kept = within and beyond.sum() <= (1 - confidence) * len(subjects)
+    broken, unsure = surely_out.any(), not kept
+    verdict = Verdict.BROKEN if broken else Verdict.UNSURE if unsure else Verdict.KEPT
+    table, growths = check.table[here], check.models.shapes.growths
+    open_ = ~(surely_in | surely_out)
+    worst = 0
+    if len(subjects) > 1:
+        fastest = table @ np.arange(len(growths))
+        worst = int(np.lexsort((fastest, beyond, open_, surely_out))[-1])
+    probability = table[worst]
+    order = np.argsort(-probability, kind="stable")
+    named = order[probability[order] >= min(_SHOWN, probability.max())]
+    decides = None
+    if verdict is Verdict.UNSURE:
+        undecided = check.models.take([first + worst])
+        run = float(deciding_run(undecided, limit.limits, confidence)[0])
+        decides = scale_to_run(undecided.points, run) if np.isfinite(run) else None
+    return Judgement(
+        limit,
+        verdict,
+        subjects.row(worst),
+        judged=len(subjects),
+        broken=int(surely_out.sum()),
+        unsure=int(open_.sum()),
+        unmodelled=float(~known[worst]),
+        outside=bool(outside[worst]),
+        growths=tuple((growths[k], float(probability[k])) for k in named if known[worst]),
+        beyond=float(beyond[worst]) if known[worst] else None,
+        decides=decides,
+        each=SubjectVerdicts(subjects.rows, surely_out, open_),
+    )

@@ -1,0 +1,133 @@
+"""Values of an experiment that do not depend on the target."""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
+from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.rank import total_at_largest, unmodelled
+from callpath_modeler.analysis.run_time import maxima_at_largest
+from callpath_modeler.errors import UsageError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Growth
+from callpath_modeler.profile.groups import Codes, Costs, Values
+
+
+class ForecastInputs:
+    """Values of an experiment that do not depend on the target.
+
+    Parameters
+    ----------
+    fitted : the models
+    predicted : use predictions even if a target was measured
+
+    Raises
+    ------
+    UsageError
+        If the metric is not additive.
+    """
+
+    def __init__(self, fitted: Fitted, *, predicted: bool = False) -> None:
+        if not fitted.metric.additive:
+            raise UsageError(
+                f"no view: {fitted.metric.name} does not add up over call paths",
+                hint="`cpmodel rank` shows such metrics",
+            )
+        self.fitted = fitted
+        self.predicted = predicted
+        self.modelled = fitted.modelled
+        self.total_at_largest = total_at_largest(fitted)
+        self.unmodelled, self.unmodelled_share = unmodelled(fitted)
+
+    def asking(self, *, predicted: bool) -> ForecastInputs:
+        """Return the same with measured or with predicted values at measured targets."""
+        if predicted == self.predicted:
+            return self
+        other = copy(self)  # what was worked out is as true there
+        other.predicted = predicted
+        return other
+
+    @cached_property
+    def at_largest(self) -> Costs:
+        """Measured values at the largest scale, [call paths, 1]."""
+        return Costs.of(self.fitted.experiment.tree, np.asarray(self.fitted.measured[:, -1]))
+
+    @cached_property
+    def maxima_at_largest(self) -> tuple[Values, Values]:
+        """Exclusive maxima over processes, and imbalance, at the largest scale."""
+        return maxima_at_largest(self.fitted)
+
+    @cached_property
+    def all_at_base(self) -> Costs:
+        """Values at the smallest scale, [call paths, 1]."""
+        return Costs.of(self.fitted.experiment.tree, np.nan_to_num(self.fitted.at_smallest()))
+
+    @cached_property
+    def at_base(self) -> Costs:
+        """Values at the smallest scale of call paths with a model, [call paths, 1]."""
+        if self.modelled.all():
+            return self.all_at_base
+        modelled = np.where(self.modelled, self.all_at_base.exclusive[:, 0], 0.0)
+        return Costs.of(self.fitted.experiment.tree, modelled)
+
+    @cached_property
+    def unevenness(self) -> ImbalanceSources | None:
+        """Imbalance of computation at the largest scale."""
+        return ImbalanceSources.of(self.fitted)
+
+    @cached_property
+    def measured(self) -> Measured:
+        """Measured values at the scales of the models."""
+        return Measured(self.fitted)
+
+    def point(self, target: float) -> int | None:
+        """Return the index of the repeated point at a target; None = values there are predicted."""
+        return None if self.predicted else self.measured.point(target)
+
+    @cached_property
+    def runs(self) -> Costs:
+        """Values of all runs at all points, [call paths, K * R]."""
+        runs = self.measured.runs
+        return Costs.of(self.fitted.experiment.tree, runs.reshape(len(runs), -1))
+
+    @cached_property
+    def _is_without(self) -> NDArray[np.bool_] | None:
+        """Return which call paths have no model in their subtree; None = all have one."""
+        if self.modelled.all():
+            return None
+        largest = self.fitted.experiment.tree.largest_below(self.modelled.astype(np.int8))
+        return np.asarray(largest == 0)
+
+    def summed(self, own: Values) -> Costs:
+        """Return one column of predictions with their sums; NaN = no model."""
+        whole = self.fitted.experiment.tree.inclusive(np.nan_to_num(own, posinf=np.inf))
+        if self._is_without is not None:
+            whole[self._is_without] = np.nan
+        return Costs(own[:, None], whole[:, None])
+
+    @cached_property
+    def growth(self) -> tuple[Codes, Codes]:
+        """Codes of growth, exclusive and inclusive; -1 = no model."""
+        own = np.where(self.modelled, self.fitted.models.growth_rank(), -1).astype(np.int16)
+        return Codes(own), Codes(self.fitted.experiment.tree.largest_below(own))
+
+    @cached_property
+    def _of_code(self) -> dict[int, Growth]:
+        codes, rows = np.unique(self.growth[0].numbers, return_index=True)
+        models = self.fitted.models
+        pairs = zip(codes.tolist(), rows.tolist(), strict=True)
+        return {code: models.growth(row) for code, row in pairs if code >= 0}
+
+    def growth_of(self, code: int) -> Growth | None:
+        """Return the growth of a code; None = no model."""
+        return self._of_code.get(code)
+
+    def growth_text(self, code: int, *, pretty: bool = False) -> str | None:
+        """Return the growth of a code as text; None = no model."""
+        found = self._of_code.get(code)
+        return None if found is None else found.text(self.fitted.parameter, pretty=pretty)

@@ -1,0 +1,368 @@
+"""Commands whose options have values in configuration files and environment variables."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from callpath_modeler import config
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.settings import (
+    ELSEWHERE,
+    PREFIX,
+    catalogue,
+    form_of,
+    key_of,
+    name_variables,
+    settable,
+    setting_value,
+    unknown_variables,
+    variable_of,
+    variables_of,
+)
+from callpath_modeler.config import ConfigFile, ConfigPaths, ConfiguredValue
+from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.toml.positions import Place
+
+INSTEAD = (("target", "at"), ("inclusive", "exclusive"))
+"""Options that say the same thing: one that counts more takes the place of the other, too."""
+
+_META = "callpath_modeler.configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What files say, for one run of a command.
+
+    Attributes
+    ----------
+    places : where they were looked for
+    files : those that were read, first the one that counts most
+    settings : their values by table and key
+    """
+
+    places: ConfigPaths
+    files: tuple[ConfigFile, ...]
+    settings: Mapping[Place, ConfiguredValue]
+
+    def of(self, key: str) -> list[ConfiguredValue]:
+        """Return what sets an option: nothing, a value, or one for each parameter."""
+        home = ELSEWHERE.get(key, (config.DEFAULTS, key))
+        return [each for place, each in self.settings.items() if place[: len(home)] == home]
+
+
+def configuration_of(ctx: click.Context) -> Configuration:
+    """Return the configuration of the command that runs."""
+    found: Configuration = ctx.meta[_META]
+    return found
+
+
+def was_asked(ctx: click.Context, name: str) -> bool:
+    """Tell whether the command line, or a variable, gave a parameter its value."""
+    given = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+    return ctx.get_parameter_source(name) in given
+
+
+_UNSET = {"by": ("--by", "value"), "select": ("--select", "**"), "top": ("--top", "all")}
+
+
+def unset(ctx: click.Context, *keys: str) -> Sequence[str]:
+    """Return the options by which another command does without what is configured for it."""
+    found = configuration_of(ctx)
+    return [word for key in keys if found.of(key) or os.environ.get(f"{PREFIX}_{key}".upper())
+            for word in _UNSET[key]]  # fmt: skip
+
+
+class Configured(click.Command):
+    """A command that heeds the configuration around its experiment.
+
+    What the command line does not say is as environment variables have it, else as files have it,
+    else as the options have it themselves.
+    """
+
+    heeds_configuration = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        name_variables(self)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read configuration files, then the command line."""
+        given: Mapping[str, Any] = {}
+        if not ctx.resilient_parsing:
+            given = self._words(ctx, args)
+            asks_for_help = self.get_help_option(ctx)
+            if asks_for_help is None or asks_for_help.name not in given:
+                _configure(ctx, given.get("experiment"))
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.MissingParameter as error:
+            last = [each for each in self.params if isinstance(each, click.Argument)][-1:]
+            # Of too few words click gives the last argument its own, and misses those before it.
+            if last and isinstance(given.get(last[0].name or ""), str):
+                error.param = last[0]
+            raise
+        except click.BadParameter as error:
+            origin = _origin(ctx, error.param)
+            if not origin:
+                raise
+            message = f"{origin}: {error.format_message()}"
+            raise UsageError(message, hint=f"{ctx.command_path} --help") from error
+        for pair in INSTEAD:
+            _settle(ctx, [each for each in self.params if key_of(each) in pair])
+        return rest
+
+    def _words(self, ctx: click.Context, args: Sequence[str]) -> Mapping[str, Any]:
+        """Return what the command line says of each parameter, as it is written."""
+        try:
+            words: Mapping[str, Any] = self.make_parser(ctx).parse_args(list(args))[0]
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+        return words
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run; what is wrong with a value of a file is said with its file and line."""
+        if isinstance(ctx.obj, Console) and _makes_models(ctx):
+            _note_way(ctx.obj)
+        try:
+            return super().invoke(ctx)
+        except (UsageError, DataError) as error:
+            origins = [origin for key, value, origin in _from_files(ctx)
+                       if _mentions(f"{error.message}", key, value)]  # fmt: skip
+            if not origins:
+                raise
+            message = f"{', '.join(dict.fromkeys(origins))}: {error.message}"
+            raise type(error)(message, hint=error.hint) from error
+
+
+def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
+    """Read the files and let what they say be defaults, of options before the command, too."""
+    root = ctx.find_root()
+    places = config.config_paths(_start(sources), root.params.get("config"))
+    found = ctx.meta[_META] = _read(root, places)
+    ctx.default_map = {}
+    for key, option in settable(ctx.command).items():
+        values = [value_of(each, key, option) for each in found.of(key)]
+        if values:
+            ctx.default_map[option.name or ""] = values if key == "param" else values[0]
+    if isinstance(root.obj, Console) and root is not ctx:
+        _dress(root, found)
+        ctx.obj = root.obj
+        _note_strangers(root.obj, ctx)
+        if found.files and root.obj.verbose:
+            listed = ", ".join(file.fingerprint.path for file in found.files)
+            root.obj.note(f"configuration: {listed}")
+
+
+def _makes_models(ctx: click.Context) -> bool:
+    """Tell whether a command makes models: `info` does so for advice and diagnostics alone."""
+    asked = [ctx.params[name] for name in ("advise", "diagnostics") if name in ctx.params]
+    has_method = any(option.name == "method" for option in ctx.command.params)
+    return has_method and (not asked or any(asked))
+
+
+def _note_way(console: Console) -> None:
+    """Say how models are made: always where someone compiled for speed and does not get it."""
+    from callpath_modeler.modeling.compiled import library
+
+    if console.verbose:
+        console.note(f"models are made {library.description()}")
+        return
+    asked_for = os.environ.get(library.VARIABLE) == "0"
+    if not asked_for and not library.compiled() and is_outdated(Path(library.__file__).parent):
+        console.note(
+            "models are made in numpy, several times as slow: the sources in C have changed since "
+            "they were compiled; `pip install -e .` compiles them anew"
+        )
+
+
+def is_outdated(folder: Path) -> bool:
+    """Tell whether libraries were compiled of other sources than lie in a folder, none of these."""
+    from callpath_modeler.modeling.compiled.sources import libraries
+
+    wanted = libraries(folder).values()
+    there = {path for each in wanted for path in folder.glob(f"*{each.suffix}")}
+    return bool(there) and there.isdisjoint(wanted)
+
+
+def _note_strangers(console: Console, ctx: click.Context) -> None:
+    """Say which variables are meant for us, as it seems, and set nothing."""
+    root = ctx.find_root()
+    mine = variables_of(ctx.command) | variables_of(root.command)
+    # Those of other commands are ours, too, but to know them takes to import these.
+    if any(name.startswith(f"{PREFIX}_") and name not in mine for name in os.environ):
+        for name, hint in unknown_variables(root).items():
+            if hint:  # others may be of whoever installed us: CPMODEL_HOME
+                console.note(f"{name} sets nothing; {hint}")
+
+
+def _dress(root: click.Context, found: Configuration) -> None:
+    """Let files set the options before the command, which were read before these were known."""
+    for key, option in settable(root.command).items():
+        if _source(root, option) is ParameterSource.DEFAULT:
+            for each in found.of(key):
+                value = option.type_cast_value(root, value_of(each, key, option))
+                root.params[option.name or ""] = value
+                root.set_parameter_source(option.name or "", ParameterSource.DEFAULT_MAP)
+    root.obj = Console.asked(root.params)
+
+
+def _start(sources: Sequence[str] | None) -> Path | None:
+    """Return the directory where an experiment begins; of a pattern, what comes before it."""
+    if not isinstance(sources, tuple) or not sources:
+        return None
+    path = sources[0]
+    # Unlike those of pathlib, these never fail, whatever the user calls an experiment.
+    while glob.has_magic(path) and not os.path.exists(path):  # noqa: PTH110
+        path = os.path.dirname(path)  # noqa: PTH120
+    return Path(path if os.path.isdir(path) else os.path.dirname(path))  # noqa: PTH112, PTH120
+
+
+def note_other(ctx: click.Context, source: str) -> None:
+    """Say that the configuration around one more experiment is not heeded, if it has another."""
+    places = configuration_of(ctx).places
+    start = _start((source,))
+    other = None if start is None else config.find_upwards(start)
+    if places.named is None and other is not None and not _same(other, places.found):
+        ctx.obj.note(f"{other}: not heeded: the configuration of the first experiment counts")
+
+
+def _same(one: Path, other: Path | None) -> bool:
+    return other is not None and one.samefile(other)
+
+
+def _read(root: click.Context, places: ConfigPaths) -> Configuration:
+    paths = places.files()
+    if not paths:
+        return Configuration(places, (), {})
+    options = catalogue(root)
+    commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else ()
+    files = config.read(paths, form_of(options, commands))
+    for setting in (each for file in files for each in file.settings()):
+        _check(root, setting, options)
+    return Configuration(places, files, config.merge_settings(files))
+
+
+def _check(
+    root: click.Context, setting: ConfiguredValue, options: Mapping[str, click.Option]
+) -> None:
+    """Refuse a value that the command line would refuse."""
+    from callpath_modeler.readers.parameters import check_source
+    from callpath_modeler.target_query import parse_target
+
+    table, key = str(setting.place[0]), str(setting.place[1])
+    if table == config.PARAMETERS:
+        with _naming(setting):
+            check_source(key, setting.value)
+        return
+    option = options.get(key)
+    if option is None:
+        return  # a command that runs by itself has no names of runs
+    if key == "reader" and setting.value.endswith(".py"):
+        setting.written.refuse(
+            setting.place,
+            f"reader {setting.value!r}: a file with code of its own is named on the command line",
+            "--reader FILE.py",
+        )
+    value = value_of(setting, key, option)
+    if key in {"target", "at"}:
+        with _naming(setting):
+            parse_target(*((value, None) if key == "target" else (None, value)))
+    try:
+        option.type_cast_value(root, value)
+    except click.BadParameter as cause:
+        said = click.BadParameter(cause.message, root, option).format_message()
+        setting.written.refuse(setting.place, said, f"{root.command_path} COMMAND --help")
+
+
+@contextmanager
+def _naming(setting: ConfiguredValue) -> Iterator[None]:
+    """Say where the value stands that is complained of."""
+    try:
+        yield
+    except UsageError as error:
+        setting.written.refuse(setting.place, error.message, error.hint or "")
+
+
+def value_of(setting: ConfiguredValue, key: str, option: click.Option) -> Any:
+    """Return one value of an option as the command line writes it."""
+    return (
+        f"{setting.place[1]}={setting.value}" if key == "param" else setting_value(setting, option)
+    )
+
+
+def _from_files(ctx: click.Context) -> Iterator[tuple[str, str, str]]:
+    """Go through the options that a file set: key, value in words, and where it stands."""
+    for key, option in settable(ctx.command).items():
+        is_set = _source(ctx, option) is ParameterSource.DEFAULT_MAP
+        for setting in configuration_of(ctx).of(key):
+            found = value_of(setting, key, option)
+            value = ",".join(found) if isinstance(found, list) else str(found)
+            if value in ctx.params[option.name or ""] if key == "param" else is_set:
+                yield key, value, setting.origin
+
+
+def _mentions(message: str, key: str, value: str) -> bool:
+    """Tell whether a message is about an option, or the value that it has."""
+    # Words and numbers alone may be there for other reasons, unless they are quoted.
+    parts = [each for each in (value, *value.split(",")) if _says_more(each)]
+    about = (f"--{key.replace('_', '-')}", f"{key} {value}", *parts)
+    quoted = re.findall(r"'([^']+)'", message)
+    return any(_has(message, each) for each in about) or any(_has(value, text) for text in quoted)
+
+
+def _says_more(text: str) -> bool:
+    """Tell whether a text holds a letter, and behind it something that is none."""
+    first = re.search(r"[A-Za-z_]", text)
+    return first is not None and re.search(r"\W", text[first.end() :]) is not None
+
+
+def _has(text: str, words: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(words)}(?![\w-])", text) is not None
+
+
+def _source(ctx: click.Context, option: click.Parameter) -> ParameterSource | None:
+    return ctx.get_parameter_source(option.name or "")
+
+
+def _origin(ctx: click.Context, option: click.Parameter | None) -> str:
+    """Return what gave an option its value; "" = the command line, or the option itself."""
+    source = None if option is None else _source(ctx, option)
+    if option is not None and source is ParameterSource.ENVIRONMENT:
+        return variable_of(option)
+    if option is not None and source is ParameterSource.DEFAULT_MAP:
+        return configuration_of(ctx).of(key_of(option))[0].origin
+    return ""
+
+
+def _settle(ctx: click.Context, options: Sequence[click.Parameter]) -> None:
+    """Of options that say the same thing, unset those that count less than another."""
+    levels = {option.name or "": _level(ctx, option) for option in options}
+    first = min((level for level in levels.values() if level is not None), default=None)
+    for name, level in levels.items():
+        if level is not None and level != first:
+            ctx.params[name] = False if isinstance(ctx.params[name], bool) else None
+            ctx.set_parameter_source(name, ParameterSource.DEFAULT)
+
+
+def _level(ctx: click.Context, option: click.Parameter) -> tuple[int, int] | None:
+    """Return how much the value of an option counts, 0 most; None = it has none."""
+    source = _source(ctx, option)
+    if not ctx.params.get(option.name or "") or source is None:
+        return None
+    if source is ParameterSource.ENVIRONMENT:
+        names = option.envvar or ()
+        return 1, list(names).index(variable_of(option)) if not isinstance(names, str) else 0
+    if source is ParameterSource.DEFAULT_MAP:
+        return 2, configuration_of(ctx).of(key_of(option))[0].rank
+    return 0, 0

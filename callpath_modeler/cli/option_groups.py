@@ -1,0 +1,33 @@
+"""Options gathered: commands get one object in place of what each of several options says."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def add_options(command: F, options: tuple[Callable[[F], F], ...]) -> F:
+    """Add options to a command, in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def option_group(
+    command: F, options: tuple[Callable[[F], F], ...], name: str, make: Callable[..., object]
+) -> F:
+    """Add `options` to a command; their values arrive as one object called `name`."""
+    code = make.__code__
+    taken = code.co_varnames[: code.co_kwonlyargcount]
+
+    @functools.wraps(command)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        kwargs[name] = make(**{key: kwargs.pop(key) for key in taken})
+        return command(*args, **kwargs)
+
+    wrapped: Any = wrapper
+    made: F = add_options(wrapped, options)
+    return made

@@ -1,0 +1,117 @@
+"""What every option is, and where that comes from: for `cpmodel info --config`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+
+import click
+from click.core import ParameterSource
+
+from callpath_modeler.cli.configured_command import INSTEAD, configuration_of, value_of
+from callpath_modeler.cli.settings import (
+    ELSEWHERE,
+    PREFIX,
+    catalogue,
+    commands_of,
+    key_of,
+)
+from callpath_modeler.config import PARAMETERS
+from callpath_modeler.report.configuration import OptionValue
+
+_LINE = "command line"
+
+
+def origins(ctx: click.Context) -> list[OptionValue]:
+    """Return value and origin of all options that can be configured."""
+    root = ctx.find_root()
+    rows = (_of(ctx, key, option) for key, option in catalogue(root).items())
+    told = [*chain.from_iterable(rows), *_of_one_command(root)]
+    files = [file.fingerprint.path for file in configuration_of(ctx).files]
+    for pair in INSTEAD:
+        told = _settled(told, pair, files)
+    return told
+
+
+def _settled(
+    values: list[OptionValue], pair: tuple[str, str], files: Sequence[str]
+) -> list[OptionValue]:
+    """Say of two options that say the same thing which one counts."""
+    levels = {one.setting: _level(one.origin, files) for one in values
+              if one.setting in pair and one.origin and one.value != "false"}  # fmt: skip
+    if len({*levels.values()}) < len(pair):
+        return values
+    first, second = sorted(levels, key=lambda name: levels[name])
+    return [
+        replace(one, origin=f"{one.origin}; {first} counts") if one.setting == second else one
+        for one in values
+    ]
+
+
+def _level(origin: str, files: Sequence[str]) -> int:
+    """Return how much an origin counts, 0 most."""
+    if origin == _LINE:
+        return 0
+    return 2 + files.index(origin.rpartition(":")[0]) if ":" in origin else 1
+
+
+def _of(ctx: click.Context, key: str, option: click.Option) -> Iterator[OptionValue]:
+    if key == "param":
+        yield from _parameters(ctx)
+        return
+    name = ".".join(str(step) for step in ELSEWHERE.get(key, (key,)))
+    for at in (ctx, ctx.find_root()):
+        for own in at.command.params:
+            is_given = at.get_parameter_source(own.name or "") is ParameterSource.COMMANDLINE
+            if is_given and key_of(own) == key:
+                yield OptionValue(name, _text(at.params[own.name or ""]), _LINE)
+                return
+    variable, settings = _general(key, option), configuration_of(ctx).of(key)
+    if os.environ.get(variable):
+        yield OptionValue(name, os.environ[variable], variable)
+    elif settings:
+        yield OptionValue(name, _text(value_of(settings[0], key, option)), settings[0].origin)
+    else:
+        yield OptionValue(name, "false" if option.is_flag else _text(option.default), None)
+
+
+def _parameters(ctx: click.Context) -> Iterator[OptionValue]:
+    """Go through the sources of parameters, which may come from several places."""
+    settings = {setting.place[1]: setting for setting in configuration_of(ctx).of("param")}
+    option = next(each for each in ctx.command.params if key_of(each) == "param")
+    is_given = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+    for text in ctx.params[option.name or ""]:
+        name, _, source = text.partition("=")
+        setting = settings.get(name)
+        origin = _LINE if is_given else f"{PREFIX}_PARAM"
+        if setting is not None and setting.value == source:
+            origin = setting.origin
+        yield OptionValue(f"{PARAMETERS}.{name}", source, origin)
+
+
+def _of_one_command(root: click.Context) -> Iterator[OptionValue]:
+    """Go through the variables that set an option of one command."""
+    for command in commands_of(root):
+        for option in command.params:
+            variable = option.envvar[0] if isinstance(option.envvar, list) else ""
+            if os.environ.get(variable):
+                yield OptionValue(
+                    f"{key_of(option)} ({command.name})", os.environ[variable], variable
+                )
+
+
+def _general(key: str, option: click.Option) -> str:
+    """Return the variable that sets an option of all commands."""
+    names = option.envvar
+    return names[-1] if isinstance(names, list) else f"{PREFIX}_{key}".upper()
+
+
+def _text(value: object) -> str | None:
+    """Return how a value is written; click has a sentinel where an option has none."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or None
+    return str(value) if isinstance(value, str | int | float | os.PathLike) else None

@@ -1,0 +1,147 @@
+"""Options that choose a view of the call tree, and how much of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.option_groups import F, add_options, option_group
+from callpath_modeler.cli.options import refuse_both
+from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    from callpath_modeler.profile.view_request import ViewRequest
+
+_TOP_OF_A_TABLE = 10
+
+_VIEW = (
+    click.option(
+        "--view",
+        type=click.Choice(["top-down", "bottom-up", "flat"]),
+        default="top-down",
+        show_default=True,
+        help="Who calls what; which function, called by whom; functions alone.",
+    ),
+    click.option(
+        "--group",
+        metavar="A,B",
+        help="Levels of the flat view: paradigm, module, file, region. Default: region.",
+    ),
+    click.option("--depth", type=click.IntRange(1), metavar="N", help="Show so many levels."),
+    click.option(
+        "--min-share",
+        metavar="SHARE",
+        help="Smaller ones share a line. Default: 1% in a table, else 0.",
+    ),
+    click.option("--zoom", metavar="PATH", default="", help="Begin with this node of the view."),
+    click.option(
+        "--filter",
+        "keep",
+        metavar="PATTERN",
+        default="",
+        help="Give lines to call paths that match, e.g. '**/MPI_*'; the others share some.",
+    ),
+    click.option(
+        "--open",
+        "opened",
+        metavar="PATH",
+        multiple=True,
+        help="Open one level, and all down to this node; PATH/** with all below it.",
+    ),
+    click.option(
+        "--close", "closed", metavar="PATH", multiple=True, help="Show nothing below this node."
+    ),
+    click.option(
+        "--lines",
+        "most",
+        type=click.IntRange(1),
+        metavar="N",
+        help="From so many lines on, open nothing.",
+    ),
+)
+_SORT = (
+    click.option(
+        "--sort",
+        type=click.Choice(["value", "measured", "high", "excess", "growth", "trust", "name"]),
+        default="value",
+        show_default=True,
+        help="Order of siblings: high is the upper end of the band.",
+    ),
+    click.option("--reverse", is_flag=True, help="The smallest first."),
+)
+
+
+def view_options(command: F) -> F:
+    """Add the options that choose a view; they arrive as ``viewing``.
+
+    It is a function of format, ``top``, ``inclusive`` and ``exclusive`` that makes a `ViewRequest`.
+    """
+    return option_group(command, _VIEW, "viewing", _make_view)
+
+
+def sort_options(command: F) -> F:
+    """Add ``sort`` and ``reverse``: how siblings of a view of predictions are ordered."""
+    return add_options(command, _SORT)
+
+
+def _make_view(
+    *,
+    view: str,
+    group: str | None,
+    depth: int | None,
+    min_share: str | None,
+    zoom: str,
+    keep: str,
+    opened: tuple[str, ...],
+    closed: tuple[str, ...],
+    most: int | None,
+) -> Callable[[str, int | None, bool, bool], ViewRequest]:
+    from callpath_modeler.profile.groups import Grouping
+    from callpath_modeler.profile.view_request import ViewRequest
+    from callpath_modeler.profile.views import ViewKind
+
+    kind = ViewKind(view)
+    if group is not None and kind is not ViewKind.FLAT:
+        raise UsageError("--group is for the flat view", hint="add --view flat")
+    try:
+        by = tuple(Grouping(name) for name in (group or "region").split(","))
+    except ValueError:
+        raise UsageError(
+            f"--group {group!r}: no such level", hint=f"of {', '.join(Grouping)}"
+        ) from None
+
+    def view_request(form: str, top: int | None, inclusive: bool, exclusive: bool) -> ViewRequest:
+        refuse_both(inclusive=inclusive, exclusive=exclusive)
+        for_people = form == "table"
+        share = "1%" if min_share is None and for_people else min_share or "0"
+        first = _TOP_OF_A_TABLE if top is None and for_people else top
+        order = inclusive if inclusive or exclusive else None
+        return ViewRequest(
+            kind=kind,
+            by=by,
+            inclusive=order,
+            depth=depth,
+            top=first,
+            least=parse_share(share, "--min-share"),
+            zoom=zoom,
+            keep=keep,
+            opened=opened,
+            closed=closed,
+            most=most,
+        )
+
+    return view_request
+
+
+def parse_share(text: str, option: str) -> float:
+    """Return the fraction that ``1%`` or ``0.01`` writes, or raise `UsageError`."""
+    number = text.strip().removesuffix("%")
+    try:
+        share = float(number) / (100 if "%" in text else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise UsageError(f"{option} {text!r} is no share", hint="e.g. 1% or 0.01")
+    return share

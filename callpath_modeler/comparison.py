@@ -1,0 +1,294 @@
+"""Comparison of two experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from callpath_modeler import modeling
+from callpath_modeler.analysis.diff import ExperimentDifference, difference
+from callpath_modeler.analysis.pairing import common_line, pair_findings, pair_up
+from callpath_modeler.argument_checks import check_probability, check_type
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import UsageError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.loading import LoadOptions, load, load_both
+from callpath_modeler.modeling import Aggregate
+from callpath_modeler.notebook_repr import HtmlReprMixin
+from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of_loaded
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.parameter_line import ParameterLine
+from callpath_modeler.readers.parallel_reading import Progress
+from callpath_modeler.target_query import (
+    PredictionQuery,
+    checked_target,
+    findings_at,
+    parse_target,
+    slice_findings,
+)
+from callpath_modeler.targets import settings_of, target_of
+from callpath_modeler.units import counted, parameter_value, setting_text
+
+
+@dataclass(frozen=True, slots=True)
+class Compared(HtmlReprMixin):
+    """A difference of two experiments, with findings about both.
+
+    Attributes
+    ----------
+    difference : costs, ratios and significance of every call path
+    base, new : findings about each experiment
+    both : findings about the comparison
+    """
+
+    difference: ExperimentDifference
+    base: tuple[Finding, ...]
+    new: tuple[Finding, ...]
+    both: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        return f"{repr(self.difference)[:-1]}, {counted(len(self.findings), 'finding')}>"
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings; each names its experiment."""
+        sides = (("base", self.base), ("new", self.new))
+        named = [replace(f, subject=f"{side}, {f.subject}") for side, fs in sides for f in fs]
+        return (*self.both, *named)
+
+
+def difference_of(
+    base: Sequence[str | Path],
+    new: Sequence[str | Path],
+    question: PredictionQuery,
+    *,
+    load_options: LoadOptions | None = None,
+    fit_options: FitOptions | None = None,
+    progress: Progress | None = None,
+) -> Compared:
+    """Load and fit two experiments and compare them.
+
+    Without a target, an experiment of too few scales for models is compared as it was measured. At
+    a target that both ran two times or more, the runs are compared, unless the question is of
+    models.
+
+    Parameters
+    ----------
+    base, new : sources, as for `load`
+    question : what is asked, in the words of the command line
+
+    Raises
+    ------
+    UsageError, InputError, DataError
+        As `load`, `fit` and `difference` do.
+    """
+    load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
+    asked = parse_target(question.target, question.at, fit_options.parameter)
+    target = asked.value if asked.parameter is None else asked.named[asked.parameter]
+    if target is not None and np.isinf(target):
+        raise UsageError(
+            "--target inf: there is no difference to tell at infinity",
+            hint="give a finite target; growth before and after is always compared",
+        )
+    load_options = load_options.of_metric(question.metric)
+    wanted = asked.parameter or fit_options.parameter
+    held = {name: value for name, value in asked.named.items() if name != wanted}
+    before, after = load_both(base, new, load_options, progress)
+    line = common_line(before, after, wanted, held)
+    fit_options = replace(fit_options, parameter=wanted)
+
+    def models(experiment: Experiment, sources: Sequence[str | Path]) -> Fitted | Experiment:
+        if target is None and not _enough_points(experiment, question.metric, line, fit_options):
+            return experiment
+        found = models_of_loaded(experiment, sources, question.metric, load_options, fit_options)
+        if target is not None:
+            checked_target(found, target)
+        return found
+
+    return compare(
+        models(before, base),
+        models(after, new),
+        target,
+        metric=question.metric,
+        parameter=wanted,
+        held=held,
+        inclusive=question.inclusive,
+        confidence=fit_options.confidence,
+        predicted=question.predicted,
+        aggregate=fit_options.aggregate,
+        jobs=fit_options.jobs,
+    )
+
+
+def compare_with(
+    base: Sequence[str | Path],
+    new: Fitted,
+    target: float,
+    *,
+    inclusive: bool = False,
+    predicted: bool = False,
+    load_options: LoadOptions | None = None,
+    fit_options: FitOptions | None = None,
+) -> Compared:
+    """Load and fit an experiment, and compare models with it that are there already.
+
+    Where an experiment of too few scales has no models, or at infinity, what was measured and how
+    it grows is compared, as `difference_of` does without a target.
+
+    Parameters
+    ----------
+    base : sources, as for `load`
+    new : the models of after; base is held where these are
+    target : compare there, too
+    inclusive, predicted : as for `compare`
+
+    Raises
+    ------
+    UsageError, InputError, DataError
+        As `load`, `fit` and `difference` do.
+    """
+    metric = new.metric.name
+    load_options = (load_options or LoadOptions()).of_metric(metric)
+    fit_options = fit_options or FitOptions()
+    before = load(base, load_options.of_another())
+    line = common_line(before, new.experiment, new.parameter, new.held)
+    confidence = fit_options.confidence
+    if not _enough_points(before, metric, line, fit_options):
+        return compare(before, new, held=new.held, inclusive=inclusive, confidence=confidence)
+    old = models_of_loaded(before, base, metric, load_options, fit_options)
+    return compare(
+        old,
+        new,
+        target if np.isfinite(target) else None,
+        held=new.held,
+        inclusive=inclusive,
+        predicted=predicted,
+        confidence=confidence,
+        jobs=fit_options.jobs,
+    )
+
+
+def compare(
+    base: Fitted | Experiment,
+    new: Fitted | Experiment,
+    target: float | None = None,
+    *,
+    metric: str | None = None,
+    parameter: str | None = None,
+    held: Mapping[str, float] | None = None,
+    inclusive: bool = False,
+    predicted: bool = False,
+    confidence: float = 0.95,
+    aggregate: Aggregate = "auto",
+    jobs: int = 1,
+) -> Compared:
+    """Return the difference of two experiments, from their models or from measured values.
+
+    Parameters
+    ----------
+    base, new : experiments or models, before and after. Both sides use the centre of repetitions of
+        `base`; models with another centre are made again
+    target : scale of the comparison, which needs models of both
+    metric, parameter : metric and parameter; None = those of the models, or the run time over p
+    held : values of other parameters; by default those of the models, or the largest values that
+        both measured
+    inclusive : compare inclusive values
+    predicted : use predictions even if both ran the target at least twice
+    confidence : confidence of intervals; at most a fraction of 1 - confidence of the differences
+        that are called significant is due to chance
+    aggregate : centre of repetitions, if there are no models
+    jobs : largest number of processes that make models; 0 = one for each processor
+
+    Returns
+    -------
+    Compared
+        Costs of both experiments in SI base units, ratios with confidence intervals, and their
+        significance.
+
+    Raises
+    ------
+    UsageError
+        If a target is not positive, or if there is no such metric or parameter.
+    DataError
+        If the experiments have no scale or call path in common.
+
+    References
+    ----------
+    Welch: The generalization of Student's problem when several different population variances are
+    involved (1947). Benjamini and Hochberg: Controlling the false discovery rate (1995).
+    """
+    for name, side in (("base", base), ("new", new)):
+        check_type(side, (Fitted, Experiment), name)
+    check_probability(confidence, "--confidence")
+    target = None if target is None else target_of(target)
+    old, young = (side if isinstance(side, Fitted) else None for side in (base, new))
+    before, after = (side.experiment if isinstance(side, Fitted) else side for side in (base, new))
+    known = old or young
+    if known:
+        metric, parameter = metric or known.metric.name, parameter or known.parameter
+    if old and young and old.models.aggregate != young.models.aggregate:
+        # A minimum of repetitions against a mean of others would differ by their kind alone.
+        how = replace(fit_options_of(young, jobs), aggregate=old.models.aggregate)
+        young = fit(after, young.metric.name, how)
+    held = settings_of(held or {}, "held")
+    held = _said([side for side in (old, young) if side], parameter, held)
+    line = common_line(before, after, parameter, held)
+    old, young = _along(old, line), _along(young, line)
+    pair = pair_up((before, old), (after, young), metric, line, aggregate)
+    found = difference(
+        pair, target, inclusive=inclusive, confidence=confidence, predicted=predicted
+    )
+    return Compared(
+        found,
+        _findings(before, old, target),
+        _findings(after, young, target),
+        (*pair_findings(pair), *slice_findings(line.held, line.assumed, "the largest of both")),
+    )
+
+
+def _said(
+    sides: Sequence[Fitted], parameter: str | None, held: Mapping[str, float]
+) -> dict[str, float]:
+    """Return where parameters are held that someone said: now, or of the models."""
+    said = dict(held)
+    for side in sides:
+        for name, value in side.said.items():
+            if name not in held and name != parameter and said.setdefault(name, value) != value:
+                raise UsageError(
+                    f"models of base are held at {setting_text({name: said[name]})},"
+                    f" of new at {parameter_value(value)}",
+                    hint=f"say where: held={{{name!r}: {parameter_value(value)}}}",
+                )
+    return said
+
+
+def _along(fitted: Fitted | None, line: ParameterLine) -> Fitted | None:
+    """Return the models along a line."""
+    if fitted is None or fitted.surface is None:
+        return fitted
+    mine = {name: line.held[name] for name in fitted.surface.parameters if name in line.held}
+    return fitted.holding(mine, line.parameter)
+
+
+def _findings(
+    experiment: Experiment, fitted: Fitted | None, target: float | None
+) -> tuple[Finding, ...]:
+    if fitted is None:
+        return experiment.findings
+    return findings_at(fitted, float(fitted.points[-1]) if target is None else target)
+
+
+def _enough_points(
+    experiment: Experiment, metric: str | None, line: ParameterLine, options: FitOptions
+) -> bool:
+    """Tell whether there are enough scales for models along a line."""
+    if not experiment.parameters:
+        return False
+    names = experiment.modelled_parameters(line.parameter)
+    settings, cube = experiment.by_setting(experiment.metric(metric).name, names)
+    measured = settings[~np.isnan(cube).all(axis=(0, 2))]
+    least = modeling.MIN_POINTS[options.method]
+    return all(len(np.unique(column)) >= least for column in measured.T)

@@ -1,0 +1,23 @@
+"""The text of one kind of finding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingKind:
+    """One numbered kind of finding, in the parts that a message is made of.
+
+    Attributes
+    ----------
+    what : what happened, as a clause without a full stop
+    why : why it matters to the result, in sentences
+    remedy : what the user can do about it, in sentences
+    example : subject and message of such a finding
+    """
+
+    what: str
+    why: str
+    remedy: str
+    example: str

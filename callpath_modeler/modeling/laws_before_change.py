@@ -1,0 +1,50 @@
+"""Earlier laws: what models with a change point are before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from callpath_modeler.modeling.models import Models
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class LawsBeforeChange:
+    """Values of the earlier laws of some rows.
+
+    Attributes
+    ----------
+    rows : [r] rows with a change point
+    where : [r, m] targets before it
+    values : [r, m] what the earlier laws say there, in the unit of the metric; never below zero
+    """
+
+    rows: npt.NDArray[np.intp]
+    where: npt.NDArray[np.bool_]
+    values: FloatArray
+
+    @classmethod
+    def of(cls, models: Models, p: FloatArray) -> Self | None:
+        """Return them at `p` [m]; None where no target lies before a change point."""
+        if p.ndim > 1:
+            return None
+        rows = np.flatnonzero(models.since > p.min(initial=np.inf))
+        if not rows.size:
+            return None
+        constant, slope = models.before_coefficients[rows].T[..., None]
+        shape = models.shapes.table(p)[models.before[rows]]
+        with np.errstate(invalid="ignore"):
+            # Nothing times infinity is nothing.
+            part = np.where(slope == 0, 0.0, slope * shape)
+        return cls(rows, p < models.since[rows, None], np.maximum(constant + part, 0.0))
+
+    def put(self, column: FloatArray, values: FloatArray) -> None:
+        """Write `values`, which broadcast against [r, C, m], into a column [n, C, m] or [n, m]."""
+        where = self.where if column.ndim < 3 else self.where[:, None]
+        column[self.rows] = np.where(where, values, column[self.rows])

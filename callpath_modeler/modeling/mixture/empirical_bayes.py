@@ -1,0 +1,334 @@
+"""What the models of all rows are made with: noise and habits, learnt from some of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
+from callpath_modeler.modeling.mixture.candidates import Candidates
+from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
+from callpath_modeler.modeling.mixture.expectation_maximization import maximize_evidence
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
+from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline, misfit_baseline
+from callpath_modeler.modeling.mixture.outcome import FAR
+from callpath_modeler.modeling.mixture.outlier_scale import (
+    ScaleOutlier,
+    are_largest,
+    at_other_points,
+    complete_rows,
+    estimate_scale_factor,
+    stands_alone,
+    suspect_points,
+    suspects_outlier,
+    without_points,
+)
+from callpath_modeler.modeling.mixture.posterior import (
+    LogPriors,
+    Posterior,
+    far_tables,
+    fitted_values,
+    posterior,
+)
+from callpath_modeler.modeling.mixture.repetition_noise import (
+    Noise,
+    Pool,
+    RepetitionStats,
+    pooled,
+    profile_of,
+    repetition_stats,
+    row_spread,
+)
+from callpath_modeler.modeling.mixture.residuals import error_correlation, noise_by_scale
+from callpath_modeler.modeling.mixture.row_status import row_status
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, SortedValues, data_of
+from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
+from callpath_modeler.modeling.several.additive_candidates import with_additive_models
+from callpath_modeler.modeling.several.additive_models import AdditiveTerms, additive_terms
+from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from callpath_modeler.modeling.status import FitStatus
+from callpath_modeler.modeling.terms import SearchSpace
+
+FloatArray = npt.NDArray[np.float64]
+
+CHUNK = 4096
+"""Rows that are summed up together."""
+_MOST_HYPOTHESES = 2_000_000
+
+_OFF = 3.0
+_OF_ONE_LAW = 0.2
+"""Errors of call paths that follow one law beyond the hypotheses are as correlated at most."""
+LEAST_IN_SUMS = 0.25
+"""As which they count in sums at least: at the points nothing tells that all surfaces, or all
+shares of waiting, will be missed alike far beyond them."""
+
+_SAMPLE = 500
+"""Rows that habits are learnt from: of all sizes, evenly."""
+
+_LOOKS_AT_SCALES = 2
+"""How often errors tell how noise grows: models that took noise for growth err too little."""
+
+
+@dataclass(frozen=True, slots=True)
+class FittedPriors:
+    """What the models of all rows are made with.
+
+    Attributes
+    ----------
+    worth : [K] what points weigh by what errors say of them, against what repetitions say
+    odd : the points, if any, at which all rows are off by one factor
+    """
+
+    points: FloatArray
+    pool: Pool
+    how: Centre
+    efficiency: float
+    worth: FloatArray
+    odd: ScaleOutlier | None
+    correlation: float
+    hypotheses: Hypotheses
+    ways: Deviations
+    beliefs: LogPriors
+    far: FloatArray
+    sums: AdditiveTerms | None
+    baseline: MisfitBaseline
+
+    @property
+    def terms(self) -> int:
+        """How many terms a model may have."""
+        return 2 if self.sums is None else len(self.sums.codes)
+
+    @property
+    def off(self) -> float:
+        """By how much what is predicted may be off: what was at the largest point may stay."""
+        if self.odd is None or not are_largest(self.points, self.odd.points):
+            return 0.0
+        return self.odd.factor
+
+    @property
+    def odd_scale(self) -> tuple[tuple[float | None, ...], float] | None:
+        """The values of all parameters at the odd point, and the factor there.
+
+        None for parameters of which it has several values.
+        """
+        if self.odd is None:
+            return None
+        odd = self.points[list(self.odd.points)].reshape(len(self.odd.points), -1)
+        where = tuple(float(each[0]) if np.ptp(each) == 0 else None for each in odd.T)
+        return where, float(np.exp(self.odd.factor))
+
+    @property
+    def in_common(self) -> float:
+        """The correlation between the errors of what is predicted."""
+        least = max(self.correlation, LEAST_IN_SUMS)
+        if self.odd is None or not self.off:
+            return least
+        return max(least, 1 - float(self.worth[self.odd.points[-1]]))
+
+    def noise(self, reps: RepetitionStats) -> Noise:
+        """Tell the noise of some rows."""
+        found = self.pool.noise(reps, self.efficiency)
+        if (self.worth == 1).all():
+            return found
+        return replace(found, weight=found.weight * self.worth)
+
+
+def estimate_priors(
+    points: FloatArray, values: SortedValues, space: SearchSpace, aggregate: Aggregate
+) -> FittedPriors:
+    """Learn noise and habits from some of the rows, and choose the centre of repetitions."""
+    known = joint_hypotheses(space, points) if points.ndim > 1 else hypotheses(space, points)
+    y, reps, pool = _overview(values, rows_per_chunk(known, _SAMPLE))
+    ways = deviations(points, noise_known=pool.is_known)
+    before, far = LogPriors(known.log_prior, ways.log_prior), far_tables(points, known, FAR)
+    sums = additive_terms(known, points) if space.max_terms > 1 else None
+    how: Centre = "mean" if aggregate == "auto" else aggregate
+    even = np.ones(len(points))
+    setting = FittedPriors(
+        points, pool, how, 1.0, even, None, 0.0, known, ways, before, far, sums, MisfitBaseline()
+    )
+    if not len(y):
+        return setting
+    setting, seen = _by_errors(setting, reps)
+    how, efficiency = _centre(y, seen.noise, seen.fitted * seen.unit[:, None], aggregate)
+    its = misfit_baseline(seen.data, seen.fitted)
+    setting = replace(setting, how=how, efficiency=efficiency, baseline=its)
+    data, found, beliefs = seen.data, seen.found, seen.beliefs
+    # Of several parameters means say as much of habits, and a look takes long.
+    again = how != "mean" and points.ndim == 1
+    if again:
+        data = _positive(setting, y)
+        found = select_candidates(data, known.for_habits, ways, before)
+    if again or setting.correlation > _OF_ONE_LAW:
+        beliefs = _beliefs(found, len(data.values), known, before, setting.correlation)
+    return replace(setting, beliefs=beliefs)
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstModels:
+    """First models of some rows, of the means of their repetitions."""
+
+    noise: Noise
+    data: ScaledRows
+    unit: FloatArray
+    found: Candidates
+    beliefs: LogPriors
+    believed: Posterior
+    fitted: FloatArray
+
+
+def _by_errors(setting: FittedPriors, reps: RepetitionStats) -> tuple[FittedPriors, _FirstModels]:
+    """Model the means of some rows, and learn from their errors what repetitions do not tell."""
+    seen, told = _first_models(setting, reps), setting.pool.is_known
+    correlation = error_correlation(seen.data, seen.fitted, noise_known=told)
+    setting = replace(setting, correlation=correlation)
+    odd = _odd_one(setting, seen)
+    if odd is not None:
+        worth, points = np.ones(len(setting.points)), list(odd.points)
+        # Points that are off together tell no more than one of them.
+        worth[points] = odd.own / (odd.own + len(points) * odd.factor**2)
+        setting = replace(setting, correlation=0.0, worth=worth, odd=odd)
+        seen = _first_models(setting, reps)
+        others = at_other_points(seen.data, points), np.delete(seen.fitted, points, axis=1)
+        correlation = error_correlation(*others, noise_known=told)
+        return replace(setting, correlation=correlation), seen
+    if setting.points.ndim > 1:
+        return setting, seen
+    for _ in range(0 if told else _LOOKS_AT_SCALES):
+        worth = 1 / noise_by_scale(seen.data, seen.fitted, correlation)
+        if np.array_equal(worth, setting.worth):
+            break
+        setting = replace(setting, worth=worth)
+        seen = _first_models(setting, reps)
+    return setting, seen
+
+
+def _odd_one(setting: FittedPriors, first: _FirstModels) -> ScaleOutlier | None:
+    """Find the points at which all rows are off by the same factor; as a rule there are none."""
+    suspect = suspects_outlier(first.believed, setting.hypotheses, setting.correlation)
+    rows = complete_rows(first.data) if suspect else None
+    if rows is None:
+        return None
+    every = suspect_points(first.data, first.fitted, setting.hypotheses)
+    found = [_apart(setting, rows, points) for points in every]
+    odd = max(found, key=lambda each: each.agreed * each.nats)
+    if not odd.agreed:
+        return None
+    rest = [points for points in every if not {*points} & {*odd.points}]
+    others = [_apart(setting, rows, points, odd.points) for points in rest]
+    return odd if stands_alone(odd, others) else None
+
+
+def _apart(
+    setting: FittedPriors, rows: ScaledRows, points: tuple[int, ...], left_out: tuple[int, ...] = ()
+) -> ScaleOutlier:
+    """Ask rows about points by all others that are not left out."""
+    known, ways, before = setting.hypotheses, setting.ways, setting.beliefs
+    some = without_points(rows, [*points, *left_out])
+    believed = posterior(select_candidates(some, known, ways, before), some, ways, before)
+    return estimate_scale_factor(believed, rows, known, points)
+
+
+def _first_models(setting: FittedPriors, reps: RepetitionStats) -> _FirstModels:
+    """Model the means of some rows by what is believed before, and by what they say together."""
+    known, ways, before = setting.hypotheses, setting.ways, setting.beliefs
+    noise = setting.noise(reps)
+    data, unit = data_of(setting.points, noise)
+    found = select_candidates(data, known.for_habits, ways, before)
+    beliefs = _beliefs(found, len(unit), known, before, setting.correlation)
+    believed = posterior(found, data, ways, beliefs)
+    fitted = _fitted(believed, data, setting.sums, known, ways, beliefs)
+    return _FirstModels(noise, data, unit, found, beliefs, believed, fitted)
+
+
+def _fitted(
+    found: Posterior,
+    data: ScaledRows,
+    sums: AdditiveTerms | None,
+    hypotheses: Hypotheses,
+    ways: Deviations,
+    beliefs: LogPriors,
+) -> FloatArray:
+    """Return what is believed of some rows at the points, [n, K], sums of many terms among it.
+
+    Laws that two terms miss are missed alike by all rows that follow them, which is no matter of
+    runs.
+    """
+    fitted = fitted_values(found, hypotheses)
+    more = with_additive_models(found, data, sums, hypotheses, ways, beliefs)
+    if more is not None:
+        fitted[more.rows] = more.fitted(hypotheses)
+    return fitted
+
+
+def rows_per_chunk(known: Hypotheses, most: int, hypotheses: int = _MOST_HYPOTHESES) -> int:
+    """Return how many rows of `most` to take together: many hypotheses need much memory."""
+    return max(16, min(most, hypotheses // known.compared))
+
+
+def _overview(values: SortedValues, count: int) -> tuple[FloatArray, RepetitionStats, Pool]:
+    """Look at the means of all rows: choose `count` to learn from at most, and pool the noise.
+
+    Returns the chosen rows, their means, and the noise. The rows are of all sizes, evenly; the same
+    ones whatever the order of rows.
+    """
+    raw, dof, size, digest = np.zeros((4, len(values)))
+    usable = np.zeros(len(values), dtype=bool)
+    for part in values.chunks(CHUNK):
+        ordered = values[part]
+        reps = repetition_stats(ordered, "mean")
+        usable[part] = row_status(ordered, reps) == FitStatus.OK
+        raw[part], dof[part], size[part] = row_spread(reps)
+        with np.errstate(over="ignore", invalid="ignore"):
+            numbers = np.sqrt(np.arange(2.0, 2 + len(values.order)))
+            digest[part] = np.where(reps.count > 0, reps.centre, 0.0) @ numbers
+    rows = np.flatnonzero(usable)
+    order = np.argsort(size[rows])
+    if not np.diff(size[rows[order]]).all():
+        order = np.lexsort((digest[rows], size[rows]))
+    some = values[rows[order[:: max(-(-len(order) // count), 1)]]]
+    means = repetition_stats(some, "mean")
+    return some, means, pooled(raw[rows], dof[rows], size[rows], profile_of(means))
+
+
+def _centre(
+    y: FloatArray, means: Noise, fitted: FloatArray, aggregate: Aggregate
+) -> tuple[Centre, float]:
+    """Choose the centre of repetitions by the noise of some rows about models of means."""
+    if y.shape[2] < 3:
+        return ("mean" if aggregate == "auto" else aggregate), 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = y / fitted[:, :, None]
+        # Where the model is off by more than noise, residuals are not noise.
+        off = np.abs(means.centre / fitted - 1) > _OFF * np.sqrt(means.variance)[:, None]
+    ratio[off] = np.nan
+    return relative_efficiency(ratio[np.isfinite(ratio) & (ratio > 0)], y.shape[2], aggregate)
+
+
+def _positive(setting: FittedPriors, y: FloatArray) -> ScaledRows:
+    """Return those of some rows whose centres can be fitted.
+
+    A centre may be zero, or below, where the mean is not.
+    """
+    reps = repetition_stats(y, setting.how)
+    usable = (np.nan_to_num(reps.centre) >= 0).all(axis=1) & (row_spread(reps)[2] > 0)
+    return data_of(setting.points, setting.noise(reps.take(np.flatnonzero(usable))))[0]
+
+
+def _beliefs(
+    found: Candidates,
+    rows: int,
+    hypotheses: Hypotheses,
+    before: LogPriors,
+    correlation: float = 0.0,
+) -> LogPriors:
+    """Learn from some rows what to believe of all; those whose errors are correlated say less."""
+    if not rows:
+        return before
+    of_runs = max(0.0, correlation - _OF_ONE_LAW) / (1 - _OF_ONE_LAW)
+    count_as_one = 1 + (rows - 1) * of_runs
+    return LogPriors(
+        *maximize_evidence(found, hypotheses, before.hypotheses, before.deviations, count_as_one)
+    )

@@ -1,0 +1,47 @@
+"""Which shapes differ over the points that were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.breaks import Break, at_last
+from callpath_modeler.modeling.evaluation import shape_table
+from callpath_modeler.modeling.products import Shape
+
+FloatArray = npt.NDArray[np.float64]
+S = TypeVar("S", bound=Shape)
+
+ALIKE = 1e-6
+
+
+def identifiable_shapes(
+    candidates: Sequence[S], points: FloatArray
+) -> tuple[list[S], FloatArray, FloatArray]:
+    """Keep shapes that vary over the points; of breaks alike there, or like a term, none.
+
+    But for those that differ beside other shapes, or beyond the last point.
+    """
+    table = shape_table(candidates, points)[:-1]
+    size, least = np.abs(table).max(axis=1), table.min(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        reach = table.max(axis=1) - least[:, 0]
+        varies = np.isfinite(size) & (reach > ALIKE * size)
+        forms = np.round((table - least) / reach[:, None] / ALIKE)
+    kept, seen, late = [], set(), at_last(points)
+    for k in np.flatnonzero(varies).tolist():
+        form = forms[k].tobytes()
+        shape = candidates[k]
+        if (
+            not isinstance(shape, Break)
+            or form not in seen
+            or shape.in_pairs_only(float(points[-1]))
+            or shape in late
+        ):
+            kept.append(k)
+        seen.add(form)
+    kept.sort(key=lambda k: candidates[k].growth.order)
+    return [candidates[k] for k in kept], table[kept] / size[kept, None], size[kept]

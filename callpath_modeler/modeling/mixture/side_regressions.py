@@ -1,0 +1,164 @@
+"""Laws over the points on one side of a change point: regressions and their evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.mixture.evidence import (
+    bare_evidence,
+    constant_evidence,
+    offset_evidence,
+    positive_evidence,
+)
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
+from callpath_modeler.modeling.mixture.regressions import TINY, OneTermFits
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
+from callpath_modeler.modeling.terms import Term
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+_PLAIN = 3.5
+"""By how much less probable than the plainest term others are at most, in nats, that are tried."""
+_ROUNDING = 1e-13
+"""A sum of squares is zero below it, against its parts."""
+
+
+def plain_terms(hypotheses: Hypotheses) -> IntArray:
+    """Return the codes of the terms that laws on one side are made of, [S]."""
+    codes = [
+        k for k, each in enumerate(hypotheses.shapes) if isinstance(each, Term) and not each.rate
+    ]
+    every = np.array(codes, dtype=np.intp)
+    probable = (
+        hypotheses.log_prior[_numbers(every, len(hypotheses.shapes))[1:]].reshape(3, -1).max(axis=0)
+    )
+    return np.asarray(every[probable >= probable.max(initial=-np.inf) - _PLAIN])
+
+
+def prior_of_laws(log_prior: FloatArray, terms: IntArray, shapes: int) -> FloatArray:
+    """Return the prior of laws in the order of `SideRegressions`, [1 + 3 S].
+
+    Parameters
+    ----------
+    log_prior : of all hypotheses, in the order of `Hypotheses`
+    terms : [S] of `plain_terms`
+    shapes : how many shapes there are
+    """
+    found = log_prior[_numbers(terms, shapes)]
+    return np.asarray(found - np.logaddexp.reduce(found))
+
+
+def _numbers(terms: IntArray, shapes: int) -> IntArray:
+    """Return which hypotheses are laws of one side: constant, positive, offset, bare."""
+    return np.concatenate([[0], *(1 + family * shapes + terms for family in range(3))])
+
+
+@dataclass(frozen=True, slots=True)
+class SideRegressions:
+    """Laws of n rows on one side of a change point, each H = 1 + 3 S.
+
+    A constant, and each term with a positive constant, with a negative one, and without one.
+
+    Attributes
+    ----------
+    residual, evidence, size : [n, H]; evidence is without likelihood, `size` counts coefficients
+    constant, slope : [n, H] coefficients of the shapes as in `Hypotheses.table`
+    cc, cf, ff : [n, H] their covariance, without the variance of a point
+    """
+
+    residual: FloatArray
+    evidence: FloatArray
+    size: FloatArray
+    constant: FloatArray
+    slope: FloatArray
+    cc: FloatArray
+    cf: FloatArray
+    ff: FloatArray
+
+    def take(self, rows: IntArray, laws: IntArray) -> Self:
+        """Return some laws; `rows` and `laws` broadcast against each other."""
+        return type(self)(*(getattr(self, field.name)[rows, laws] for field in fields(self)))
+
+    def of_rows(self, rows: IntArray) -> Self:
+        """Return all laws of some rows."""
+        return type(self)(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    @classmethod
+    def of(
+        cls,
+        data: ScaledRows,
+        weights: FloatArray,
+        hypotheses: Hypotheses,
+        terms: IntArray,
+        where: slice,
+    ) -> Self:
+        """Regress rows with `weights` [n, K] on every law over the points of `where`."""
+        values, w = data.values[:, where], weights[:, where]
+        used = (w > 0).sum(axis=1).astype(np.float64)
+        table = hypotheses.table[terms, where]
+        peak = np.abs(table).max(axis=1)
+        table = table / peak[:, None]
+        weight = np.maximum(w.sum(axis=1), TINY)
+        mean = (w * values).sum(axis=1) / weight
+        products = w * (values - mean[:, None])
+        total = (products * (values - mean[:, None])).sum(axis=1)
+        at, raw = (w @ table.T) / weight[:, None], w @ (table**2).T
+        square = np.maximum(raw - weight[:, None] * at**2, _ROUNDING * raw + TINY)
+        product = products @ table.T
+        slope, shape = product / square, at.shape
+        whole, level, in_row, least, most, falling = (
+            np.broadcast_to(column, shape)
+            for column in (
+                weight[:, None],
+                mean[:, None],
+                np.maximum(used - 2, 1.0)[:, None],
+                table.min(axis=1),
+                table.max(axis=1),
+                hypotheses.single_group[terms] == HypothesisGroup.FALLING,
+            )
+        )
+        left = np.maximum(total[:, None] - slope * product, 0.0)
+        variance = np.maximum(data.variance[:, None], left / in_row)
+        found = OneTermFits(*(column.ravel() for column in (whole, level, at, square, slope)))
+        falls = falling.ravel(), variance.ravel()
+        # Rows that are zero on this side have no level; their laws count as nothing below.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            positive, rising = positive_evidence(found, *falls)
+            offset, beside = offset_evidence(found, least.ravel(), most.ravel(), *falls)
+        rising, beside = rising.reshape(shape), beside.reshape(shape)
+        through = square + whole * at**2
+        along = np.maximum(slope * square + whole * at * level, 0.0)
+        alone = along / through
+        alone_left = (total + weight * mean**2)[:, None] - alone * along
+        cc, cf, ff = (column.reshape(shape) for column in found.covariance())
+        nothing, one = np.zeros(shape), np.ones(shape)
+
+        def joined(constant: FloatArray | float, *families: FloatArray) -> FloatArray:
+            first = np.broadcast_to(constant, len(values))[:, None]
+            return np.concatenate([first, *families], axis=1)
+
+        size = joined(1.0, 2 * one, 2 * one, one)
+        bare = bare_evidence(np.maximum(level, TINY), alone, through)
+        evidence = joined(
+            constant_evidence(weight, mean), positive.reshape(shape), offset.reshape(shape), bare
+        )
+        # One point more than coefficients, or one coefficient of one point.
+        evidence[used[:, None] <= size - (size == 1)] = -np.inf
+        # Where nothing but zero could be told, the level has no evidence.
+        evidence[mean < floor_of(data)[:, 0]] = -np.inf
+        evidence[np.isnan(evidence)] = -np.inf
+        return cls(
+            np.maximum(joined(total, left, left, alone_left), 0.0),
+            evidence,
+            size,
+            joined(mean, level - rising * at, level - beside * at, nothing),
+            joined(0.0, rising / peak, beside / peak, alone / peak),
+            joined(1 / weight, cc, cc, nothing),
+            joined(0.0, cf / peak, cf / peak, nothing),
+            joined(0.0, ff / peak**2, ff / peak**2, 1 / through / peak**2),
+        )

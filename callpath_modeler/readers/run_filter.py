@@ -1,0 +1,144 @@
+"""Conditions on runs, such as ``p>=64`` and ``InputType=Random``."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Protocol, TypeVar
+
+from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.printable import shell_word
+from callpath_modeler.readers.parameters import FROM_PROFILE
+
+_COMPARE = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "!=": operator.ne,
+    "==": operator.eq,
+    "=": operator.eq,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_CONDITION = re.compile(r"([^<>=!]+)(>=|<=|!=|==|=|>|<)([^<>=!]+)")
+
+
+class _Described(Protocol):
+    @property
+    def metadata(self) -> Mapping[str, str]: ...
+
+
+class _Stating(_Described, Protocol):
+    @property
+    def stated(self) -> Mapping[str, float]: ...
+
+
+_R = TypeVar("_R", bound=_Stating)
+
+
+@dataclass(frozen=True, slots=True)
+class RunCondition:
+    """One condition.
+
+    Attributes
+    ----------
+    name : parameter, or key of the metadata
+    sign : comparison
+    text : the other side; for texts with ``=`` and ``!=`` it may hold ``*`` and ``?``
+    """
+
+    name: str
+    sign: str
+    text: str
+
+    def holds(self, value: str | float | None) -> bool:
+        """Tell whether a parameter, or a text of the metadata, meets the condition.
+
+        Raises
+        ------
+        UsageError
+            If texts are to be compared by size.
+        """
+        if value is None:
+            return self.sign == "!="
+        left, right = _number(value), _number(self.text)
+        if left is not None and right is not None:
+            return bool(_COMPARE[self.sign](left, right))
+        if self.sign not in {"=", "==", "!="}:
+            raise UsageError(
+                f"--where {self.name}{self.sign}{self.text}: the value {value!r} is no number",
+                hint="compare words with = or !=, e.g. --where "
+                + shell_word(f"{self.name}={value}"),
+            )
+        is_like = fnmatchcase(str(value).lower(), self.text.lower())
+        return is_like is not (self.sign == "!=")
+
+
+def parse_conditions(text: str) -> list[RunCondition]:
+    """Return the conditions that are joined by commas.
+
+    Raises
+    ------
+    UsageError
+        If one is malformed.
+    """
+    conditions = []
+    for part in text.split(","):
+        parsed = _CONDITION.fullmatch(part)
+        if parsed is None or not (parsed[1].strip() and parsed[3].strip()):
+            raise UsageError(
+                f"condition {part!r} is malformed",
+                hint="e.g. --where 'p>=64,n=30' or --where 'InputType=Random'",
+            )
+        conditions.append(RunCondition(parsed[1].strip(), parsed[2], parsed[3].strip()))
+    return conditions
+
+
+class RunSelection:
+    """Conditions on runs, of which those on metadata choose before parameters are known."""
+
+    def __init__(self, text: str) -> None:
+        self.open = parse_conditions(text) if text else []
+        """Conditions that have not been applied."""
+
+    def by_metadata(self, runs: list[_R]) -> list[_R]:
+        """Return the runs whose metadata meet the conditions on them.
+
+        Raises
+        ------
+        DataError
+            If there are none.
+        """
+        parameters = {name for run in runs for name in run.stated} | FROM_PROFILE.keys()
+        chosen = runs
+        for condition in [*self.open]:
+            name = condition.name
+            if name not in parameters and is_metadata(runs, name):
+                chosen = [run for run in chosen if condition.holds(metadata_value(run, name))]
+                self.open.remove(condition)
+                if not chosen:
+                    told = f"{name}{condition.sign}{condition.text}"
+                    raise DataError(f"no run is left where {told}", hint="see `cpmodel info`")
+        return chosen
+
+
+def metadata_value(run: _Described, name: str) -> str | None:
+    """Return the text of a run's metadata under a key, whose case does not matter."""
+    if name in run.metadata:
+        return run.metadata[name]
+    found = (text for key, text in run.metadata.items() if key.lower() == name.lower())
+    return next(found, None)
+
+
+def is_metadata(runs: Sequence[_Described], name: str) -> bool:
+    """Tell whether some run's metadata have a key."""
+    return any(metadata_value(run, name) is not None for run in runs)
+
+
+def _number(value: str | float) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None

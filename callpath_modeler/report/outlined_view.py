@@ -1,0 +1,202 @@
+"""What the tables of all views have in common: lines, names, the hot path, the sum check."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from rich.text import Text
+
+from callpath_modeler.profile.calltree import ROOT, CallTree, escape
+from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.hot_path import hot_path
+from callpath_modeler.profile.outline import Outline, OutlineLine, SumCheck, outline
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.schema import PROGRAM
+from callpath_modeler.profile.view_request import ViewRequest, node_path
+from callpath_modeler.profile.views import Flat, View, ViewKind, open_view
+from callpath_modeler.report.formats import Cell
+from callpath_modeler.report.layout import TextColumn, shorten, tree_table
+from callpath_modeler.units import counted, to_ascii
+
+NAMED = 60
+"""Cells for a call path in a sentence."""
+
+TITLES = {
+    ViewKind.TOP_DOWN: "call path",
+    ViewKind.BOTTOM_UP: "function, then its callers",
+}
+
+
+class OutlinedView(ABC):
+    """Values in one of the three views, as much of it as is wanted.
+
+    Attributes
+    ----------
+    request : which view, and how much of it
+    """
+
+    request: ViewRequest
+
+    @property
+    @abstractmethod
+    def tree(self) -> CallTree:
+        """The call paths."""
+
+    @property
+    @abstractmethod
+    def costs(self) -> Costs:
+        """The values, of which one column decides what is shown."""
+
+    @property
+    def column(self) -> int:
+        """The column that decides."""
+        return 0
+
+    @property
+    def whole(self) -> float:
+        """100 % of what decides."""
+        return 1.0
+
+    @cached_property
+    def view(self) -> View:
+        """The view."""
+        return open_view(self.tree, self.request.kind, self.request.by)
+
+    @property
+    def inclusive(self) -> bool:
+        """Whether lines are ordered by inclusive values."""
+        return self.request.leads_inclusive
+
+    @property
+    def order(self) -> Callable[[Rows], Values] | None:
+        """What siblings are ordered by in place of what decides."""
+        return None
+
+    @cached_property
+    def outline(self) -> Outline:
+        """What of the view gets a line."""
+        selection = self.request.selection(self.view, self.column, self.whole, order=self.order)
+        return outline(self.view, self.costs, selection)
+
+    @cached_property
+    def check(self) -> SumCheck:
+        """Whether the lines add up to the program, [columns]."""
+        return self.outline.check(self.costs)
+
+    @cached_property
+    def hot(self) -> list[int]:
+        """The nodes of the hot path."""
+        costs = self.costs.only(self.column)
+
+        def worth(nodes: Rows) -> Values:
+            own, whole = self.view.values(nodes, costs)
+            return (whole if self.inclusive else own)[:, 0]
+
+        start = self.outline.start
+        path = hot_path(self.view, worth, start, levels=self.request.hot_levels)
+        return path if start == ROOT else [start, *path]
+
+    @property
+    def is_hot(self) -> list[bool]:
+        """Which lines are on the hot path."""
+        return [bool(found) for found in np.isin(self.outline.nodes, self.hot)]
+
+    @property
+    def culprit(self) -> tuple[int, str]:
+        """The node to name in a sentence, of a hot path that is not empty, and its name.
+
+        Bottom-up it is a function on behalf of its caller, else the end of the hot path.
+        """
+        by_caller = self.request.kind is ViewKind.BOTTOM_UP
+        hot = self.hot[:2] if by_caller else self.hot
+        names = short_names(self.view.name(node) for node in hot)
+        return hot[-1], ", called by ".join(names) if by_caller else shorten(names, NAMED)
+
+
+def title(outline: Outline) -> str:
+    """Return the heading of the column of names."""
+    if isinstance(outline.view, Flat):
+        return ", ".join("function" if by == "region" else str(by) for by in outline.view.by)
+    return TITLES[outline.view.kind]
+
+
+def tree_lines(
+    outline: Outline,
+    columns: Sequence[TextColumn],
+    *,
+    width: int | None,
+    full_names: bool,
+    ascii_only: bool,
+) -> list[Text]:
+    """Lay out a view: a header, its lines, and a last one for the total.
+
+    Every column has a cell for the total, too. ``…`` behind a name stands for what is below it.
+    """
+    say = to_ascii if ascii_only else str
+    nodes = [(line.depth, say(_label(outline, line, full_names))) for line in outline.lines]
+    dressed = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in columns]
+    heading = title(outline)
+    return tree_table(dressed, [*nodes, (0, "total")], width, title=heading, ellipsis=say("…"))
+
+
+def _label(outline: Outline, line: OutlineLine, full_names: bool) -> str:
+    if line.is_rest:
+        return f"… {len(line.nodes)} more"
+    name = outline.view.name(line.node)
+    return (name if full_names else short_name(name)) + (" …" if line.is_closed else "")
+
+
+def short_names(names: Iterable[str]) -> list[str]:
+    """Return short names, without that of an artificial program root above others."""
+    short = [short_name(name) for name in names]
+    return short[1:] if len(short) > 1 and short[0] == PROGRAM else short
+
+
+def node_columns(outline: Outline) -> dict[str, list[Cell]]:
+    """Return who every line is about: one row per line.
+
+    ``path`` is the call path or, in other views, the names from the top; ``more`` counts the
+    siblings that share a line; ``id`` is there where a line is about one call path.
+    """
+    view, ids = outline.view, outline.view.tree.ids()
+    columns: dict[str, list[Cell]] = {
+        name: [] for name in ("view", "path", "depth", "more", "id", "callpaths")
+    }
+    above = "" if outline.start == ROOT else node_path(view, view.parent(outline.start))
+    trail: list[str] = []
+    for line in outline.lines:
+        del trail[line.depth :]
+        if view.kind is ViewKind.TOP_DOWN and not line.is_rest:
+            trail.append(view.tree.path(line.node))
+        else:
+            name = "..." if line.is_rest else escape(view.name(line.node))
+            trail.append("/".join([*(trail[-1:] or [above] * bool(above)), name]))
+        rows = [int(row) for node in line.nodes.tolist() for row in view.rows(node)]
+        columns["view"].append(str(view.kind))
+        columns["path"].append(trail[-1])
+        columns["depth"].append(line.depth)
+        columns["more"].append(len(line.nodes) if line.is_rest else 0)
+        columns["id"].append(f"@{ids[rows[0]]}" if len(rows) == 1 else None)
+        columns["callpaths"].append(len(rows))
+    return columns
+
+
+def check_text(outline: Outline, check: SumCheck, amounts: Sequence[str]) -> str:
+    """Say whether the lines add up, and what has none of its own.
+
+    Parameters
+    ----------
+    amounts : what the lines and the call paths add up to
+    """
+    counts, total = amounts
+    hidden = len(outline.hidden)
+    whose = "its" if hidden == 1 else "their"
+    rest = f"; {counted(hidden, 'call path')} without a line of {whose} own" if hidden else ""
+    whole = "the total" if outline.start == ROOT else "what the view is zoomed to"
+    if check.holds:
+        return f"sum check: the lines add up to {whole}, {total}{rest}"
+    return f"SUM CHECK FAILED: the lines add up to {counts}, not to {whole}, {total}: report this"

@@ -1,0 +1,163 @@
+"""What is asked of models: targets in the words of the command line, and models held there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from callpath_modeler.analysis.trust import FAR
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import UsageError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.loading import parse_number
+from callpath_modeler.printable import shell_word
+from callpath_modeler.profile.parameter_line import main_parameter
+from callpath_modeler.targets import target_of
+from callpath_modeler.units import factor_text, parameter_value, setting_text
+
+FURTHER = 4.0
+"""How many times the largest scale is asked about by commands that need no target."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionQuery:
+    """What is asked of the models, in the words of the command line.
+
+    Attributes
+    ----------
+    target, at : the target scale as ``"4096"`` or ``"p=4096,n=1e6"``; one of them
+    metric : which metric; None = the run time
+    inclusive : of call paths with all that they call
+    predicted : ask the models, even where the target was measured
+    """
+
+    target: str | None = None
+    at: str | None = None
+    metric: str | None = None
+    inclusive: bool = False
+    predicted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to predict.
+
+    Attributes
+    ----------
+    value : of the main parameter; None = not said
+    named : values of parameters by name, in the order given
+    chosen : which of these was chosen, if any
+    """
+
+    value: float | None = None
+    named: Mapping[str, float] = field(default_factory=dict)
+    chosen: str | None = None
+
+    @property
+    def parameter(self) -> str | None:
+        """The parameter that the target is along: what was chosen, else p, else the first named."""
+        return self.chosen or main_parameter(self.named)
+
+
+def parse_target(target: str | None, at: str | None, parameter: str | None = None) -> Target:
+    """Return what ``--target`` and ``--at``, and with them ``--parameter``, stand for.
+
+    ``--target 4096`` is short for ``--at p=4096`` when p is what is modelled.
+    """
+    if target is not None and at is not None:
+        names = {part.partition("=")[0].strip() for part in at.split(",")}
+        if (parameter or "p") in names:
+            raise UsageError("--target and --at say the same", hint="give one of them")
+        raise UsageError(
+            "--target and --at exclude each other",
+            hint="say all of it with --at " + shell_word(f"{parameter or 'p'}={target},{at}"),
+        )
+    if target is not None:
+        return Target(_scale(target))
+    named: dict[str, float] = {}
+    for part in at.split(",") if at is not None else ():
+        name, _, text = (piece.strip() for piece in part.partition("="))
+        if not name or not text or name in named:
+            raise UsageError(f"--at {at!r} is malformed", hint="e.g. --at p=4096 or p=4096,n=1e6")
+        named[name] = _scale(text)
+    found = Target(named=named, chosen=parameter if parameter in named else None)
+    if sum(np.isinf(list(named.values()))) > (np.isinf(named.get(found.parameter or "", 1.0))):
+        raise UsageError(
+            f"--at {at!r}: only {found.parameter} may be infinite", hint="give the others a value"
+        )
+    return found
+
+
+def _scale(text: str) -> float:
+    return target_of(parse_number(text, "target"), text)
+
+
+def slice_at(fitted: Fitted, target: Target) -> Fitted:
+    """Return the models along the parameter of the target, with others held where it says.
+
+    Raises
+    ------
+    UsageError
+        If the target names a parameter that the models do not have.
+    """
+    check_names(fitted, target.named)
+    chosen = target.parameter or fitted.parameter
+    held = {name: value for name, value in target.named.items() if name != chosen}
+    return fitted.holding(held, chosen)
+
+
+def check_names(fitted: Fitted, names: Iterable[str]) -> None:
+    """Raise `UsageError` where one is no parameter of the models."""
+    for name in names:
+        if name not in fitted.parameters:
+            hint = f"parameters: {', '.join(fitted.parameters)}"
+            raise UsageError(f"the models have no parameter {name!r}", hint=hint)
+
+
+def checked_target(fitted: Fitted, value: float) -> float:
+    """Return a target if the models can be asked about it.
+
+    Raises
+    ------
+    UsageError
+        If it is a fraction of a process, or what models say of it is beyond all numbers.
+    """
+    if value < 1 <= fitted.points[0]:
+        raise UsageError(
+            f"target {parameter_value(value)} is below 1, the runs are not",
+            hint="e.g. --target 4096",
+        )
+    if np.isfinite(value) and np.isinf(np.nansum(fitted.models.values(np.array([value])))):
+        raise UsageError(
+            f"at {setting_text({fitted.parameter: value})} the models predict more than any number",
+            hint="--target inf ranks by growth alone",
+        )
+    return value
+
+
+def findings_at(fitted: Fitted, target: float) -> tuple[Finding, ...]:
+    """Return what a user should know about the data, the models and the target."""
+    found = [*fitted.experiment.findings, *fitted.findings]
+    for name, value in fitted.at(target).items():
+        factor = value / fitted.measured_range(name)[1]
+        if FAR <= factor < np.inf:
+            times = f"{factor_text(factor)} times the largest run"
+            message = f"{setting_text({name: value})} is {times}"
+            found.append(Finding("CPM205", "target", message))
+    apart = fitted.never_combined(target)
+    if apart and not any(finding.code == "CPM207" for finding in found):
+        values = " and ".join(f"{name} >= {parameter_value(at)}" for name, at in apart.items())
+        found.append(Finding("CPM214", "target", f"no run has {values}"))
+    return (*found, *slice_findings(fitted.held, fitted.assumed))
+
+
+def slice_findings(
+    held: Mapping[str, float], assumed: Sequence[str], why: str = "the largest measured"
+) -> tuple[Finding, ...]:
+    """Say where parameters are held that no one said where to hold."""
+    return tuple(
+        Finding("CPM206", "target", f"{setting_text({name: held[name]})}, {why}")
+        for name in assumed
+    )

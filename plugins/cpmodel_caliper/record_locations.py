@@ -1,0 +1,61 @@
+"""Where records were measured: processes and threads as columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpmodel_caliper.contents import Contents
+
+_Array = NDArray[np.float64]
+
+
+class RecordLocations:
+    """The columns of values: one for each thread of each process that has a record.
+
+    Attributes
+    ----------
+    columns : how many there are; each process has one at least
+    threads : the largest number of threads of a process; 0 = the file does not tell
+    """
+
+    def __init__(self, contents: Contents, ranks: Sequence[int], *, per_process: bool) -> None:
+        count = len(contents.node)
+        process = np.zeros(count, np.intp)
+        if per_process and ranks:
+            # Records of no rank are left out elsewhere.
+            known = [ranks[0] if rank is None else rank for rank in contents.rank]
+            process = np.searchsorted(ranks, known).astype(np.intp)
+        self._processes = max(1, len(ranks))
+        numbers = contents.thread
+        # What tells no thread is of the first one.
+        first = min(numbers.values(), default=0)
+        thread = np.zeros(count, np.intp)
+        if numbers:
+            known_threads = [numbers.get(k, first) for k in range(count)]
+            thread = np.unique(known_threads, return_inverse=True)[1]
+        width = int(thread.max(initial=0)) + 1
+        of_all = np.arange(self._processes) * width
+        used, column = np.unique(np.append(process * width + thread, of_all), return_inverse=True)
+        self._of_record = column[:count].astype(np.intp)
+        self.columns = len(used)
+        self._starts = np.flatnonzero(np.diff(used // width, prepend=-1))
+        self.threads = int(np.bincount(used // width).max()) if numbers else 0
+
+    def of(self, records: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the column of each record."""
+        return self._of_record[records]
+
+    def folded(self, values: _Array, *, slowest: bool) -> _Array:
+        """Return values per process, [..., processes], of values per thread.
+
+        Parameters
+        ----------
+        slowest : take the largest value of the threads of a process, instead of their sum
+        """
+        if values.shape[-1] == len(self._starts):
+            return values
+        fold = np.maximum if slowest else np.add
+        return fold.reduceat(values, self._starts, axis=-1)
