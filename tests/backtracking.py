@@ -12,7 +12,7 @@ from re import _compiler, _parser
 from re import _constants as ops
 from typing import Any
 
-MOST = 3_000_000
+MOST = 1_000_000
 """Steps after which an expression is given up."""
 
 _REPEATS = {ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT}
@@ -66,8 +66,8 @@ class Counting:
                 begin += 1
                 continue
             yield begin, end
-            # What ends where it begins is not found there again.
-            is_empty_refused, begin = True, end
+            # An empty match is not found at the same place again.
+            is_empty_refused, begin = begin == end, end
 
     def _add(self, *step: Any) -> int:
         self.code.append(step)
@@ -141,7 +141,7 @@ class Counting:
         write()
         self._add("cut", begin)
 
-    def _write_look(self, is_wanted: bool, direction: int, inner) -> None:  # noqa: FBT001
+    def _write_look(self, is_wanted: bool, direction: int, inner) -> None:
         outer, self.code = self.code, []
         self._write(inner)
         self._add("end")

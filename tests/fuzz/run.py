@@ -79,7 +79,8 @@ class _Fuzzed:
             self.leave()
         self.count += 1
         try:
-            judge.attempt(self.target, content, self.scratch)
+            most = judge.SLOWER * judge.seconds_for(content)
+            judge.attempt(self.target, content, self.scratch, most)
         except (Exception, judge.Hang) as error:  # noqa: BLE001 - any is a crash
             self._keep(content, _place(error), "".join(traceback.format_exception(error)))
             return
