@@ -41,8 +41,7 @@ _CALLED = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "m
 
 def changes(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
     """Yield each change of a module: its line, what it is, and the changed module."""
-    count = sum(1 for _ in ast.walk(tree))
-    for place in range(count):
+    for place in _places(tree):
         for which in range(3):
             changed = copy.deepcopy(tree)
             node = next(node for k, node in enumerate(ast.walk(changed)) if k == place)
@@ -51,6 +50,15 @@ def changes(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
                 break
             after = ast.unparse(node)
             yield getattr(node, "lineno", 0), f"{before[:90]}  ->  {after[:90]}", changed
+
+
+def _places(tree: ast.Module) -> list[int]:
+    """Return the numbers of the nodes that run: annotations are not evaluated."""
+    held = (
+        getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")
+    )
+    idle = {id(part) for annotation in held if annotation for part in ast.walk(annotation)}
+    return [k for k, node in enumerate(ast.walk(tree)) if id(node) not in idle]
 
 
 def _change(node: ast.AST, which: int) -> bool:
