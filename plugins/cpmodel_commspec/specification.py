@@ -121,7 +121,7 @@ def _unrolled(nodes: Sequence[Node], rank: int, counts: tuple[int, ...]) -> NDAr
             continue
         if isinstance(node, Loop):
             inner = _unrolled(node.body, rank, (*counts, node.count))
-            parts.append(inner.reshape(rounds, -1, 1 + len(FIELDS)))
+            parts.append(inner.reshape(rounds, node.count * inner.shape[1], 1 + len(FIELDS)))
             continue
         rows = np.zeros((rounds, 1, 1 + len(FIELDS)), np.int64)
         rows[:, 0, 0] = node.shape
