@@ -1,4 +1,4 @@
-"""Accuracy on known laws with noise: every goal beside the figure, ours and Extra-P's."""
+"""Accuracy on known laws with noise: figures of cpmodel and Extra-P, and goals."""
 
 from __future__ import annotations
 
@@ -58,24 +58,24 @@ _ODD = {
     "ceillog": "tree depth",
     "ceilnode": "ceil(p / N)",
 }
-"""Laws that are no performance model normal form."""
+"""Laws outside the performance model normal form."""
 
 _BAND_NOISES = (2, 5, 10, 20, 50)
 
 _NOTHING = 1e-9
-"""Errors below this are those of rounding: no ratio says anything of them."""
+"""Errors below this limit are rounding errors, and have no meaningful ratio."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What we want of a score in some scenarios, taken together.
+    """A goal for a score, pooled over some scenarios.
 
     Attributes
     ----------
-    what : the scenarios, for people
-    scenarios : what is drawn
-    score : of it
-    at_least, at_most : what we want; without either, at most what Extra-P has
+    what : name of the scenarios in the table
+    scenarios : scenarios to draw
+    score : score of the predictions
+    at_least, at_most : goal; without either, the goal is at most the figure of Extra-P
     """
 
     what: str
@@ -86,7 +86,7 @@ class Goal:
 
 
 def goals() -> list[Goal]:
-    """Return the lines of the table."""
+    """Return the goals, one per line of the table."""
     found = [*_constants(), *_one_term(), *_applications(), *_other_laws(), *_odd_laws()]
     alone = [Scenario(law, "P5", 5, 10, alone=True) for law in ("const", "pmnf1")]
     everything = list(dict.fromkeys(s for goal in found for s in goal.scenarios))
@@ -165,13 +165,13 @@ def table(shared: Path) -> Table:
     Raises
     ------
     AbsentError
-        If the protocol is not there.
+        If the protocol is absent.
     """
     ours, peer = fitted(shared, laws.ours), fitted(shared, laws.extrap)
     rows = []
     for goal in goals():
         found = _by_seed(goal.score, goal.scenarios, ours)
-        # Extra-P has no bands, and models call paths one by one anyway.
+        # Extra-P has no bands, and models each call path separately.
         unlike = goal.score is scores.TOLD or any(s.alone for s in goal.scenarios)
         theirs = None if unlike else _by_seed(goal.score, goal.scenarios, peer)
         rows.append(_row(goal, found, theirs))
@@ -179,7 +179,7 @@ def table(shared: Path) -> Table:
 
 
 def normal_forms() -> list[Scenario]:
-    """Return the scenarios that bands are measured in: laws that are normal forms, with noise."""
+    """Return the scenarios for bands: laws in normal form, with noise."""
     return [
         Scenario(law, regime, 5, noise)
         for law in _NORMAL
@@ -189,12 +189,12 @@ def normal_forms() -> list[Scenario]:
 
 
 def bands(shared: Path) -> Table:
-    """Measure how often bands hold, and how wide they are.
+    """Measure the coverage and the width of bands.
 
     Raises
     ------
     AbsentError
-        If the protocol is not there.
+        If the protocol is absent.
     """
     ours, everything = fitted(shared, laws.ours), normal_forms()
     groups = {"all": everything}
@@ -217,12 +217,12 @@ def bands(shared: Path) -> Table:
 
 
 def limits(shared: Path) -> Table:
-    """Measure how well applications can be ranked at all.
+    """Measure the best possible ranking of applications.
 
     Raises
     ------
     AbsentError
-        If the protocol is not there.
+        If the protocol is absent.
     """
     bench = laws.protocol(shared / "tools" / "bench_accuracy.py")
     ours, knowing = fitted(shared, laws.ours), fitted(shared, partial(oracle, bench))
@@ -245,7 +245,7 @@ Fits = Callable[[Scenario, int], Sequence[Case]]
 
 
 def fitted(shared: Path, fit: Callable[[laws.Draw], Fitted]) -> Fits:
-    """Return what gives the draws of a scenario and seed, fitted; each is fitted once."""
+    """Return a cached function from scenario and seed to fitted draws."""
     bench = laws.protocol(shared / "tools" / "bench_accuracy.py")
 
     @cache
@@ -256,7 +256,7 @@ def fitted(shared: Path, fit: Callable[[laws.Draw], Fitted]) -> Fits:
 
 
 def _by_seed(score: Score, scenarios: Sequence[Scenario], fits: Fits) -> list[float]:
-    """Return the score of all seeds pooled, then of each."""
+    """Return the score of all seeds together, then of each seed."""
     seeds = [[case for s in scenarios for case in fits(s, seed)] for seed in SEEDS]
     pooled = [case for seed in seeds for case in seed]
     return [score.over(cases) for cases in (pooled, *seeds)]

@@ -1,4 +1,4 @@
-"""Telling the communication of a trace of 10^6 events, and of one four times as long."""
+"""Extraction of the communication in traces of 10^6 and 4 x 10^6 events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRACES = WORK / "communication"
 _EVENTS = 1_000_000
 _PEER = "otf2"
 _LINEAR = 1.5
-"""How many times as long as in proportion four times as many events may take."""
+"""Largest ratio of the time for four times as many events to four times the time."""
 
 
 def rows() -> list[Row]:

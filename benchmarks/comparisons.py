@@ -1,4 +1,4 @@
-"""How often `cpmodel diff` is wrong, and what it finds: planted regressions and none at all."""
+"""Error rates and findings of `cpmodel diff`, for planted regressions and for none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from results import Table
 
 import callpath_modeler as cpm
@@ -16,11 +15,10 @@ from callpath_modeler.analysis.diff import ExperimentDifference, difference
 from callpath_modeler.analysis.excess import CARRIES_COST
 from callpath_modeler.analysis.gates import RegressionGate, violations
 from callpath_modeler.analysis.pairing import pair_up
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import centre
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.parameter_line import ParameterLine
-
-FloatArray = NDArray[np.float64]
 
 NOTES = """\
 Unchanged: what a series measured, medians over repetitions, times fresh log-normal noise of 3 % on
@@ -39,14 +37,14 @@ _WORSE, _GROWTH = RegressionGate.parse("worse>5%"), RegressionGate.parse("growth
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """Whether a pair fails, and which call paths are named."""
+    """The outcome of a comparison: failure or not, and the named call paths."""
 
     worse: frozenset[int | None]
     growth: frozenset[int | None]
 
 
 def table(shared: Path) -> Table:
-    """Measure rates on the sample profiles, and on real repetitions where they are."""
+    """Measure rates on the sample profiles, and on real repetitions if they are available."""
     lines = []
     for name in ("lulesh", "snap"):
         experiment = cpm.load([_SAMPLES / name])
@@ -98,7 +96,7 @@ def _halves(experiment: cpm.Experiment) -> Iterator[_Verdict]:
 
 
 def _median(values: FloatArray) -> FloatArray:
-    """Return the median over the last of two axes; NaN where nothing was measured."""
+    """Return the median over the last of two axes; NaN = not measured."""
     return centre(values[:, None])[:, 0]
 
 
@@ -109,7 +107,7 @@ def _settings(experiment: cpm.Experiment) -> FloatArray:
 def _copy(
     experiment: cpm.Experiment, random: np.random.Generator, grows: int | None = None
 ) -> cpm.Experiment:
-    """Return an experiment of the same medians with fresh noise; `grows` is the row to spoil."""
+    """Return an experiment with the same medians and fresh noise; row `grows` has a regression."""
     column = experiment.columns["time"]
     setting, values = _settings(experiment), np.empty_like(column.exclusive)
     for p in np.unique(setting):

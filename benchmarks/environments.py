@@ -1,7 +1,7 @@
 """Virtual environments of the peers, under ``benchmarks/.work``.
 
-A peer never runs in our process and never shares our libraries: each gets the versions that it
-asks for itself.
+A peer never runs in the process of a benchmark and never shares its libraries. Each environment has
+the versions that the peer requires.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WORK = Path(__file__).resolve().parent / ".work"
-"""Everything that benchmarks write besides their results."""
+"""Folder of all files of the benchmarks except their results."""
 
 _COMPLETE = "complete"
 _LIBRARIES = """
@@ -30,13 +30,13 @@ print(told)
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A program that we compare with.
+    """A program that is compared with cpmodel.
 
     Attributes
     ----------
-    name : what tables call it
-    package : its name on PyPI
-    version : the release that is compared
+    name : name in tables
+    package : name on PyPI
+    version : the compared release
     """
 
     name: str
@@ -45,23 +45,23 @@ class Peer:
 
     @property
     def directory(self) -> Path:
-        """Where its environment is."""
+        """Folder of the environment."""
         return WORK / "environments" / f"{self.package}-{self.version}"
 
     def executable(self, name: str = "python") -> Path:
-        """Return a program of its environment, which is made if it is not there."""
+        """Return a program of the environment, which is created if it is missing."""
         if not (self.directory / _COMPLETE).exists():
             self._install()
         return self.directory / "bin" / name
 
     def libraries(self) -> str:
-        """Return the versions of Python and, if it needs it, numpy that it runs with."""
+        """Return the versions of Python and, if the peer needs it, NumPy."""
         command: list[str | Path] = [self.executable(), "-c", _LIBRARIES]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     def _install(self) -> None:
         print(f"installing {self.package} {self.version} ...", flush=True)
-        # An installation that was interrupted cannot be told from a good one.
+        # An interrupted installation looks like a complete one.
         shutil.rmtree(self.directory, ignore_errors=True)
         venv.create(self.directory, with_pip=True)
         requirement = f"{self.package}=={self.version}"

@@ -1,4 +1,4 @@
-"""How often an expectation that is true is called broken, and one that is not, kept."""
+"""Rates of wrong verdicts on expectations: true ones that break, and false ones that hold."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ POINTS = np.array([8.0, 16.0, 32.0, 64.0, 128.0])
 REPETITIONS = 5
 SEEDS = range(5)
 LAWS = {"1": 400, "log p": 200, "p^(1/2)": 200, "p": 200}
-"""Growths of the call paths of an application, and how many have each."""
+"""Growths of the call paths of an application, and their numbers."""
 TOO_LITTLE = {"log p": "1", "p^(1/2)": "log p", "p": "log p"}
-"""What is expected of each where it is not so."""
+"""The false expectation for each growth."""
 NOISES = (0.02, 0.1, 0.3)
 
 NOTES = """\
@@ -53,7 +53,7 @@ def _lines() -> Iterator[tuple[str, ...]]:
 
 
 def _counts(noise: float, seed: int) -> npt.NDArray[np.int64]:
-    """Count right, wrong and no answers, [is true or not, method, answer]."""
+    """Count right, wrong and undecided verdicts, [expectation is true, method, verdict]."""
     random = np.random.default_rng(seed)
     names = np.repeat(list(LAWS), list(LAWS.values()))
     values = np.array([_law(name, random) for name in names])
@@ -78,7 +78,7 @@ def _counts(noise: float, seed: int) -> npt.NDArray[np.int64]:
 
 
 def _law(name: str, random: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Draw one law of a growth, with a constant beside it."""
+    """Draw one law of a growth, plus a constant."""
     shape = _growth(name)(POINTS)
     share = random.uniform(0.2, 0.95)
     return 10 * (1 - share + share * shape / shape[-1])

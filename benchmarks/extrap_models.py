@@ -1,4 +1,4 @@
-"""Models of Extra-P: made in an environment of its own, and remembered under ``.work``."""
+"""Models of Extra-P, from a separate environment and with a cache under ``.work``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from environments import EXTRAP, WORK
 from measure import TASKS, Cost, run
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 _REMEMBERED = WORK / "extrap"
 _FITTED = "fitted.npz"
 
 
 def cost(p: ArrayLike, y: ArrayLike, targets: ArrayLike) -> Cost:
-    """Let Extra-P model values [n, K, R] at points [K] now, and return what it cost."""
+    """Return the cost of Extra-P models of values [n, K, R] at points [K], without the cache."""
     WORK.mkdir(exist_ok=True)
     with TemporaryDirectory(dir=WORK) as scratch:
         return _fit(p, y, targets, Path(scratch))
@@ -28,7 +28,7 @@ def cost(p: ArrayLike, y: ArrayLike, targets: ArrayLike) -> Cost:
 def predict(p: ArrayLike, y: ArrayLike, targets: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return predictions [n, m] of Extra-P and its leading exponents [n, 2].
 
-    What was asked for once is remembered: 10,000 models take minutes.
+    Results are cached, because 10,000 models take minutes.
     """
     _REMEMBERED.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(EXTRAP.version.encode())

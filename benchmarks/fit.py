@@ -1,4 +1,4 @@
-"""What modelling costs: from a thousand call paths to a million, bands included."""
+"""The cost of modelling, for a thousand to a million call paths, with bands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ repetitions at 8 points of 10^6 call paths alone are 320 MB.
 _SIZES = (1_000, 10_000, 100_000, 1_000_000)
 _POINTS = (5, 8)
 _COMPARED = 500
-"""Rows that Extra-P models too."""
+"""Number of rows for Extra-P."""
 
 
 def rows() -> list[Row]:
@@ -47,7 +47,7 @@ def rows() -> list[Row]:
 
 
 def _fitted(size: int, count: int, *setting: str) -> Cost:
-    # The first calls of a process pay for imports and pages; among a million rows that is lost.
+    # The first calls include imports and page faults, which do not matter for a million rows.
     times = 1 if size == _SIZES[-1] else 3
     python = ["env", *setting, sys.executable]
     return run([*python, TASKS / "fit_ours.py", str(size), str(count), str(times)])

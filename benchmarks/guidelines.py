@@ -1,7 +1,8 @@
-"""How often `cpmodel guidelines` is wrong, and what it finds: planted violations and none at all.
+"""Error rates and findings of `cpmodel guidelines`, for planted violations and for none.
 
-Beside it stands what verifiers of guidelines do: a one-sided rank test of each check by itself
-(Wilcoxon, Mann and Whitney, 5 %), which knows of no other check and of no scale but the measured.
+For comparison, the table has the method of guideline verifiers: a separate one-sided rank test of
+each check (Wilcoxon, Mann and Whitney, 5 %). This test uses neither the other checks nor a model of
+the scales.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from cpmodel_guidelines.answer import Verification
 from cpmodel_guidelines.benchmark import benchmark_of
 from cpmodel_guidelines.judge import GuidelineVerdict
 from cpmodel_guidelines.rules import GuidelineKind, patterns
-from cpmodel_guidelines.verification import ScaleQuery, verify
+from cpmodel_guidelines.verification import Ask, verify
 
 NOTES = """\
 15 collectives at p = 8, 16, ... 128, five repetitions with a normal factor of 5 %; 500 seeds.
@@ -43,7 +44,7 @@ Laws = Callable[[int], dict[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class _Rates:
-    """What came of all seeds: shares of what was planted, and of runs."""
+    """The results of all seeds, as shares of the planted violations and of the runs."""
 
     found: float
     settings: float
@@ -52,7 +53,7 @@ class _Rates:
     rank_false: float
 
     def cells(self) -> tuple[str, ...]:
-        """Return them as text."""
+        """Return the rates as text."""
         shares = (self.found, self.settings, self.false, self.rank_found, self.rank_false)
         return tuple("" if np.isnan(share) else f"{share:.1%}" for share in shares)
 
@@ -155,7 +156,7 @@ def _rates(laws: Laws, planted: frozenset[str], disturbed: float = 0.0) -> _Rate
 
 
 def _by_rank(found: Verification) -> set[str]:
-    """Return guidelines between collectives that a test of ranks says are violated somewhere."""
+    """Return guidelines between collectives that a rank test rejects at some scale."""
     bench = found.benchmark
     scales: Mapping[float, int] = {p: k for k, (p,) in enumerate(bench.settings.tolist())}
     told = set()
@@ -170,12 +171,10 @@ def _by_rank(found: Verification) -> set[str]:
 
 
 def _crossings(factor: int) -> tuple[str, ...]:
-    """Return how often a crossing is predicted, and where."""
+    """Return the rate and the positions of predicted crossings."""
     target, turning, false, where = float(factor * _SCALES[-1]), 0, 0, []
     for seed in range(_SEEDS):
-        found = verify(
-            benchmark_of(_experiment(_crossing, seed)), patterns(), ask=ScaleQuery(target)
-        )
+        found = verify(benchmark_of(_experiment(_crossing, seed)), patterns(), ask=Ask(target))
         for row in found.rows:
             if row.guideline.text == "Allgather <= Alltoall":
                 turning += row.turns

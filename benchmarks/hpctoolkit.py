@@ -1,4 +1,4 @@
-"""Reading HPCToolkit databases: one of 200,000 contexts, and a series of five."""
+"""Reading of HPCToolkit databases: one of 200,000 contexts, and a series of five."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def rows() -> list[Row]:
 
 
 def written(name: str, contexts: int, ranks: int, *scales: str) -> Path:
-    """Write databases that lie in a directory of this name; return it."""
+    """Write databases into a directory of this name, and return the directory."""
     directory = DATABASES / name
     told = ["--contexts", str(contexts), "--ranks", str(ranks), "--scales", *scales]
     run([sys.executable, TASKS.parent / "write_databases.py", directory, *told], reports=False)
@@ -81,7 +81,7 @@ def _read(ours: Cost, peer: Cost) -> Row:
 
 
 def _maxima(ours: Cost) -> Row:
-    # The peer's mode for single profiles fails on every database that was tried.
+    # The peer's mode for single profiles failed on every database in our tests.
     return Row(
         f"hpctoolkit: its maxima over {_RANKS} ranks",
         f"{float(ours.report['read']):.3g} s, {ours.resident / 1e6:.0f} MB",

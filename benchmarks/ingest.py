@@ -1,4 +1,4 @@
-"""Reading a series: 5 runs on 16 ... 256 processes, 5,000 call paths, 4 metrics."""
+"""Reading of a series: 5 runs on 16 ... 256 processes, 5,000 call paths, 4 metrics."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _TOLERANCE = 1e-9
 
 
 class DisagreementError(Exception):
-    """Two programs read different values: to compare their cost would mean nothing."""
+    """Two programs read different values, so that a comparison of their costs means nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What reading the series cost, with each program."""
+    """The cost of reading the series, for each program."""
 
     ours: Cost
     extrap: Cost
@@ -81,12 +81,12 @@ def _check(reading: Reading) -> None:
 
 
 def same_sums(ours: dict[str, float], peer: dict[str, float]) -> None:
-    """Check that two programs found the same values.
+    """Check that two programs read the same values.
 
     Raises
     ------
     DisagreementError
-        If not.
+        If the values differ.
     """
     for metric in ours.keys() | peer.keys():
         found = ours.get(metric, math.nan), peer.get(metric, math.nan)
@@ -95,7 +95,7 @@ def same_sums(ours: dict[str, float], peer: dict[str, float]) -> None:
 
 
 def _read(ours: Cost, peer: Cost, name: str, goal: int | None = None) -> Row:
-    """Compare reading itself: what starting a process costs says nothing of the series."""
+    """Compare the cost of reading, without the start of the process."""
     mine, others = float(ours.report["read"]), float(peer.report["read"])
     return Row(
         "ingest: 5 runs, 5,000 call paths, 4 metrics",

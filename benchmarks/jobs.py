@@ -1,4 +1,4 @@
-"""What a second process, or thread, gains: reading a series, and modelling it."""
+"""The gain from a second process or thread, for reading and for modelling a series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real kernels on this machine, over the size of what they work on: caches, overheads and all."""
+"""Real kernels on this machine over their problem size, with caches and overheads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from environments import EXTRAP
-from numpy.typing import NDArray
 from results import Table
 from scipy import fft, linalg, ndimage, optimize, signal, sparse, spatial
 from scipy.cluster import hierarchy
@@ -23,8 +22,8 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import spsolve
 
 from callpath_modeler import modeling
+from callpath_modeler.arrays import FloatArray
 
-FloatArray = NDArray[np.float64]
 Kernel = Callable[[], object]
 
 NOTES = """\
@@ -39,7 +38,7 @@ takes once it leaves a cache is in no law of the sizes before. Every run measure
 _SIZES = 16 * 2 ** np.arange(7)
 _PASSES = 5
 _LEAST_SECONDS = 2e-3
-"""Faster kernels are called repeatedly for as long as this."""
+"""Minimum duration of a measurement; faster kernels are repeated."""
 
 
 def _laplace(n: int) -> sparse.csr_array:
@@ -66,7 +65,7 @@ def _longest_common(left: list[int], right: list[int]) -> int:
 
 
 def _kernels(n: int) -> dict[str, Kernel]:
-    """Return kernels for one size, each with its data made."""
+    """Return the kernels for one size, with their data."""
     rng = np.random.default_rng(n)
     grid, other = rng.random((n, n)), rng.random((n, n))
     flat, bodies, whole = grid.ravel(), rng.random((n, 3)), rng.integers(0, 9, n * n)
@@ -117,7 +116,7 @@ def _kernels(n: int) -> dict[str, Kernel]:
 
 
 def table(_: Path) -> Table:
-    """Measure all kernels, and predict the largest size from others."""
+    """Measure all kernels, and predict the largest size from the others."""
     p, y = _SIZES.astype(np.float64), _measured()
     head = ("predicted", "points", "error: ours", EXTRAP.name, "line", "held", "width")
     lines = [_line(p, y, len(p) - kept_back) for kept_back in (1, 2, 3)]

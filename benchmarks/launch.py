@@ -1,9 +1,9 @@
-"""Run a command and write what it cost to a file.
+"""Run a command and write its cost to a file.
 
 python -I -S launch.py FILE COMMAND...
 
-The largest resident set that the system reports of a process includes that of the process it was
-forked from. This program is small and loads next to nothing, so the figure is the command's own.
+The system reports the largest resident set of a process including that of its parent at the fork.
+This program is small and imports almost nothing, so the figure is that of the command.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Known laws with noise, fitted by us and by Extra-P: what the accuracy benchmark scores.
+"""Known laws with noise, and the fits of cpmodel and Extra-P, for the accuracy benchmark.
 
-Laws and noise come from ``bench_accuracy.py``, whose protocol is that of the field.
+Laws and noise come from ``bench_accuracy.py``, which implements the usual protocol of the field.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler import modeling
+from callpath_modeler.arrays import FloatArray
 
-FloatArray = NDArray[np.float64]
 Law = Callable[[FloatArray], FloatArray]
 
 MULTIPLES = (1, 4, 16, 128)
-"""Targets, in multiples of the largest point."""
+"""Targets, as multiples of the largest point."""
 
 APPLICATION = "application"
-"""The law of a call path of a program in which most are constant and few grow steeply."""
+"""Law of a call path of a program with mostly constant and a few steeply growing call paths."""
 
 REST = "rest"
-"""Work that all share, and some that they do not, however little."""
+"""Law of shared work plus a rest that is not shared, however small."""
 
 _APPLICATIONS, _CALL_PATHS = 10, 200
 _LAWS = 300
 
 
 class AbsentError(Exception):
-    """What a benchmark needs is not there."""
+    """A file that a benchmark needs is absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is drawn.
+    """The parameters of a draw.
 
     Attributes
     ----------
-    law : class of the truths, as ``bench_accuracy.py`` calls it, or `APPLICATION`
-    regime : which points: ``"P5"`` = 8 ... 128, ``"P8"`` = 8 ... 1024
-    repetitions : per point
+    law : class of the laws in ``bench_accuracy.py``, or `APPLICATION`
+    regime : set of points: ``"P5"`` = 8 ... 128, ``"P8"`` = 8 ... 1024
+    repetitions : number per point
     noise : percent
-    alone : whether every law is an experiment of its own, instead of all together
+    alone : True: each law is a separate experiment; False: all laws are one experiment
     """
 
     law: str
@@ -65,16 +65,16 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Measurements of known laws, all of one experiment.
+    """Measurements of known laws in one experiment.
 
     Attributes
     ----------
     p : [K] points
     y : [n, K, R] measurements
     targets : [m] `MULTIPLES` of the largest point
-    truth : [n, m] the laws at the targets
+    truth : [n, m] laws at the targets
     again : [n, m] medians of R fresh measurements at the targets
-    lead : [n, 2] exponents of the fastest growing term; NaN where the law has no such term
+    lead : [n, 2] exponents of the fastest growing term; NaN = the law has no such term
     shapes : [n, 1 + terms, K + m] a constant and the terms of the law, at points and targets
     noise : percent
     """
@@ -89,7 +89,7 @@ class Draw:
     noise: float
 
     def alone(self) -> list[Draw]:
-        """Return every row as an experiment of its own."""
+        """Return a separate experiment for every row."""
         names = ("y", "truth", "again", "lead", "shapes")
         return [
             replace(self, **{name: getattr(self, name)[row : row + 1] for name in names})
@@ -99,14 +99,14 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What a modeller says of a draw.
+    """The predictions of a modeller for a draw.
 
     Attributes
     ----------
     value : [n, m] predictions at the targets
     lead : [n, 2] exponents of the fastest growing term
-    low, high : [n, m] bands; NaN without
-    outside : [n] whether it says that no model of its class fits
+    low, high : [n, m] ends of bands; NaN = no band
+    outside : [n] True if the modeller reports that no model of its class fits
     """
 
     value: FloatArray
@@ -117,12 +117,12 @@ class Fitted:
 
 
 def protocol(path: Path) -> ModuleType:
-    """Import ``bench_accuracy.py``.
+    """Return the module ``bench_accuracy.py``.
 
     Raises
     ------
     AbsentError
-        If it is not there.
+        If the file is absent.
     """
     if not path.exists():
         raise AbsentError(f"{path} is not there: the laws and their noise come from it")
@@ -135,9 +135,9 @@ def protocol(path: Path) -> ModuleType:
 
 
 def draw(bench: Any, scenario: Scenario, seed: int) -> list[Draw]:
-    """Draw laws and their measurements, one draw per experiment."""
+    """Return laws and their measurements, one draw per experiment."""
     p = bench.REGIMES[scenario.regime]
-    # Spelled as the protocol's own command line does: this is what noise is seeded by.
+    # The spelling is that of the protocol's command line, because it seeds the noise.
     about = scenario.regime, scenario.repetitions, float(scenario.noise), "uniform", seed
     if scenario.law != APPLICATION:
         if scenario.law == REST:
@@ -157,14 +157,14 @@ def draw(bench: Any, scenario: Scenario, seed: int) -> list[Draw]:
 
 
 def application(bench: Any, p: FloatArray, number: int, seed: int) -> list[Law]:
-    """Return the laws of the call paths of an application, one by its `number` of a seed."""
+    """Return the laws of the call paths of application `number` of a seed."""
     rng = np.random.default_rng(bench.seed_of("app", number, seed))
     found: list[Law] = bench.make_app(rng, _CALL_PATHS, p)
     return found
 
 
 def _with_rests(bench: Any, p: FloatArray, seed: int) -> list[Any]:
-    """Return laws of shared work beside a rest that makes up any share at the largest point."""
+    """Return laws of shared work plus a rest with any share at the largest point."""
     rng = np.random.default_rng(bench.seed_of(REST, seed))
     shares, kinds = 10 ** rng.uniform(-3, 0, _LAWS), rng.integers(4, size=_LAWS)
     found = []
@@ -190,7 +190,7 @@ def _measured(bench: Any, scenario: Scenario, truths: Sequence[Any], seed: int) 
     places = np.concatenate([p, targets])
     constant = np.ones_like(places)
     exact = np.array([truth.f(places) * constant for truth in truths])
-    # The points come first: their noise must be what the protocol draws.
+    # The points are drawn first, so that their noise is that of the protocol.
     y = bench.noisy(exact[:, : len(p)], scenario.noise, scenario.repetitions, rng)
     again = bench.noisy(exact[:, len(p) :], scenario.noise, scenario.repetitions, rng)
     two = scenario.law == "pmnf2"
@@ -215,9 +215,9 @@ def _measured(bench: Any, scenario: Scenario, truths: Sequence[Any], seed: int) 
 def _two_shapes(
     bench: Any, places: FloatArray, exact: FloatArray, lead: tuple[float, float]
 ) -> FloatArray:
-    """Return the terms of a law of two; the protocol tells the leading one only.
+    """Return the terms of a law of two terms; the protocol states only the leading term.
 
-    The other one is that with which the law is met to the last digits.
+    The other term is the one that reproduces the law to the last digits.
     """
     shapes = np.array(
         [
@@ -235,7 +235,7 @@ def _two_shapes(
 
 
 def ours(given: Draw) -> Fitted:
-    """Fit with `callpath_modeler.modeling`, as anyone would."""
+    """Fit with `callpath_modeler.modeling` and its default options."""
     models = modeling.fit(given.p, given.y)
     predicted = models.predict(given.targets)
     growths = [models.growth(row) for row in range(len(models))]

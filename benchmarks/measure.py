@@ -1,4 +1,4 @@
-"""What a child process costs: processor seconds, wall seconds, memory."""
+"""The cost of a child process: processor seconds, wall seconds, memory."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Cost:
     ----------
     cpu : processor seconds, user and system
     wall : seconds
-    resident : largest resident set in bytes, shared pages included, that of this process excluded
-    report : what the child says of itself
+    resident : largest resident set in bytes, with shared pages, without that of this process
+    report : values that the child reports
     """
 
     cpu: float
@@ -45,9 +45,9 @@ class Cost:
 
 
 def run(command: Sequence[str | Path], *, reports: bool = True, one_core: bool = True) -> Cost:
-    """Run a command to its end; with `reports`, its last line of output is JSON.
+    """Run a command to its end; with `reports`, the last line of its output is JSON.
 
-    Unless it has `one_core`, it may use all; every process still has one thread of linear algebra.
+    With `one_core`, the child uses one core. Linear algebra always uses one thread per process.
 
     Raises
     ------
@@ -78,15 +78,15 @@ def run(command: Sequence[str | Path], *, reports: bool = True, one_core: bool =
 
 
 def cheapest(command: Sequence[str | Path], times: int, *, reports: bool = True) -> Cost:
-    """Run a command several times and return the run that took the least processor time."""
+    """Run a command several times, and return the run with the least processor time."""
     return min((run(command, reports=reports) for _ in range(times)), key=lambda cost: cost.cpu)
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a child: one core, and bytecode kept from run to run.
+    """Return the environment of a child: one core, and a cache of bytecode.
 
-    The peers were compiled when they were installed; where writing bytecode is forbidden, our
-    sources would be compiled in every run.
+    The peers were compiled at installation. Without a cache, the sources of cpmodel would be
+    compiled in every run.
     """
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, **_ONE_CORE}

@@ -1,4 +1,4 @@
-"""Laws that programs are known to have, most of which no normal form is: nodes, switches, files."""
+"""Known laws of programs, mostly outside the normal form: nodes, switches, files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _drawn(rng: np.random.Generator, least: float, most: float) -> float:
 
 
 def _largest_of(p: FloatArray) -> FloatArray:
-    """Return about what the largest of p standard normal times is."""
+    """Return an approximation of the largest of p standard normal times."""
     return np.asarray(np.sqrt(2 * np.log(p)))
 
 
@@ -135,5 +135,5 @@ _MECHANISMS: Mapping[str, Draw] = {
 
 
 def table(_: Path) -> Table:
-    """Measure all mechanisms, those of a seed modelled as one program."""
+    """Measure all mechanisms; those of one seed are modelled as one program."""
     return Programs(_MECHANISMS, _POINTS, _NOISE, _SEEDS).table("mechanism")

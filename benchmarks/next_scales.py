@@ -1,13 +1,13 @@
-"""Accuracy on real programs at the next scale: series are cut after every scale but the last."""
+"""Accuracy on real programs at the next scale: each series is cut after every scale."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 from real_series import HEAD, Held, joined, line, measured, predicted
 from results import Table
+
+from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
 The series of the table above, cut after each scale from the third on; the next one is predicted, by
@@ -16,10 +16,9 @@ scale that was known, after less than a tenth more at the one before. It may be 
 on, one disturbed run, or the first sign of what grows; values do not tell.
 """
 
-FloatArray = npt.NDArray[np.float64]
 
 _MOST = 6
-"""From so many known scales on it is one line."""
+"""Number of known scales from which on all have one line."""
 
 
 def table(shared: Path) -> Table:
@@ -28,7 +27,7 @@ def table(shared: Path) -> Table:
     Raises
     ------
     AbsentError
-        If the measurements are not there.
+        If the measurements are absent.
     """
     found = [
         held

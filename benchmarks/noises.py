@@ -1,4 +1,4 @@
-"""Noise that is not that of the protocol: what runs have in common, and what grows with scale."""
+"""Noise outside the protocol: noise that runs have in common, and noise that grows with scale."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from results import Table
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.predict import total_of
-
-FloatArray = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
 Applications of 200 call paths, as in the table of goals (P5, 4 of each of 3 seeds), with log-normal
@@ -30,7 +29,7 @@ _SEEDS, _APPLICATIONS, _CALL_PATHS = (1, 2, 3), 4, 200
 _MULTIPLE = 16.0
 
 _Noise = Callable[[np.random.Generator, int, int], FloatArray]
-"""Returns logarithms [n, K, R] of factors, of points and repetitions."""
+"""Function that returns logarithms of noise factors, [n, K, R]."""
 
 
 def _normal(rng: np.random.Generator, points: int, repetitions: int) -> FloatArray:
@@ -52,7 +51,7 @@ def _growing(rng: np.random.Generator, points: int, repetitions: int) -> FloatAr
 
 
 def _odd(point: int) -> _Noise:
-    """Return noise of 5 %, and 30 % more of all call paths at one point."""
+    """Return noise of 5 %, with all call paths at one point 30 % higher."""
 
     def noise(rng: np.random.Generator, points: int, repetitions: int) -> FloatArray:
         found = 0.05 * _normal(rng, points, repetitions)
@@ -74,7 +73,7 @@ _NOISES: dict[str, _Noise] = {
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """How predictions of one application were: relative errors [n], bands that held, the total."""
+    """Predictions of one application: relative errors [n], coverage of bands, and the total."""
 
     error: FloatArray
     of_extrap: FloatArray
@@ -88,7 +87,7 @@ def table(shared: Path) -> Table:
     Raises
     ------
     AbsentError
-        If the protocol is not there.
+        If the protocol is absent.
     """
     bench = laws.protocol(shared / "tools" / "bench_accuracy.py")
     lines = []

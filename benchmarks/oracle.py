@@ -1,9 +1,8 @@
-"""What can be known at most: predictions of somebody who knows what call paths are drawn from.
+"""The best possible predictions, by an oracle that knows the distribution of call paths.
 
-The oracle knows the laws that occur in `laws.APPLICATION` and how often, the distribution of their
-shares, and the noise; it does not know which call path follows which law. Its predictions are the
-medians of what it believes of each call path. No modeller that has to learn all this from the
-measurements can be expected to rank better.
+The oracle knows the laws in `laws.APPLICATION` and their probabilities, the distribution of their
+shares, and the noise. It does not know the law of a single call path. Its predictions are posterior
+medians. A modeller that must learn all this from the measurements cannot rank better.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from typing import Any
 
 import numpy as np
 from laws import Draw, Fitted
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 _CONSTANT = 0.55
 _CLASSES = (
@@ -23,16 +21,16 @@ _CLASSES = (
     (0.09, ((2 / 3, 0), (1, 0), (1, 1))),
     (0.03, ((3 / 2, 0), (2, 0))),
 )
-"""How probable kinds of growth are in ``make_app`` of ``bench_accuracy.py``: terms (i, j) each."""
+"""Probabilities of kinds of growth in ``make_app`` of ``bench_accuracy.py``, with terms (i, j)."""
 
 _SHARES = 10 ** np.linspace(-1.3, -0.05, 100)
-"""What growth makes up at the largest point there, evenly in logarithms."""
+"""Shares of growth at the largest point there, uniform in their logarithm."""
 
 
 def oracle(bench: Any, given: Draw) -> Fitted:
-    """Predict as somebody who knows; `bench` is ``bench_accuracy.py``."""
+    """Return the predictions of the oracle; `bench` is ``bench_accuracy.py``."""
     repetitions = given.y.shape[2]
-    # Of uniform noise the midrange scatters least.
+    # For uniform noise, the midrange has the smallest variance.
     centre = (given.y.min(axis=2) + given.y.max(axis=2)) / 2
     deviation = given.noise / 200 * np.sqrt(2 / ((repetitions + 1) * (repetitions + 2)))
     forms, far, believed = _forms(bench, given)
@@ -49,7 +47,7 @@ def oracle(bench: Any, given: Draw) -> Fitted:
 
 
 def _forms(bench: Any, given: Draw) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return laws of level 1 at the points, [H, K], and targets, [H, m]; how probable each is."""
+    """Return laws of level 1 at points, [H, K], and targets, [H, m], and their probabilities."""
     forms, far = [np.ones((1, len(given.p)))], [np.ones((1, len(given.targets)))]
     believed = [np.array([_CONSTANT])]
     for probability, terms in _CLASSES:

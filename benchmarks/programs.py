@@ -1,4 +1,4 @@
-"""Programs made of call paths whose laws are drawn: what is predicted of them, beside Extra-P."""
+"""Predictions of programs whose call paths follow drawn laws, compared with Extra-P."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from results import Table
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.trust import MARKS, WITHIN, marks_of_trust
+from callpath_modeler.arrays import FloatArray
 
-FloatArray = NDArray[np.float64]
 Law = Callable[[FloatArray], FloatArray]
 Draw = Callable[[np.random.Generator], Law]
 
 _REPETITIONS, _OF_EACH = 3, 12
 _MULTIPLE = 16
-"""What is predicted, in largest scales."""
+"""Target, as a multiple of the largest scale."""
 _SURE = 2
 """Marks of trust."""
 
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """One program of each seed, with 12 call paths of each law, run three times.
+    """One program for each seed, with 12 call paths of each law and three repetitions.
 
     Attributes
     ----------
-    laws : by what they are called
-    points : [K], where they are measured
+    laws : laws by name
+    points : [K] measured points
     noise : standard deviation of the logarithms
-    seeds : of what is drawn
+    seeds : seeds of the random numbers
     """
 
     laws: Mapping[str, Draw]
@@ -43,7 +43,7 @@ class Programs:
     seeds: Sequence[int]
 
     def table(self, what: str) -> Table:
-        """Predict them, and tell how well for each law and all of them."""
+        """Return the accuracy of predictions, for each law and for all laws."""
         names, target = np.repeat(list(self.laws), _OF_EACH), _MULTIPLE * self.points[-1:]
         every = [self._predicted(names, target, np.random.default_rng(seed)) for seed in self.seeds]
         columns = [np.stack(each) for each in zip(*every, strict=True)]
@@ -54,7 +54,7 @@ class Programs:
     def _predicted(
         self, names: NDArray[np.str_], target: FloatArray, rng: np.random.Generator
     ) -> tuple[FloatArray, ...]:
-        """Return errors, those of Extra-P, what bands hold and what is sure and wrong, [n] each."""
+        """Return our errors, Extra-P's errors, coverage of bands, and sure but wrong ones, [n]."""
         laws = [self.laws[name](rng) for name in names]
         exact = np.array([law(np.concatenate([self.points, target])) for law in laws])
         shape = len(laws), len(self.points), _REPETITIONS

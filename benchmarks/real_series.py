@@ -16,8 +16,7 @@ from results import Table
 import callpath_modeler as cpm
 from callpath_modeler import modeling
 from callpath_modeler.analysis.trust import at_most, limited, marks_of_trust
-
-FloatArray = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
 Every call path is modelled without the largest scale, which is then predicted; the error is that of
@@ -35,7 +34,7 @@ HEAD = (
 )
 
 _LEAST_POINTS = 3
-"""Points besides the largest one, with which Extra-P makes a model."""
+"""Fewest points, besides the largest one, from which Extra-P makes a model."""
 
 _FEW_POINTS = 3
 
@@ -52,12 +51,12 @@ class Series:
 
     Attributes
     ----------
-    source : whose measurements these are
-    name : for people
-    path : of the runs, below the data
-    metrics : which values; every one has a line of its own
-    apart : runs of which this is equal belong together
-    inclusive : whether inclusive values are modelled as well, where values add up
+    source : origin of the measurements
+    name : name in tables
+    path : path of the runs, below the data
+    metrics : metrics, each with its own line
+    apart : key that divides the runs into groups
+    inclusive : True: inclusive values are modelled as well, if values are additive
     """
 
     source: str
@@ -110,16 +109,16 @@ def _all() -> Iterator[Series]:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Call paths with what was measured and predicted at the largest scale.
+    """Call paths with measurements and predictions at the largest scale.
 
     Attributes
     ----------
     truth, last : [n] medians at the largest scale and at the one before
-    ours, low, high, extrap : [n] predictions; NaN without a model, or where Extra-P is not asked
+    ours, low, high, extrap : [n] predictions; NaN = no model, or no run of Extra-P
     marks : [n] marks of trust of our predictions
-    points : [n] how many points were modelled
-    sudden : [n] whether values rose by half at the last of these, and by less than a tenth at the
-        one before
+    points : [n] number of modelled points
+    sudden : [n] True if values rose by half or more at the last of these points, and by less than a
+        tenth at the one before
     """
 
     truth: FloatArray
@@ -133,17 +132,17 @@ class Held:
     sudden: NDArray[np.bool_]
 
     def where(self, keep: NDArray[np.bool_]) -> Held:
-        """Return some call paths."""
+        """Return a selection of the call paths."""
         return Held(*(getattr(self, name)[keep] for name in self.__slots__))
 
     @property
     def inside(self) -> NDArray[np.bool_]:
-        """Whether bands hold what was measured."""
+        """True if the band contains the measurement, [n]."""
         slack = 1e-9 * np.abs(self.truth)
         return (self.low <= self.truth + slack) & (self.truth - slack <= self.high)
 
     def error(self, predicted: FloatArray) -> FloatArray:
-        """Return relative errors; that of something about nothing is infinite."""
+        """Return relative errors; the error of a prediction for a zero is infinite."""
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.abs(predicted - self.truth) / np.abs(self.truth)
         error = np.where(predicted == self.truth, 0.0, error)
@@ -156,7 +155,7 @@ def table(shared: Path) -> Table:
     Raises
     ------
     AbsentError
-        If the measurements are not there.
+        If the measurements are absent.
     """
     lines: list[tuple[str, ...]] = []
     of_source: dict[str, list[Held]] = {}
@@ -181,7 +180,7 @@ def kept_back(shared: Path) -> Iterator[tuple[Series, str, Held]]:
     Raises
     ------
     AbsentError
-        If the measurements are not there.
+        If the measurements are absent.
     """
     for series, what, parts in measured(shared):
         held = [predicted(points, values) for points, values in parts]
@@ -191,14 +190,14 @@ def kept_back(shared: Path) -> Iterator[tuple[Series, str, Held]]:
 def measured(
     shared: Path, more: Sequence[Series] = ()
 ) -> Iterator[tuple[Series, str, list[tuple[FloatArray, FloatArray]]]]:
-    """Yield series with their metrics, and of each part points [K] and values [n, K, R].
+    """Yield series with their metrics, and for each part points [K] and values [n, K, R].
 
-    `more` series come after those of all tables.
+    The series in `more` follow those of all tables.
 
     Raises
     ------
     AbsentError
-        If the measurements are not there.
+        If the measurements are absent.
     """
     data = shared / "data"
     every = [*_all(), *more]
@@ -213,7 +212,7 @@ def measured(
 def _metrics(
     series: Series, data: Path
 ) -> Iterator[tuple[str, list[tuple[FloatArray, FloatArray]]]]:
-    """Yield what each line is of, and the parts that belong together."""
+    """Yield the name of each line, and its parts."""
     read = cpm.ReadOptions(metrics=series.metrics)
     experiment = cpm.load([data / series.path], cpm.LoadOptions(read=read))
     keys = np.array([series.apart(run.parameters) for run in experiment.runs])
@@ -232,9 +231,9 @@ def _metrics(
 
 
 def predicted(points: FloatArray, values: FloatArray, *, peer: bool = True) -> Held | None:
-    """Predict the last of `points` [K] from the others; None if no call path has enough of them.
+    """Predict the last of `points` [K] from the others; None = no call path has enough points.
 
-    With `peer`, Extra-P does so as well.
+    With `peer`, Extra-P predicts it as well.
     """
     there = np.isfinite(values).any(axis=2)
     enough = there[:, :-1].sum(axis=1) >= _LEAST_POINTS
@@ -250,7 +249,7 @@ def predicted(points: FloatArray, values: FloatArray, *, peer: bool = True) -> H
         warnings.simplefilter("ignore", RuntimeWarning)  # some points have no value
         medians = np.nanmedian(values, axis=2)
     before = np.isfinite(medians[:, :-1])
-    # The last points that have values are the same for all but a few.
+    # Nearly all call paths have the same last points with values.
     order = np.argsort(before, axis=1, kind="stable")[:, -_LEAST_POINTS:]
     first, second, last = np.take_along_axis(medians, order, axis=1).T
     return Held(
@@ -271,7 +270,7 @@ def predicted(points: FloatArray, values: FloatArray, *, peer: bool = True) -> H
 
 
 def joined(parts: Sequence[Held]) -> Held:
-    """Return all of some call paths."""
+    """Return the call paths of all parts together."""
     return Held(
         *(np.concatenate([getattr(part, name) for part in parts]) for name in Held.__slots__)
     )

@@ -1,4 +1,4 @@
-"""Reducing one large metric to its maxima over locations: 100,000 call paths x 512 doubles."""
+"""Reduction of one large metric to maxima over locations: 100,000 call paths x 512 doubles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GOALS = {"energy": 3.0, "time": 2.0}
 """Gigabytes per processor second."""
 
 MEMORY_GOAL = 64_000_000
-"""Private bytes, besides what each call path needs."""
+"""Private bytes, in addition to those for each call path."""
 
 NOTES = """\
 Rates are bytes of the metric per processor second (user and system), the best of 2 runs; seconds
@@ -27,7 +27,7 @@ cache.
 _CALL_PATHS, _LOCATIONS = 100_000, 512
 _METRIC_BYTES = _CALL_PATHS * _LOCATIONS * 8
 _PER_CALL_PATH = 100
-"""Bytes that a call path may cost while a metric is reduced: a dozen columns of numbers."""
+"""Bytes per call path during the reduction of a metric: a dozen columns of numbers."""
 
 _METRICS = {"energy": "EXCLUSIVE, as stored", "time": "INCLUSIVE, made exclusive"}
 
@@ -39,7 +39,7 @@ def rows() -> list[Row]:
     told = ["--call-paths", str(_CALL_PATHS), "--scales", str(_LOCATIONS), "--metrics", *_METRICS]
     run([sys.executable, writer, LARGE, *told], reports=False)
     (profile,) = LARGE.glob("*/profile.cubex")
-    # Whoever comes first would otherwise pay for what is not in the page cache yet.
+    # Otherwise, the first program would read pages that are not in the cache yet.
     with profile.open("rb") as file:
         while file.read(1 << 24):
             pass

@@ -1,13 +1,13 @@
-"""Whether expectations pass what has not changed, and catch a regression, over many seeds.
+"""Rates of passed and caught runs of expectations, over many seeds.
 
-The runs of the sample profiles are copied with fresh noise on every value. The costliest call path
-that computes costs the same at every scale there; where a regression is planted, it grows as
-p^(1/2) from the smallest scale on, or takes half as long again at every scale. What
-`cpmodel baseline` writes for one copy is held against another.
+The runs of the sample profiles are copied with fresh noise on every value. The costliest
+computation is made constant over all scales. A planted regression lets it grow as p^(1/2) from the
+smallest scale on, or makes it 50 % slower at every scale. The output of `cpmodel baseline` for one
+copy is checked with another copy.
 
-The sample profiles were measured on a machine that was too small for them, and their repetitions
-scatter by a quarter. What is half as slow again can only be told where there is less noise, so
-there all repetitions are the mean of those of a scale before they get any.
+The machine of the sample profiles was overloaded, so repetitions vary by a quarter. A slowdown of
+50 % cannot be detected in such noise. For this table, each repetition is therefore the mean of its
+scale, with less noise added.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ repetitions decide."""
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A series of runs in which one call path costs the same everywhere.
+    """A series of runs in which one call path has the same cost at all scales.
 
     Attributes
     ----------
     flat : the runs
-    row : that call path
+    row : the constant call path
     """
 
     flat: Experiment
@@ -65,7 +65,7 @@ class Program:
 
     @classmethod
     def sample(cls, name: str) -> Program:
-        """Return a sample series, its costliest call path that computes made flat."""
+        """Return a sample series with its costliest computation made constant."""
         experiment = load([SAMPLES / name])
         values = experiment.columns["time"].exclusive.copy()
         tree = experiment.tree
@@ -75,16 +75,16 @@ class Program:
         return cls(_with(experiment, values), row)
 
     def growing(self) -> Experiment:
-        """Return the runs with growth in the flat call path."""
+        """Return the runs with growth in the constant call path."""
         scale = np.array([run.parameters["p"] for run in self.flat.runs])
         return self._times(np.sqrt(scale / scale.min()))
 
     def slower(self) -> Experiment:
-        """Return the runs with the flat call path slower at every scale."""
+        """Return the runs with the constant call path slower at every scale."""
         return self._times(np.full(len(self.flat.runs), SLOWER))
 
     def without_noise(self) -> Program:
-        """Return the runs with the mean of the repetitions in place of each."""
+        """Return the runs with each repetition replaced by the mean of its scale."""
         values = self.flat.columns["time"].exclusive.copy()
         for runs in self.flat.runs_by_setting().values():
             values[:, runs] = centre(values[:, None, runs], "mean")
@@ -109,7 +109,7 @@ def copied(experiment: Experiment, seed: int, noise: float = NOISE) -> Experimen
 
 
 def expectations_of(experiment: Experiment) -> Expectations:
-    """Return what `cpmodel baseline` writes, read again."""
+    """Return the expectations that `cpmodel baseline` writes."""
     return interpret(parse(to_toml(baseline(fit(experiment, "time"))), "baseline.toml"))
 
 
@@ -121,7 +121,7 @@ def failures(expected: Expectations, experiment: Experiment) -> set[int | None]:
 
 
 def rows(seeds: int = SEEDS) -> list[tuple[str, int, int, int]]:
-    """Return program, copies that passed, regressions that were caught and named."""
+    """Return the program, the rate of passed copies, and those of caught and named regressions."""
     found = []
     for name in PROGRAMS:
         program = Program.sample(name)

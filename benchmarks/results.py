@@ -19,10 +19,10 @@ DOCUMENTS = (
     BENCHMARKS.parent / "docs" / "explanation" / "accuracy.md",
     BENCHMARKS.parent / "docs" / "explanation" / "expectations.md",
 )
-"""Documents with measured tables, between markers that name the benchmark."""
+"""Documents with measured tables, between markers with the name of the benchmark."""
 
 _WIDTH = 120
-"""The greatest width of a line in a document."""
+"""Maximum width of a line in a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Row:
 
     Attributes
     ----------
-    what : what was measured
-    ours, peer : the figures, with units; the peer's with its name
-    ratio : how many times the peer's figure ours is worth, None where that means nothing
-    goal : what we want; "" for figures that only inform
-    met : whether we have it, None without a goal
+    what : the measured quantity
+    ours, peer : figures with units; the peer's with its name
+    ratio : how many times better our figure is than the peer's; None = no meaningful ratio
+    goal : goal; "" = the figure is only informative
+    met : True if the goal is met; None = no goal
     """
 
     what: str
@@ -46,7 +46,7 @@ class Row:
     met: bool | None = None
 
     def cells(self) -> tuple[str, ...]:
-        """Return the row as text, as `compared` heads it."""
+        """Return the row as text, for the head of `compared`."""
         ratio = "" if self.ratio is None else f"{self.ratio:.3g} x"
         met = {True: "yes", False: "NO", None: ""}[self.met]
         return self.what, self.ours, self.peer, ratio, self.goal, met
@@ -60,7 +60,7 @@ class Table:
     ----------
     head : names of the columns
     lines : cells of each line
-    numeric : columns that are aligned to the right
+    numeric : right-aligned columns
     """
 
     head: tuple[str, ...]
@@ -68,7 +68,7 @@ class Table:
     numeric: range
 
     def under(self, peer: str) -> Table:
-        """Return the table with the name of its only peer in the head, not in each line."""
+        """Return the table with the name of its only peer in the head instead of in each line."""
         if "peer" not in self.head:
             return self
         column = self.head.index("peer")
@@ -109,7 +109,7 @@ def compared(rows: Sequence[Row]) -> Table:
 
 
 def write(name: str, table: Table, notes: str, peers: Sequence[Peer]) -> None:
-    """Write a table wherever a document has the markers of the benchmark `name`."""
+    """Write a table between the markers of the benchmark `name` in all documents."""
     shown = table.under(peers[0].name) if len(peers) == 1 else table
     circumstances = textwrap.fill(f"Measured {_circumstances(peers)}.", _WIDTH)
     text = f"{shown.markdown()}\n\n{notes.rstrip()}\n\n{circumstances}"

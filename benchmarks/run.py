@@ -1,17 +1,17 @@
-"""Measure what callpath_modeler costs, and how well it predicts, next to its peers.
+"""Measure the cost and the accuracy of callpath_modeler, compared with its peers.
 
     python benchmarks/run.py [NAME ...]      (names: --help; by default all)
 
-Speed is measured in child processes on one core, peers in environments of their own, and costs are
-processor seconds, because machines are shared; ``jobs`` alone has all cores and a clock. Nothing is
-asserted: the tables say which goals are met. Each table is printed and replaces the one between its
-markers in ``benchmarks/RESULTS.md`` and in ``docs/explanation/``. Files written on the way (about
-2 GB) are deleted at the end; environments stay, and so do the predictions of Extra-P, which take
-minutes to make.
+Speed is measured in child processes on one core, with peers in separate environments. Costs are
+processor seconds, because machines are shared. Only ``jobs`` uses all cores and wall time. The
+tables say which goals are met, but a missed goal is not an error. Each table is printed, and
+replaces the one between its markers in ``benchmarks/RESULTS.md`` and ``docs/explanation/``.
+Temporary files (about 2 GB) are deleted at the end. Environments stay, and so do the predictions of
+Extra-P, which take minutes.
 
-``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py, ``real``,
-``run-times``, ``scales``, ``marked`` and ``slices`` the measurements in DIR/data; ``--shared DIR``
-tells where, by default beside the project.
+``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py. ``real``,
+``run-times``, ``scales``, ``marked`` and ``slices`` need the measurements in DIR/data. DIR is given
+with ``--shared DIR``; by default, it is the folder ``shared`` next to the project.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A table, and what there is to say of it.
+    """A table with its notes.
 
     Attributes
     ----------
-    measure : makes it from the directory of what is shared
-    notes : how to read it
-    peers : whom it compares with
+    measure : function from the directory of shared files to the table
+    notes : explanation of the table
+    peers : compared programs
     """
 
     measure: Callable[[Path], Table]
@@ -115,9 +115,9 @@ BENCHMARKS = {
 
 
 def main() -> None:
-    """Run what the command line says."""
+    """Run the benchmarks of the command line."""
     if "OPENBLAS_NUM_THREADS" not in os.environ:
-        # As on the command line: linear algebra starts its threads when numpy is imported.
+        # As in cpmodel: linear algebra starts its threads when NumPy is imported.
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606 - ourselves
     parser = argparse.ArgumentParser(
@@ -140,7 +140,7 @@ def main() -> None:
 
 
 def _measured(name: str, shared: Path) -> bool:
-    """Measure and write a table; tell whether everything for it is there."""
+    """Measure and write a table; return False if a file is absent."""
     print(f"{name} ...", flush=True)
     benchmark = BENCHMARKS[name]
     try:

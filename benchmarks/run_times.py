@@ -1,4 +1,4 @@
-"""Run times: which prediction of the slowest process is closest on measured series."""
+"""Accuracy of predictions of the slowest process, on measured series."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 from laws import AbsentError
-from numpy.typing import NDArray
 from results import Table
 
 import callpath_modeler as cpm
@@ -20,7 +19,6 @@ from callpath_modeler.analysis.sums import addable, ends_of_sums
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Experiment
 
-FloatArray = NDArray[np.float64]
 Total = tuple[float, float, float]
 
 NOTES = """\
@@ -62,7 +60,7 @@ class _Told:
     Attributes
     ----------
     truth : measured run time
-    is_largest : whether only this scale was kept back
+    is_largest : True if only this scale was kept back
     totals : predictions by candidate
     """
 
@@ -77,7 +75,7 @@ def table(shared: Path) -> Table:
     Raises
     ------
     AbsentError
-        If the measurements are not there.
+        If the measurements are absent.
     """
     told = [each for experiment in _series(shared / "data") for each in _predictions(experiment)]
     lines = []
@@ -104,7 +102,7 @@ def _series(data: Path) -> Iterator[Experiment]:
 
 
 def _parts(experiment: Experiment) -> Iterator[Experiment]:
-    """Yield the series in p, with the other parameter held, or held per process."""
+    """Yield the series in p, with the other parameter fixed, or fixed per process."""
     (other,) = (each.name for each in experiment.parameters if each.name != "p")
     at = np.array([run.parameters[other] for run in experiment.runs])
     p = np.array([run.parameters["p"] for run in experiment.runs])
@@ -144,7 +142,7 @@ def _predictions(experiment: Experiment) -> Iterator[_Told]:
 
 
 def _with_rest(fitted: Fitted, target: float) -> Total:
-    """Return the sum of call paths and of the modelled rest of the run time."""
+    """Return the sum of the call paths and of the modelled rest of the run time."""
     assert fitted.run_time is not None
     values, (run_times,) = Measured(fitted).runs, Measured(fitted.run_time).runs
     rest = np.maximum(run_times - np.nansum(values, axis=0), 0.0)[None]
@@ -161,7 +159,7 @@ def _with_rest(fitted: Fitted, target: float) -> Total:
 
 
 def _weighted(one: Total, other: Total) -> Total:
-    """Return the mean of logarithms, by the precision of both."""
+    """Return the mean of the logarithms, weighted by the precision of both."""
     logs = np.log(np.maximum([one, other], 1e-300))
     weight = np.maximum(logs[:, 2] - logs[:, 1], 1e-4) ** -2
     value, low, high = np.exp(weight @ logs / weight.sum())

@@ -9,10 +9,10 @@ import numpy as np
 from laws import MULTIPLES, Draw, Fitted
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 _SURE = 1.96
-"""Half width of a 95 % band in standard deviations, where these are known."""
+"""Half width of a 95 % band in standard deviations, if these are known."""
 
 _TOP = 10
 
@@ -22,15 +22,15 @@ Case = tuple[Draw, Fitted]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How well a draw was fitted.
+    """A measure of the accuracy of a fitted draw.
 
     Attributes
     ----------
-    what : for people
-    of : a number per row, or one per draw
-    summary : of the rows of all draws
-    percent : whether it is written as a percentage
-    rises : whether more is better
+    what : name in tables
+    of : function that returns a number per row, or one per draw
+    summary : function that reduces the rows of all draws
+    percent : True if the score is a percentage
+    rises : True if larger is better
     """
 
     what: str
@@ -44,7 +44,7 @@ class Score:
         return float(self.summary(np.concatenate([self.of(*case) for case in cases])))
 
     def text(self, value: float) -> str:
-        """Write a score."""
+        """Return a score as text."""
         if self.percent:
             return f"{100 * value:.{1 if 0 < value < 0.1 else 0}f}%"
         return f"{value:.3f}" if value < 1 else f"{value:.3g}"
@@ -75,7 +75,7 @@ def _constant_grows(draw: Draw, fitted: Fitted) -> NDArray[np.bool_]:
 
 def _errors(draw: Draw, fitted: Fitted) -> FloatArray:
     error = np.abs(fitted.value - draw.truth) / draw.truth
-    # Where there is no model there is no prediction, and no credit.
+    # Without a model, there is no prediction and no credit.
     return np.where(np.isfinite(error), error, np.inf)
 
 
@@ -85,7 +85,7 @@ def _within_double(draw: Draw, fitted: Fitted) -> NDArray[np.bool_]:
 
 
 def _held(fitted: Fitted, values: FloatArray) -> NDArray[np.bool_]:
-    # A law without noise is found to the last digit but one.
+    # A law without noise is found except for the last digit.
     slack = 1e-9 * np.abs(values)
     return (fitted.low <= values + slack) & (values - slack <= fitted.high)
 
@@ -99,16 +99,16 @@ def _widths(draw: Draw, fitted: Fitted) -> FloatArray:
 
 
 def least_width(draw: Draw) -> FloatArray:
-    """Return the width of 95 % bands for the truth where its class and the noise are known, [n, m].
+    """Return the width of 95 % bands for the truth, if class and noise are known, [n, m].
 
-    Relative least squares of the means of the repetitions.
+    The method is relative least squares of the means of the repetitions.
     """
     points, repetitions = draw.y.shape[1:]
     deviation = draw.noise / 100 / np.sqrt(12 * repetitions)  # of a mean, uniform noise
     shapes = draw.shapes.swapaxes(1, 2)
     measured, wanted = shapes[:, :points], shapes[:, points:]
     relative = measured / draw.y.mean(axis=2)[..., None]
-    # Columns differ by many orders of magnitude.
+    # The columns differ by many orders of magnitude.
     scale = np.linalg.norm(relative, axis=1, keepdims=True)
     leverage = (wanted / scale) @ np.linalg.pinv(relative / scale)
     return 2 * _SURE * deviation * np.linalg.norm(leverage, axis=2)

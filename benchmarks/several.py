@@ -1,4 +1,4 @@
-"""How well laws in two and in three parameters are predicted, and what their models cost."""
+"""Accuracy and cost of models of laws in two and in three parameters."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from pathlib import Path
 
 import extrap_models
 import numpy as np
-import numpy.typing as npt
 from environments import EXTRAP
 from results import Table
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Term, fit, slice_with_line_models
 
-FloatArray = npt.NDArray[np.float64]
 Law = Callable[[FloatArray], FloatArray]
 
 P = (8.0, 16.0, 32.0, 64.0, 128.0)
@@ -26,7 +25,7 @@ M = (2.0, 4.0, 8.0, 16.0)
 REPETITIONS = 3
 SEEDS = (1, 2, 3, 4, 5, 6)
 EACH = 40
-"""Laws of a kind, of each seed."""
+"""Laws of each kind, for each seed."""
 NOISES = (0.02, 0.1, 0.3)
 
 _POWERS = [Fraction(text) for text in ["1/3", "1/2", "2/3", "1", "3/2", "2", "3"]]
@@ -49,7 +48,7 @@ processor time of a model, ours with its band.
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What is measured [K, D] and asked for [1, D], how much is drawn, and the kinds of laws."""
+    """Measured settings [K, D], the target [1, D], the number of draws, and the kinds of laws."""
 
     name: str
     points: FloatArray
@@ -126,7 +125,7 @@ def _term(random: np.random.Generator, axis: int) -> Law:
 
 
 def _grown(parts: list[Law], random: np.random.Generator, end: FloatArray) -> Law:
-    """Return a constant and growing parts, which have random shares of the value at the end."""
+    """Return a constant and growing parts with random shares of the value at the end."""
     share = random.uniform(0.2, 0.95)
     shares = share * random.dirichlet(np.full(len(parts), 3.0))
     ends = [float(part(end)[0]) for part in parts]
@@ -171,14 +170,14 @@ def _beside(random: np.random.Generator, end: FloatArray) -> Law:
 
 
 def _off(random: np.random.Generator, end: FloatArray) -> Law:
-    """All that is measured at one p is off by one factor."""
+    """Return a program with all measurements at one p wrong by the same factor."""
     exact = _product(random, end)
     factor = dict(zip(P, np.exp(0.1 * random.standard_normal(len(P))), strict=True))
     return lambda points: exact(points) * [factor.get(p, 1.0) for p in points[:, 0]]
 
 
 def _hidden(random: np.random.Generator, end: FloatArray) -> Law:
-    """Work that is shared, and what grows with as much and is any part of it at the largest p."""
+    """Return shared work plus a growing part with any share at the largest p."""
     part, power = np.exp(random.uniform(np.log(1e-3), 0)), float(random.choice([0, 0.5, 1]))
 
     def law(points: FloatArray) -> FloatArray:
@@ -189,7 +188,7 @@ def _hidden(random: np.random.Generator, end: FloatArray) -> Law:
 
 
 _OF_TWO = np.array(list(product(P, N))), np.array([[16 * P[-1], 4 * N[-1]]])
-"""What is measured, and asked for."""
+"""Measured settings, and the target."""
 
 DESIGNS = (
     Design(

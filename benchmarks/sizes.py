@@ -1,4 +1,4 @@
-"""Laws that algorithms have in the size of a problem: whole powers, some with a logarithm."""
+"""Laws of algorithms in the problem size: integer powers, some with a logarithm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ more, and further off than these say.
 _POINTS = 64 * 2.0 ** np.arange(6)
 _NOISE, _SEEDS = 0.02, (81, 82, 83)
 _LEAST, _MOST = 0.2, 0.9
-"""Of the first term, at the largest size."""
+"""Share of the first term at the largest size."""
 
 _LAWS: dict[str, tuple[tuple[int, int], ...]] = {
     "n + c": ((1, 0), (0, 0)),
@@ -36,7 +36,7 @@ _LAWS: dict[str, tuple[tuple[int, int], ...]] = {
     "n^3 + n^2 + n": ((3, 0), (2, 0), (1, 0)),
     "n^3 log n + n^3": ((3, 1), (3, 0)),
 }
-"""Powers and those of the logarithm, the steepest first."""
+"""Powers of n and of the logarithm, the steepest first."""
 
 
 def _sum_of(terms: tuple[tuple[int, int], ...]) -> Draw:
@@ -55,6 +55,6 @@ def _sum_of(terms: tuple[tuple[int, int], ...]) -> Draw:
 
 
 def table(_: Path) -> Table:
-    """Measure all laws, those of a seed modelled as one program."""
+    """Measure all laws; those of one seed are modelled as one program."""
     laws = {name: _sum_of(terms) for name, terms in _LAWS.items()}
     return Programs(laws, _POINTS, _NOISE, _SEEDS).table("law")

@@ -1,4 +1,4 @@
-"""Real programs in two parameters: what is predicted along either at measured values of the other.
+"""Predictions of real programs in two parameters, along one at measured values of the other.
 
 The largest value of a parameter is kept back, and predicted at every value of the other.
 """
@@ -13,14 +13,12 @@ import extrap_models
 import numpy as np
 from environments import EXTRAP
 from laws import AbsentError
-from numpy.typing import NDArray
 from results import Table
 
 import callpath_modeler as cpm
 from callpath_modeler import modeling
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import sliced
-
-FloatArray = NDArray[np.float64]
 
 NOTES = f"""\
 Call paths that are measured at the value kept back and at three others. Surfaces: without models of
@@ -43,7 +41,7 @@ _BY = ("ours", "surfaces", "runs", EXTRAP.name, "last")
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What was measured, [n], and what is said of it by each of `_BY`, [n]; our bands."""
+    """Measurements, [n], predictions by each of `_BY`, [n], and our bands."""
 
     truth: FloatArray
     said: dict[str, FloatArray]
@@ -57,7 +55,7 @@ def table(shared: Path) -> Table:
     Raises
     ------
     AbsentError
-        If the measurements are not there.
+        If the measurements are absent.
     """
     folder = shared / "data" / "third_party" / "caliper"
     found = []
@@ -73,7 +71,7 @@ def table(shared: Path) -> Table:
 
 
 def _kept_back(path: Path) -> Iterator[tuple[str, _Kept]]:
-    """Yield parameters, and what is said of their largest values."""
+    """Yield each parameter, with predictions for its largest value."""
     read = cpm.ReadOptions(metrics=None)
     whole = cpm.load(path, cpm.LoadOptions(read))
     for parameter in whole.modelled_parameters():

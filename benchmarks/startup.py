@@ -1,4 +1,4 @@
-"""Starting: how long ``cpmodel --help`` takes, and whether numpy is imported for it."""
+"""Start: the time of ``cpmodel --help``, and whether it imports NumPy."""
 
 from __future__ import annotations
 

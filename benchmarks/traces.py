@@ -1,4 +1,4 @@
-"""Replaying a trace of 10^6 events, and one four times as long."""
+"""Replay of a trace of 10^6 events, and of one four times as long."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ least of 2 or 3 runs; memory with them.
 TRACES = WORK / "traces"
 GOAL = 5
 MEMORY_GOAL = 100e6
-"""Bytes above what the interpreter takes by itself."""
+"""Bytes in addition to the interpreter."""
 
 _EVENTS = 1_000_000
 _PEER = "otf2"

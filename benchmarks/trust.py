@@ -1,4 +1,4 @@
-"""What marks of trust are worth: how close predictions are, and how often bands hold."""
+"""Calibration of marks of trust: closeness of predictions, and coverage of bands."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from real_series import Held, Series, joined, measured, predicted
 from results import Table
 
 from callpath_modeler.analysis.trust import MARKS, WITHIN, marks_of_trust
-
-FloatArray = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
 Of the predictions with so many marks, the share that is within the factor which the marks stand
@@ -55,13 +54,13 @@ _SAYS = ("●●●●", "●●●○", "●●○○", "●○○○", "○○
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Predictions: their marks, [n], and by which factor they were off, [n]."""
+    """Marks of predictions, [n], and the factors of their errors, [n]."""
 
     marks: NDArray[np.int8]
     factor: FloatArray
 
     def cells(self, marks: int) -> tuple[str, str]:
-        """Return how many have so many marks, and how many of these are as close as they say."""
+        """Return the number of predictions with these marks, and the share of close ones."""
         chosen = self.marks == marks
         if not marks or not chosen.any():
             return f"{chosen.mean():.0%}", ""
@@ -72,12 +71,12 @@ class _Seen:
 
 
 def table(shared: Path) -> Table:
-    """Measure both.
+    """Measure marks on laws and on real programs.
 
     Raises
     ------
     AbsentError
-        If the protocol or the measurements are not there.
+        If the protocol or the measurements are absent.
     """
     drawn, real = _of_laws(shared), _of_programs(shared)
     lines = []
@@ -89,12 +88,12 @@ def table(shared: Path) -> Table:
 
 
 def held_back(shared: Path) -> Table:
-    """Measure how often predictions with three or four marks are outside of their bands.
+    """Measure how often bands of predictions with three or four marks miss the measurement.
 
     Raises
     ------
     AbsentError
-        If the measurements are not there.
+        If the measurements are absent.
     """
     found: dict[str, list[Held]] = {}
     for series, what, parts in measured(shared, _MORE):

@@ -1,4 +1,4 @@
-"""Views of 10^6 call paths, as a browser uses them, and losses of five scales."""
+"""Views of 10^6 call paths, as in the browser, and losses at five scales."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from results import Row
 
 CALL_PATHS = 1_000_000
 START_GOAL = 0.5
-"""Seconds until the first screen can be drawn, sums included."""
+"""Seconds until the first screen can be drawn, with sums."""
 KEY_GOAL = 0.1
-"""Seconds that a key may take."""
+"""Maximum seconds per key."""
 LOSSES_GOAL = 1.0
-"""Seconds for reading, aligning and comparing five runs; this is the comparing alone."""
+"""Seconds for reading, aligning and comparing five runs; the benchmark measures the comparison."""
 MEMORY_GOAL = 300_000_000
 
 NOTES = """\

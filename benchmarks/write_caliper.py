@@ -1,4 +1,4 @@
-"""Write a Caliper profile of a made-up program: one record per call path and MPI rank.
+"""Write a Caliper profile of a synthetic program: one record per call path and MPI rank.
 
 python benchmarks/write_caliper.py FILE --call-paths 2000 --ranks 64
 """
@@ -14,11 +14,11 @@ _TIME = "sum#time.duration"
 _FUNCTIONS = 200
 _DEEPEST = 12
 _UINT, _STRING, _DOUBLE = 2, 3, 5
-"""Numbers that the format has for types."""
+"""Numbers of types in the format."""
 
 
 def main() -> None:
-    """Write what the command line says."""
+    """Write the profile of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--call-paths", type=int, default=2000)

@@ -1,4 +1,4 @@
-"""Write a series of HPCToolkit databases that grow in a known way.
+"""Write a series of HPCToolkit databases with known growth.
 
 python write_databases.py DIRECTORY --contexts 20000 --ranks 8 --scales 8 16 32
 """
@@ -17,7 +17,7 @@ _FILES = 40
 
 
 def main() -> None:
-    """Write what the command line says."""
+    """Write the databases of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--contexts", type=int, required=True)
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def tree(size: int, functions: int) -> list[Scope]:
-    """Return contexts as programs have them: functions with lines that call functions."""
+    """Return realistic contexts: functions with lines that call functions."""
     rng = np.random.default_rng(7)
     scopes = [
         Scope(-1, Kind.FUNCTION, "main thread"),
@@ -63,7 +63,7 @@ def tree(size: int, functions: int) -> list[Scope]:
 
 
 def _costs(contexts: list[Scope]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the own cost of each context for p = 1, and its exponent of p."""
+    """Return the exclusive cost of each context for p = 1, and its exponent of p."""
     rng = np.random.default_rng(3)
     lines = np.array([context.kind is Kind.LINE for context in contexts])
     cost = np.where(lines & (rng.random(len(lines)) < 0.6), rng.exponential(0.01, len(lines)), 0)

@@ -1,4 +1,4 @@
-"""Write an OTF2 trace of processes in a ring that exchange with both neighbours, round by round.
+"""Write an OTF2 trace of processes in a ring that exchange with both neighbours in each round.
 
 python benchmarks/write_halo.py DIRECTORY --events 1000000 --locations 16
 """
@@ -15,7 +15,7 @@ from write_trace import asked, define_processes, function
 
 _CALLS = ("main", "MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Allreduce")
 _ROUNDS = 10
-"""Rounds from one sum of all processes to the next."""
+"""Rounds between two sums over all processes."""
 
 _EVENTS_OF_ROUND = 18
 _EVENTS_OF_SUM = 4
@@ -23,7 +23,7 @@ _ALLREDUCE, _NO_ROOT = 11, 2**32 - 1
 
 
 def main() -> None:
-    """Write what the command line says."""
+    """Write the trace of the command line."""
     told = asked(__doc__)
     sums = told.events // told.locations // (_ROUNDS * _EVENTS_OF_ROUND + _EVENTS_OF_SUM)
     with otf2.writer.open(str(told.directory), timer_resolution=10**9) as archive:

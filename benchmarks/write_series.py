@@ -1,9 +1,9 @@
 """Write a series of Score-P profiles of one program at several scales.
 
-The program is made up: its call tree, its costs and its noise come from a seed. Each call path
-takes a constant time plus a term that grows as a power of the number of processes, so models of
-the series have something to find. Layout, types and names are those of Score-P 8: `visits` and
-the extremes are exclusive, `time` is inclusive and stored callees by callees, rows are raw.
+The program is synthetic: its call tree, costs and noise come from a seed. Each call path takes a
+constant time plus a power of the number of processes, so that models of the series have growth to
+find. Layout, types and names follow Score-P 8: `visits` and the extremes are exclusive. `time` is
+inclusive, and stored by callees of each call path. Rows are not compressed.
 
     python benchmarks/write_series.py DIRECTORY --call-paths 5000 --scales 16 32 64 128 256
 """
@@ -27,12 +27,12 @@ _RANKS_PER_NODE = 64
 _RECORD = 512
 
 _EXPONENTS = np.array([0.0, 0.0, 0.0, 0.25, 0.5, 1.0, 1.5])
-"""Of the growing term of a call path; most call paths of real programs do not grow."""
+"""Exponents of the growing term; most call paths of real programs do not grow."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricForm:
-    """How Score-P declares and stores a metric."""
+    """Declaration and storage of a metric in Score-P."""
 
     kind: str
     cube_type: str
@@ -52,18 +52,18 @@ DEFAULT_METRICS = ("visits", "time", "min_time", "max_time")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What does not change with the scale.
+    """The properties that do not depend on the scale.
 
     Attributes
     ----------
     parent : [call paths] in preorder, -1 for the root
-    region : [call paths], never the same for two siblings
+    region : [call paths] region, different for siblings
     regions : number of regions
-    cost : [call paths], exclusive seconds at the smallest scale
-    grown : [call paths], share of the cost that grows
-    exponent : [call paths], how it grows
-    visits : [call paths]
-    first_only : [call paths], True where only the first process goes
+    cost : [call paths] exclusive seconds at the smallest scale
+    grown : [call paths] share of the cost that grows
+    exponent : [call paths] exponent of the growth
+    visits : [call paths] number of visits
+    first_only : [call paths] True if only the first process executes the call path
     """
 
     parent: NDArray[np.int64]
@@ -77,7 +77,7 @@ class Program:
 
 
 def program(call_paths: int, seed: int) -> Program:
-    """Draw a program."""
+    """Return a random program."""
     rng = np.random.default_rng(seed)
     parent = _parents(call_paths, rng)
     regions = max(64, min(4000, call_paths // 3))
@@ -91,7 +91,7 @@ def program(call_paths: int, seed: int) -> Program:
         grown=rng.uniform(0.05, 0.95, call_paths),
         exponent=rng.choice(_EXPONENTS, call_paths),
         visits=np.exp(rng.uniform(0.0, 8.0, call_paths)).astype(np.int64),
-        # Input and output often go through one process: real profiles have rows of zeros.
+        # Input and output often use one process, so real profiles have rows with many zeros.
         first_only=is_leaf & (rng.random(call_paths) < 0.05),
     )
 
@@ -112,7 +112,7 @@ def _parents(call_paths: int, rng: np.random.Generator) -> NDArray[np.int64]:
 def _regions(
     parent: NDArray[np.int64], regions: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    # Siblings of one name would be one call path for some readers and two for others.
+    # Readers disagree on whether siblings of one name are one call path.
     first = rng.integers(0, regions - 1, len(parent))
     callees = np.zeros(len(parent), np.int64)
     region = np.zeros(len(parent), np.int64)
@@ -136,7 +136,7 @@ class Measured:
             self._inclusive[made_up.parent[row]] += self._inclusive[row]
 
     def values(self, metric: str, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return what is stored of some call paths, [rows x processes]; call it once a row."""
+        """Return stored values of call paths, [rows, processes]; call this once per row."""
         if metric == "time":
             return self._inclusive[rows]
         if metric == "energy":
@@ -160,7 +160,7 @@ class Measured:
 
 
 def wide_order(parent: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the call paths in the order of inclusive rows: all callees of one together."""
+    """Return the call paths in the order of inclusive rows: by callees of each call path."""
     callees: list[list[int]] = [[] for _ in parent]
     for row, caller in enumerate(parent.tolist()):
         if caller >= 0:
@@ -243,18 +243,18 @@ def _system_texts(processes: int) -> Iterator[str]:
 
 
 class Archive:
-    """The tar archive that a profile is."""
+    """The tar archive of a profile."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb", buffering=1 << 20)
 
     def add(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
-        """Add a member of `size` bytes that comes in pieces."""
+        """Add a member of `size` bytes from pieces."""
         entry = tarfile.TarInfo(name)
         entry.size, entry.mode = size, 0o600
         self._file.write(entry.tobuf(tarfile.GNU_FORMAT))
         self._file.writelines(pieces)
-        # Cube pads by one record too much where the size is a multiple of one.
+        # Cube adds one record too many if the size is a multiple of the record size.
         self._file.write(bytes(_RECORD - size % _RECORD))
 
     def close(self) -> None:
@@ -305,7 +305,7 @@ def write_series(
 
 
 def main() -> None:
-    """Write what the command line says."""
+    """Write the series of the command line."""
     parser = argparse.ArgumentParser(description="Write a series of made-up Score-P profiles.")
     parser.add_argument("directory", type=Path)
     parser.add_argument("--call-paths", type=int, default=5000)

@@ -1,9 +1,9 @@
-"""Write an OTF2 trace of a made-up program: calls, and messages from neighbour to neighbour.
+"""Write an OTF2 trace of a synthetic program: calls, and messages between neighbours.
 
     python benchmarks/write_trace.py DIRECTORY --events 1000000 --locations 16
 
-Definitions go through the package `otf2`, events directly to its library: that takes seconds where
-the package takes half a minute.
+The package `otf2` writes definitions. Events are passed directly to its library, which takes
+seconds instead of half a minute.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from _otf2.Config import conf
 
 _DEPTH = 6
 _CALLEES = 4
-"""Functions that one calls; there are _CALLEES to the power of _DEPTH call paths at most."""
+"""Callees of a function; there are at most _CALLEES to the power of _DEPTH call paths."""
 
 
 def main() -> None:
-    """Write what the command line says."""
+    """Write the trace of the command line."""
     told = asked(__doc__)
     with otf2.writer.open(str(told.directory), timer_resolution=10**9) as archive:
         regions, send = _define_regions(archive.definitions)
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def asked(what: str | None) -> argparse.Namespace:
-    """Read where a trace is to be written, and of which size, from the command line."""
+    """Return the place and the size of the trace from the command line."""
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--events", type=int, default=1_000_000, help="of all locations together")
@@ -67,7 +67,7 @@ def define_processes(definitions: Any, count: int) -> list[Any]:
 
 
 def function(name: str, *arguments: Any) -> Callable[..., int]:
-    """Return what writes an event, with what it takes beside the time."""
+    """Return the library's function for an event; `arguments` are types after the time."""
     function = conf.lib[f"OTF2_EvtWriter_{name}"]
     function.restype = ctypes.c_int
     function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, *arguments]

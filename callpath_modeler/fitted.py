@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from callpath_modeler.argument_checks import check_type
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import (
@@ -78,8 +79,8 @@ class Fitted(HtmlReprMixin):
     experiment: Experiment
     metric: Metric
     parameter: str
-    points: NDArray[np.float64]
-    measured: NDArray[np.float64]
+    points: FloatArray
+    measured: FloatArray
     models: Models
     settings: dict[str, str]
     findings: tuple[Finding, ...]
@@ -87,7 +88,7 @@ class Fitted(HtmlReprMixin):
     held: Mapping[str, float] = field(default_factory=dict)
     measured_at: Mapping[str, float] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
-    of_line: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    of_line: BoolArray = field(default_factory=lambda: np.empty(0, np.bool_))
     run_time: Fitted | None = None
 
     def __repr__(self) -> str:
@@ -108,7 +109,7 @@ class Fitted(HtmlReprMixin):
         return CallPathModel(self, find_one(self.experiment.tree, callpath))
 
     @property
-    def modelled(self) -> NDArray[np.bool_]:
+    def modelled(self) -> BoolArray:
         """Return which call paths have predictions, [call paths].
 
         A call path needs a model and a value at the largest scale. Smaller scales alone do not show
@@ -193,7 +194,7 @@ class Fitted(HtmlReprMixin):
         """The runs along the parameter: all runs, or those at `measured_at`."""
         return self.experiment.at(self.measured_at)
 
-    def at_smallest(self) -> NDArray[np.float64]:
+    def at_smallest(self) -> FloatArray:
         """Return the cost of each call path at the smallest scale, [call paths], SI base units.
 
         The cost is measured. It is predicted if `held` has a value that was not measured.
@@ -337,7 +338,7 @@ class CallPathModel(FigureReprMixin):
 
     def _asked(
         self, points: ArrayLike | None, named: Mapping[str, ArrayLike]
-    ) -> dict[str, NDArray[np.float64]]:
+    ) -> dict[str, FloatArray]:
         """Return the targets of each parameter, broadcast to one length."""
         known, parameter = self.fitted.parameters, self.fitted.parameter
         hint = f"give targets, or values of {', '.join(known)} by name"

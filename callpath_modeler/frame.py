@@ -6,9 +6,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.argument_checks import check_type
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.readers.assemble import ReadOptions, assemble_runs
@@ -108,7 +108,7 @@ def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
             raise UsageError(f"{which} {name!r} in the data frame", hint=f"columns: {known}")
 
 
-def _are_whole(numbers: NDArray[np.float64]) -> bool:
+def _are_whole(numbers: FloatArray) -> bool:
     return bool(((np.round(numbers) == numbers) & (np.abs(numbers) < _ENDLESS)).all())
 
 
@@ -119,7 +119,7 @@ def _units(metrics: Mapping[str, str]) -> dict[str, str]:
     return dict(metrics)
 
 
-def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
+def _numbers(frame: pd.DataFrame, name: str) -> FloatArray:
     try:
         return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as cause:
@@ -128,7 +128,7 @@ def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
         ) from cause
 
 
-def _paths(columns: Sequence[list[Any]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
+def _paths(columns: Sequence[list[Any]]) -> tuple[list[tuple[str, ...]], IntArray]:
     """Return the distinct call paths, and which of them each row is about."""
     if len(columns) == 1 and all(isinstance(cell, str) for cell in columns[0]):
         texts, of_row = _distinct(columns[0])
@@ -143,7 +143,7 @@ def _paths(columns: Sequence[list[Any]]) -> tuple[list[tuple[str, ...]], NDArray
     return paths, of_row
 
 
-def _distinct(items: Sequence[Hashable]) -> tuple[list[Any], NDArray[np.intp]]:
+def _distinct(items: Sequence[Hashable]) -> tuple[list[Any], IntArray]:
     known: dict[Hashable, int] = {}
     try:
         of_row = np.array([known.setdefault(item, len(known)) for item in items], np.intp)

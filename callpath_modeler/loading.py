@@ -9,10 +9,10 @@ from pathlib import Path
 from types import NoneType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler import store
 from callpath_modeler.argument_checks import check_type
+from callpath_modeler.arrays import BoolArray
 from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
@@ -338,7 +338,7 @@ def _is_there(path: str) -> bool:
         raise InputError(what, hint="check the name and its permissions") from cause
 
 
-def _kept(experiment: Experiment, selection: RunSelection) -> NDArray[np.bool_]:
+def _kept(experiment: Experiment, selection: RunSelection) -> BoolArray:
     keep = np.ones(len(experiment.runs), bool)
     runs = experiment.runs
     for condition in selection.open:

@@ -10,7 +10,6 @@ from types import NoneType
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler import modeling, store
 from callpath_modeler.analysis.fit_findings import (
@@ -26,6 +25,7 @@ from callpath_modeler.argument_checks import (
     check_probability,
     check_type,
 )
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
 from callpath_modeler.fitted import Fitted, Surface, sliced
@@ -165,7 +165,7 @@ def _run_time(
     experiment: Experiment,
     metric: Metric,
     options: FitOptions,
-    measured: tuple[NDArray[np.float64], NDArray[np.float64]],
+    measured: tuple[FloatArray, FloatArray],
     models: Models,
     settings: dict[str, str],
 ) -> Fitted | None:
@@ -203,9 +203,9 @@ def _fitted(
     experiment: Experiment,
     metric: Metric,
     options: FitOptions,
-    points: NDArray[np.float64],
+    points: FloatArray,
     models: Models,
-    centres: NDArray[np.float64],
+    centres: FloatArray,
     settings: dict[str, str],
 ) -> Fitted:
     """Return models over points [K, D] with what they are of."""
@@ -260,9 +260,7 @@ def _check_method(options: FitOptions) -> None:
         )
 
 
-def _check_points(
-    points: NDArray[np.float64], parameters: tuple[str, ...], options: FitOptions
-) -> None:
+def _check_points(points: FloatArray, parameters: tuple[str, ...], options: FitOptions) -> None:
     several, least = len(parameters) > 1, modeling.MIN_POINTS[options.method]
     fix = as_option(dict(zip(parameters[1:], points[-1, 1:], strict=True)))
     if several and (options.method == "classic" or len(parameters) > modeling.MOST_PARAMETERS):

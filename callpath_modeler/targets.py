@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 
 LIMITS = (1e-30, 1e30)
@@ -36,7 +36,7 @@ def target_of(value: object, text: str | None = None, what: str = "target") -> f
     return _checked(float(number), said, text)
 
 
-def targets_of(values: object) -> npt.NDArray[np.float64]:
+def targets_of(values: object) -> FloatArray:
     """Return one target or several, [targets], as `target_of` does each."""
     numbers = np.atleast_1d(_numbers(values, f"target {values!r}"))
     if numbers.ndim > 1:
@@ -53,7 +53,7 @@ def settings_of(values: Mapping[str, object], what: str = "target") -> dict[str,
     return {name: target_of(value, what=f"{what} {name} =") for name, value in values.items()}
 
 
-def _numbers(values: object, said: str) -> npt.NDArray[np.float64]:
+def _numbers(values: object, said: str) -> FloatArray:
     try:
         found = np.asarray(values)
     except ValueError:

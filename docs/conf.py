@@ -22,12 +22,12 @@ html_show_sphinx = False
 myst_heading_anchors = 4
 myst_heading_slug_func = "heading_anchors.slug"
 
-# A name in a docstring links to its entry, where it has one.
+# A name in a docstring links to its entry, if there is one.
 default_role = "py:obj"
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 80
 numpydoc_show_class_members = False
-# Options and quotes are to be copied from the pages as they are.
+# Users copy options and quotes from the pages.
 smartquotes = False
 highlight_language = "text"

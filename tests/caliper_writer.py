@@ -1,4 +1,4 @@
-"""Small Caliper files, as text."""
+"""Small Caliper files as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SPECIAL = str.maketrans({sign: f"\\{sign}" for sign in "\\,="} | {"\n": "\\n"})
 
 
 class Writer:
-    """Gathers lines of a `.cali` file."""
+    """A writer of the lines of a `.cali` file."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -55,7 +55,7 @@ class Writer:
     def record(
         self, names: Sequence[str], values: Mapping[str, object], *, unit: str = "sec"
     ) -> None:
-        """Write one record; `values` by attribute, numbers of MPI ranks among them."""
+        """Write one record with `values` by attribute, such as the MPI rank."""
         numbers = [
             self.attribute(
                 name,
@@ -71,7 +71,7 @@ class Writer:
         self.lines.append(f"__rec=ctx{ref},attr={attributes},data={data}")
 
     def globals(self, told: Mapping[str, object]) -> None:
-        """Write what is said of the run."""
+        """Write the metadata of the run."""
         above = -1
         for name, value in told.items():
             above = self.node(self.attribute(name, STRING, _GLOBAL), value, above)
@@ -79,7 +79,7 @@ class Writer:
             self.lines.append(f"__rec=globals,ref={above}")
 
     def text(self) -> str:
-        """Return the file."""
+        """Return the text of the file."""
         return "".join(f"{line}\n" for line in self.lines)
 
 
@@ -91,11 +91,11 @@ INCLUSIVE = {
     ("main", "solve", "MPI_Allreduce"): 20.0,
     ("main", "io"): 4.0,
 }
-"""Sums over 4 processes: main itself takes 4 s per process, of io only one process has any."""
+"""Sums over 4 processes: main takes 4 s exclusive per process; only one process calls io."""
 
 
 def summed(processes: int = 4, **told: object) -> str:
-    """Return a file of sums over processes, inclusive, as the spot service writes it."""
+    """Return a file with inclusive sums over processes, as the spot service writes it."""
     writer = Writer()
     for path in PATHS:
         value = INCLUSIVE[path] * processes / 4

@@ -1,4 +1,4 @@
-"""Benchmarks of MPI collectives whose times follow known laws."""
+"""Synthetic benchmarks of MPI collectives whose times follow known laws."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PROCESSES = (8, 16, 32, 64, 128)
 
 
 def latencies(p):
-    """Times in µs that keep every guideline; messages of one size."""
+    """Return times in µs that meet every guideline, for messages of one size."""
     steps = np.log2(p)
     times = {
         "Barrier": 1.5 * steps,
@@ -29,7 +29,7 @@ def latencies(p):
 
 
 def by_size(p, m):
-    """Times in µs that keep every guideline; messages of m bytes."""
+    """Return times in µs that meet every guideline, for messages of m bytes."""
     steps = np.log2(p)
     return {
         "Bcast": 2 * steps + 1.2e-3 * m,
@@ -44,7 +44,7 @@ def by_size(p, m):
 def rows(
     laws, processes=PROCESSES, sizes=None, *, seed=0, noise=0.05, repetitions=5, disturbed=0.0
 ):
-    """Return a table of what a benchmark would have measured, a share of calls disturbed."""
+    """Return a table of synthetic measurements, with a share of disturbed calls."""
     rng = np.random.default_rng(seed)
     found = []
     for p in processes:
@@ -61,7 +61,7 @@ def rows(
 
 
 def experiment(laws, processes=PROCESSES, sizes=None, **options):
-    """Return an experiment of such a table."""
+    """Return the experiment of such a table."""
     return from_frame(
         rows(laws, processes, sizes, **options),
         callpath="call",

@@ -1,4 +1,4 @@
-"""Traces of programs that communicate, written rank by rank like the programs themselves."""
+"""Traces of communicating programs, written rank by rank."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_ROOT = 2**32 - 1
 
 
 class Rank:
-    """The events of one rank: every method is a call of MPI as Score-P records it."""
+    """The events of one rank: every method is an MPI call as Score-P records it."""
 
     def __init__(self, rank: int, ranks: int) -> None:
         self.rank, self.ranks = rank, ranks
@@ -37,7 +37,7 @@ class Rank:
         self.events.append(("leave", self.now, name))
 
     def call(self, name: str, *events: tuple[object, ...]) -> None:
-        """A call with events in it, which are given without their times."""
+        """A call with events in it; the events have no time."""
         with self.region(name):
             for method, *arguments in events:
                 self.events.append((method, self.now, *arguments))
@@ -53,7 +53,7 @@ class Rank:
         self.call("MPI_Sendrecv", sent, ("mpi_recv", source, WORLD, tag, size))
 
     def isend(self, peer, size, tag=0, comm=WORLD, call="MPI_Isend"):
-        """Return what a wait waits for."""
+        """Return the request for a later wait."""
         self._requests += 1
         self.call(call, ("mpi_isend", peer, comm, tag, size, self._requests))
         return ("mpi_isend_complete", self._requests)
@@ -88,7 +88,7 @@ def traced(
     program: Callable[[Rank], None],
     communicators: Mapping[str, Sequence[int] | None] | None = None,
 ) -> Path:
-    """Write the trace of a program that is run on so many ranks, and return its anchor."""
+    """Write the trace of a program on a number of ranks, and return its anchor."""
     threads = []
     for number in range(ranks):
         rank = Rank(number, ranks)
@@ -99,17 +99,17 @@ def traced(
 
 
 def recorded(path: Path) -> Traced:
-    """Return the operations of a trace."""
+    """Return the operations in a trace."""
     with opened(path) as source:
         return record(source, lambda _done, _total: None)
 
 
 HALVES = {"low": [0, 1], "high": [3, 2], "alone": None}
-"""Communicators of `everything`: the second half counts backwards."""
+"""Communicators of `everything`; the second half has descending ranks."""
 
 
 def everything(rank: Rank) -> None:
-    """All operations that specifications tell, on four ranks."""
+    """All operations of specifications, on four ranks."""
     me, n = rank.rank, rank.ranks
     right, left = (me + 1) % n, (me - 1) % n
     rank.handle("MPI_Comm_dup")
@@ -175,7 +175,7 @@ def _collectives(rank: Rank, me: int, n: int) -> None:
 
 
 def exchange(rank):
-    """What the page on it shows: neighbours on a line, and a sum now and then."""
+    """The example of the page: exchange with neighbours on a line, and a sum from time to time."""
     for step in range(20):
         requests = []
         with rank.region("halo"):

@@ -1,4 +1,4 @@
-"""Configuration files written, and what is told of them."""
+"""Configuration files, and the settings that cpmodel reads from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def told(run, *words: object) -> dict[str, tuple[str, str]]:
-    """What `cpmodel info --config` says: value and origin of every setting."""
+    """Return value and origin of every setting, as `cpmodel info --config` lists them."""
     done = run(*words, "--config", "-f", "csv")
     assert done.status == 0, done.err
     return {row["setting"]: (row["value"], row["from"])

@@ -11,8 +11,8 @@ from callpath_modeler import config
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Where CI is set, property tests draw the same examples in each run, so a change alone can break
-# them; by hand they draw new ones. How long an example takes depends on the machine.
+# In CI, property tests draw the same examples in each run, so that only a change can break them.
+# Elsewhere they draw new ones. The time of an example depends on the machine.
 settings.register_profile("ci", derandomize=True, database=None, deadline=None)
 settings.register_profile("dev", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
@@ -20,7 +20,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 @pytest.fixture(scope="session", autouse=True)
 def unconfigured(tmp_path_factory) -> Iterator[None]:
-    """No configuration of whoever runs the tests decides how they end."""
+    """Hide the configuration of the user who runs the tests."""
     nowhere = tmp_path_factory.getbasetemp() / "nowhere"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(nowhere))
@@ -30,7 +30,7 @@ def unconfigured(tmp_path_factory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Profiles of other people and further measurements, which are not part of the repository."""
+    """Return the folder of profiles of other projects, which are not part of the repository."""
     data = ROOT.parent / "shared" / "data"
     if not data.is_dir():
         pytest.skip("needs the measured profiles in ../shared/data")
@@ -39,5 +39,5 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def samples() -> Path:
-    """The sample profiles of the repository."""
+    """Return the folder of sample profiles in the repository."""
     return ROOT / "sample_profiles"

@@ -1,4 +1,4 @@
-"""Writes small Cube profiles in every variant of the format, and keeps what it wrote."""
+"""A writer of small Cube profiles in every variant of the format; it keeps the written values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TUPLE = [("n", "u4"), ("min", "f8"), ("max", "f8"), ("sum", "f8"), ("sum2", "f8"
 
 @dataclass
 class MetricToWrite:
-    """`values` [call paths in preorder x locations in order of their ids], as stored."""
+    """A metric with `values` [call paths in preorder, locations by id], as stored."""
 
     name: str
     values: np.ndarray
@@ -39,7 +39,7 @@ class MetricToWrite:
 
 @dataclass
 class Tree:
-    """Call paths in preorder; `names[i]` is the region that call path i ends in."""
+    """Call paths in preorder; `names[i]` is the region of call path i."""
 
     parents: list[int]
     names: list[str]
@@ -52,7 +52,7 @@ class Tree:
         return len(self.parents)
 
     def wide(self):
-        """The order of inclusive rows: a root, then the callees of each call path."""
+        """Return the order of rows of inclusive metrics: roots, then callees by call path."""
         callees = {}
         for row, parent in enumerate(self.parents):
             callees.setdefault(parent, []).append(row)
@@ -83,7 +83,7 @@ class Tree:
 
 @dataclass
 class Machine:
-    """`threads[p]` CPU threads in process p, each process followed by `gpus` streams."""
+    """Processes with `threads[p]` CPU threads each, followed by `gpus` streams."""
 
     threads: list[int]
     gpus: int = 0
@@ -96,7 +96,7 @@ class Machine:
         return sum(self.threads) + self.gpus * len(self.threads)
 
     def columns(self):
-        """Per process the columns of its CPU threads: ranks of their location ids."""
+        """Return the columns of the CPU threads of each process: ranks of their location ids."""
         ids = self.ids or list(range(self.locations))
         rank = {number: column for column, number in enumerate(sorted(ids))}
         found, at = [], 0
@@ -214,7 +214,7 @@ def header(name, size, kind=b"0", checksum=b"0000000\0"):
 
 
 def pack(path, members, *, tail="cube", prefix=""):
-    """Write an archive; the tail of a member is the extra block that Cube writers add."""
+    """Write an archive; `tail` is the extra block that Cube writers add to members."""
     out = []
     for name, content in members:
         out.append(header(prefix + name, len(content)) + content)

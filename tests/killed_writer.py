@@ -1,9 +1,9 @@
-"""Replace a store in processes that are killed: python killed_writer.py OLD NEW FOLDER.
+"""Replacement of a store by processes that are killed: python killed_writer.py OLD NEW FOLDER.
 
-OLD and NEW are stores. A copy of OLD in FOLDER is replaced by the content of NEW, each time by a
-process that kills itself before its next operation on the file system: the first, the second, and
-so on, until one reaches its end. Prints what the copy then held, as JSON: a list of names of
-experiments with the sum of their values.
+OLD and NEW are stores. The content of NEW replaces a copy of OLD in FOLDER. The first process kills
+itself before its first operation on the file system, the second process before its second, and so
+on, until one process finishes. The script prints the content of the copy after each process as
+JSON: a list of experiment names with the sum of their values.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from callpath_modeler import atomic, store
 
 NAMING = {"open", "os.mkdir", "os.rename", "os.chmod", "shutil.rmtree"}
 REMOVING = {"os.remove", "os.rmdir"}
-"""Of what is removed, a name relative to an open directory is told."""
+"""Events of removal, which report a name relative to an open directory."""
 
 
 class Fuse:
-    """Kills the process before so many operations below a folder."""
+    """A counter that kills the process before the n-th operation below a folder."""
 
     def __init__(self, folder: Path, left: int) -> None:
         self._folder, self._left = str(folder), left
@@ -37,14 +37,14 @@ class Fuse:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def hook(self, event: str, arguments: tuple[object, ...]) -> None:
-        """Count what Python tells of its operations on files."""
+        """Count the file operations that Python's audit events report."""
         named = event in NAMING and any(self._folder in str(each) for each in arguments)
         if named or event in REMOVING:
             self.burn()
 
 
 def replace(new: Path, path: Path, fuse: Fuse) -> None:
-    """Write the content of a store in the place of another."""
+    """Replace a store by the content of another one."""
     experiment = store.read_experiment(new)
     fitted = store.read_models(new, experiment, experiment.metric().name, None)
     assert fitted is not None
@@ -61,7 +61,7 @@ def replace(new: Path, path: Path, fuse: Fuse) -> None:
 
 
 def held(path: Path) -> tuple[str, float]:
-    """Return the name and the sum of all values of a store, all of whose files are as written."""
+    """Return the name and the sum of all values of a store, after a check of all its files."""
     store.verify(path)
     experiment = store.read_experiment(path)
     return experiment.name, float(np.nansum(experiment.values()))

@@ -1,12 +1,12 @@
-"""Rows of many kinds to model, for tests that compare two ways of doing so."""
+"""Rows of many kinds for tests that compare two implementations of models."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
 from callpath_modeler.modeling.mixture.repetition_noise import noise_of, repetition_stats
@@ -14,11 +14,9 @@ from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, data_of
 from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses, screen
 from callpath_modeler.modeling.terms import DEFAULT_SPACE
 
-FloatArray = npt.NDArray[np.float64]
-
 
 class Kind(NamedTuple):
-    """A kind of rows: how many points and repetitions, and what is odd about them."""
+    """A kind of rows: number of points and repetitions, and peculiarities."""
 
     points: int
     noise: float
@@ -62,7 +60,7 @@ def many_rows(kind: Kind, count: int, seed: int = 1) -> tuple[FloatArray, FloatA
 
 
 def rows_to_fit(points: FloatArray, y: FloatArray) -> tuple[ScaledRows, Deviations]:
-    """Return the rows that have values at three points or more, and how they may deviate."""
+    """Return the rows with values at three points or more, and their noise."""
     reps = repetition_stats(np.sort(y, axis=2), "mean")
     usable = (reps.count > 0).sum(axis=1) >= 3
     usable &= np.nan_to_num(reps.centre).max(axis=1) > 0
@@ -73,7 +71,7 @@ def rows_to_fit(points: FloatArray, y: FloatArray) -> tuple[ScaledRows, Deviatio
 def screened(
     points: FloatArray, y: FloatArray, known: Hypotheses | None = None
 ) -> tuple[ScaledRows, ScreenedHypotheses, Hypotheses, Deviations]:
-    """Return what candidates of such rows are made of, before anything is learnt."""
+    """Return the candidates of such rows before empirical Bayes."""
     known = known or hypotheses(DEFAULT_SPACE, points)
     data, ways = rows_to_fit(points, y)
     return data, screen(data, known, known.log_prior, ways.extremes), known, ways

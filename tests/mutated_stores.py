@@ -1,9 +1,11 @@
-"""Stores that were changed with correct checksums, read as users do: `make mutate-stores`.
+"""Stores with changes and correct checksums, read as users read them: `make mutate-stores`.
 
-A changed store has one of three outcomes. It is refused with an error of the package. It gives the
-answers of the store it was made of. Or it is a store of other numbers or names, as another program
-might have measured them: then the C library has to answer what numpy answers, because memory that
-does not belong to the store holds nothing that numpy would see.
+A changed store has one of three outcomes:
+
+- cpmodel refuses it with one of its own errors.
+- cpmodel returns the results of the original store.
+- The store is valid, with other numbers or names. The C library must then return the results of
+  NumPy, because it must not read memory outside the store.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _NUMBER = re.compile(r"-?\d+\.?\d*(?:e[+-]?\d+)?")
 
 
 def answers(path: Path) -> str:
-    """Return what `info` and `rank` say of a store, as JSON and as text."""
+    """Return the output of `info` and `rank` for a store, as JSON and as text."""
     everything = LoadOptions(read=ReadOptions(metrics=None))
     experiment = loading.load([path], everything)
     ranking, findings = ranking_of([path], PredictionQuery("64"))
@@ -77,12 +79,12 @@ def _in_numpy() -> Iterator[None]:
 
 
 def outcome(path: Path, before: str) -> str:
-    """Return what came of reading a changed store.
+    """Return the outcome of reading a changed store.
 
     Raises
     ------
     AssertionError
-        If the C library answers otherwise than numpy.
+        If the results of the C library and of NumPy differ.
     """
     try:
         found = answers(path)
@@ -93,12 +95,12 @@ def outcome(path: Path, before: str) -> str:
         return SAME
     with _in_numpy():
         expected = answers(path).replace(str(path), "STORE")
-    assert _alike(found, expected), "the compiled library answers otherwise than numpy"
+    assert _alike(found, expected), "results of the C library and of NumPy differ"
     return OTHER
 
 
 def _alike(one: str, other: str) -> bool:
-    """Tell whether two answers differ in rounding alone; those for people round themselves."""
+    """Return whether two results differ only by rounding; texts for people are not compared."""
     one, other = (each.partition(_FOR_PEOPLE)[0] for each in (one, other))
     if _NUMBER.sub("#", one) != _NUMBER.sub("#", other):
         return False
@@ -141,7 +143,7 @@ def bases(folder: Path) -> list[Path]:
 
 
 def _of_processes(experiment: Experiment) -> Experiment:
-    """Add what profiles of many processes tell besides: imbalance and run time."""
+    """Add the data of profiles with many processes: imbalance and run time."""
     columns = dict(experiment.columns)
     for name, values in columns.items():
         imbalance = np.where(np.isnan(values.exclusive), np.nan, 1.2).astype(np.float32)
@@ -151,12 +153,14 @@ def _of_processes(experiment: Experiment) -> Experiment:
 
 
 def run(folder: Path, seeds: range, made: list[Path]) -> tuple[Counter[str], list[str]]:
-    """Change stores, read them, and count what came of it.
+    """Change stores, read them, and count the outcomes.
 
     Returns
     -------
-    outcomes : how often each
-    failures : of each mutant that was neither refused nor answered rightly: its seed, and why
+    outcomes : dict
+        Number of each outcome.
+    failures : list
+        Seed and reason of each mutant that was neither refused nor read correctly.
     """
     before = {}
     for path in made:
@@ -177,7 +181,7 @@ def run(folder: Path, seeds: range, made: list[Path]) -> tuple[Counter[str], lis
                 # Numbers near the limits of double precision; the command does not show these.
                 warnings.simplefilter("ignore", RuntimeWarning)
                 result = outcome(path, before[source])
-        except Exception as error:  # noqa: BLE001 - whatever escapes is what is looked for
+        except Exception as error:  # noqa: BLE001 - every other exception is a failure
             place = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{Path(place.filename).name}:{place.lineno}"
             result = f"FAILED {type(error).__name__} {where}"
@@ -187,7 +191,7 @@ def run(folder: Path, seeds: range, made: list[Path]) -> tuple[Counter[str], lis
 
 
 def main() -> None:
-    """Change so many stores, and print what came of them."""
+    """Change a number of stores, and print the outcomes."""
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

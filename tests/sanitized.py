@@ -1,11 +1,11 @@
-"""The C library under the sanitizers of addresses and of undefined behaviour: `make sanitize`.
+"""The C library under the address and undefined-behaviour sanitizers: `make sanitize`.
 
 python sanitized.py [FITS [STORES]]
 
-Builds the library for every kind of processor that this machine has, with sanitizers, and drives it
-in processes of their own: fits and predictions of random arrays, and stores that were changed with
-correct checksums. A process that a sanitizer stops is a failure. Memory that is never freed is not
-looked for: Python keeps what it has.
+The script builds the library for every kind of processor that this machine has, with sanitizers. It
+runs the library in separate processes: fits and predictions of random arrays, and stores with
+changes and correct checksums. A process that a sanitizer stops is a failure. Memory leaks are not
+checked, because Python itself keeps memory until it exits.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FITS, STORES = 30, 20
 
 
 def build(folder: Path) -> list[str]:
-    """Compile the sources with sanitizers; return the kinds of processors that run here."""
+    """Compile the sources with sanitizers, and return the kinds of processors that run here."""
     for source in (*sources.sources(FOLDER), FOLDER / "sources.py"):
         shutil.copy(source, folder)
     os.environ["CFLAGS"] = FLAGS
@@ -51,13 +51,13 @@ def build(folder: Path) -> list[str]:
 
 
 def use(folder: Path, kind: str) -> None:
-    """Let models be made by one of the libraries of a folder."""
+    """Select one of the libraries of a folder for models."""
     path = sources.libraries(folder)[kind]
-    # The loader prefers the last, and the first serves where that cannot be loaded.
+    # The loader prefers the last, and falls back to the first if it cannot load the last.
     library.libraries = lambda _: dict.fromkeys(sources.PROCESSORS, path)
     library.reload()
     assert library.compiled(), f"{path} is not loaded"
-    # Arrays in memory of their own end where they should; mapped files end with a page.
+    # Copies of arrays end exactly at their last value; mapped files end with a page.
     mapped = store._array
     store._array = lambda *words: np.array(mapped(*words))
 
@@ -103,7 +103,7 @@ def _values(rng: np.random.Generator, points: np.ndarray, rows: int) -> np.ndarr
 
 
 def elementwise() -> None:
-    """Call the special functions with everything that a double can be."""
+    """Call the special functions with doubles of every class."""
     every = np.array([*SPECIAL, 0.3, 0.999, 2.0, 40.0, 1e5])
     one, other = (each.ravel() for each in np.meshgrid(every, every))
     for name in ("normal_shares", "log_normal_shares", "normal_quantiles"):
@@ -114,7 +114,7 @@ def elementwise() -> None:
 
 
 def child(folder: Path, kind: str, fits: int, stores: int) -> None:
-    """Drive one library in this process."""
+    """Run one library in this process."""
     from mutated_stores import bases, run
 
     use(folder, kind)
@@ -129,7 +129,7 @@ def child(folder: Path, kind: str, fits: int, stores: int) -> None:
 
 
 def main() -> None:
-    """Build, and drive each library in a process of its own."""
+    """Build the libraries, and run each in a separate process."""
     given = [int(word) for word in sys.argv[1:3]]
     fits, stores = *given, *(FITS, STORES)[len(given) :]
     runtime = subprocess.run(

@@ -1,4 +1,4 @@
-"""Runs of a program in two parameters, p and n, that follow known laws."""
+"""Runs of a program in two parameters, p and n, with known laws."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_runs(file, laws, seed, *, p=P, n=N, noise=0.01):
 
 
 def stored(file):
-    """Store runs with their models, so that they are fitted once."""
+    """Store runs with their models, so that the models are fitted once."""
     store = file.with_suffix(".cpm")
     store_experiment([cpm.fit(cpm.load(file))], store)
     return store

@@ -1,4 +1,4 @@
-"""Ways to change a store with knowledge of its structure; all checksums stay correct."""
+"""Structural changes of a store, with correct checksums."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NUMBERS = (
 
 @dataclass(frozen=True)
 class Mutant:
-    """A changed store: what was changed, for people."""
+    """A changed store, with a description of the change."""
 
     what: str
     where: str
@@ -50,14 +50,14 @@ class Mutant:
 
 
 class Stored:
-    """A store in memory, to be changed and written."""
+    """A store in memory that can be changed and written."""
 
     def __init__(self, path: Path) -> None:
         self.header: dict[str, Any] = json.loads((path / HEADER).read_bytes())
         self.arrays = {name: np.load(path / f"{name}.npy") for name in self.header["arrays"]}
 
     def write(self, path: Path) -> None:
-        """Write it with correct checksums, types and shapes."""
+        """Write the store with correct checksums, types and shapes."""
         path.mkdir()
         sums = {}
         for name, array in self.arrays.items():
@@ -73,7 +73,7 @@ class Stored:
 
 
 def mutate(stored: Stored, rng: random.Random) -> Mutant:
-    """Change a store at one place, sometimes at two or three."""
+    """Change a store at one, two or three places."""
     made = [_mutate_once(stored, rng) for _ in range(rng.choice((1, 1, 1, 1, 2, 3)))]
     return Mutant(", ".join(m.what for m in made), ", ".join(m.where for m in made))
 
@@ -216,7 +216,7 @@ _ODD: tuple[Any, ...] = (
 
 
 def _places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the place of every value of a header, each kind of place as often as any other."""
+    """Yield the place of every value of a header; each kind of place is equally frequent."""
     items = node.items() if isinstance(node, dict) else enumerate(node[:3])
     for key, value in items:
         yield (*path, key)

@@ -1,4 +1,4 @@
-"""Laws in two parameters, and measurements of them."""
+"""Laws in two parameters, and synthetic measurements of them."""
 
 from __future__ import annotations
 

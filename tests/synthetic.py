@@ -1,4 +1,4 @@
-"""Profiles, experiments and readers made of a few lines, without files of any real format."""
+"""Profiles, experiments and readers from a few lines, without files of a real format."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ POINTS = (2.0, 4.0, 8.0, 16.0, 32.0)
 
 
 def region(text: str) -> Region:
-    """Return the region that ``"name"`` or ``"name@line"`` writes; MPI functions are known."""
+    """Return the region of ``"name"`` or ``"name@line"``, with the paradigm of MPI functions."""
     name, _, line = text.partition("@")
     paradigm = "mpi" if name.startswith("MPI_") else "compiler"
     return Region(name, file=f"{name}.c", line=int(line or 1), paradigm=paradigm)
@@ -50,7 +50,7 @@ def region(text: str) -> Region:
 def call_tree(paths: Sequence[str], notes: Sequence[str] | None = None) -> CallTree:
     """Return the tree of `paths` such as ``"main/f@12/g"``, given in preorder.
 
-    A path that is given twice stands for two siblings; what is below it belongs to the latter.
+    A repeated path is a second sibling, and the paths that follow belong to it.
     """
     rows: dict[str, int] = {}
     parents, regions = [], []
@@ -66,7 +66,7 @@ def call_tree(paths: Sequence[str], notes: Sequence[str] | None = None) -> CallT
 
 
 def chain(depth: int) -> CallTree:
-    """Return a tree in which every call path calls one other."""
+    """Return a tree in which every call path has one callee."""
     return CallTree.from_parents(np.arange(-1, depth - 1), np.zeros(depth, int), [Region("f")])
 
 
@@ -83,8 +83,8 @@ def experiment(
 
     Parameters
     ----------
-    values : per call path in preorder one exclusive value per point, or a list of
-        repetitions per point; NaN = the call path did not occur
+    values : for each call path in preorder, one exclusive value per point, or a list of repetitions
+        per point; NaN = the call path did not occur
     """
     tree = call_tree(list(values))
     cube = np.array(list(values.values()), float)
@@ -116,14 +116,14 @@ def fitted(
     points: Sequence[float] = POINTS,
     **of_experiment: object,
 ) -> Fitted:
-    """Return the models of an experiment that `experiment` makes."""
+    """Return the models of an experiment from `experiment`."""
     made = experiment(values, points, **of_experiment)
     return pipeline.fit(made)
 
 
 @dataclass
 class FakeSource:
-    """A profile in memory: exclusive values per metric, already reduced."""
+    """A profile in memory, with reduced exclusive values of each metric."""
 
     call_tree: CallTree
     columns: Mapping[Metric, Sequence[float]]
@@ -153,20 +153,20 @@ class FakeSource:
 
 @dataclass
 class FakeMean(FakeSource):
-    """A profile that was reduced when it was written."""
+    """A profile that was reduced to means when it was written."""
 
     reductions: Sequence[Reduction] = (Reduction.MEAN, Reduction.SUM)
 
 
 @dataclass
 class FakeMax(FakeSource):
-    """A profile that holds maxima over processes alone."""
+    """A profile that contains only maxima over processes."""
 
     reductions: Sequence[Reduction] = (Reduction.MAX,)
 
 
 class FakeReader:
-    """Opens what it was given by file name; an error instead of a profile is raised."""
+    """A reader that returns a profile for each file name, or raises an error that replaces it."""
 
     api_version: ClassVar[int] = API_VERSION
     description: ClassVar[str] = "profiles in memory"
@@ -189,7 +189,7 @@ class FakeReader:
     def add(
         self, directory: Path, name: str, profile: FakeSource | InputError, **of_file: object
     ) -> RunFile:
-        """Put an empty file where `profile` is to be found, and return its run."""
+        """Write an empty file for `profile`, and return its run."""
         path = directory / f"{name}{self.suffixes[0]}"
         path.write_bytes(b"x")
         self.profiles[path.name] = profile
@@ -197,7 +197,7 @@ class FakeReader:
 
 
 class FakeSeriesReader:
-    """Opens the lists of runs that it was given by file name."""
+    """A reader that returns a list of runs for each file name."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "fake"
@@ -215,7 +215,7 @@ class FakeSeriesReader:
         yield self.files[path.name]
 
     def add(self, directory: Path, name: str, runs: list[RunSource], **of_file: object) -> RunFile:
-        """Put a file where `runs` are to be found."""
+        """Write an empty file for `runs`."""
         path = directory / f"{name}.series"
         path.write_bytes(b"x")
         self.files[path.name] = runs
@@ -223,5 +223,5 @@ class FakeSeriesReader:
 
 
 def registry(*readers: Reader) -> Registry:
-    """Return a registry of these readers alone."""
+    """Return a registry of only these readers."""
     return Registry(tuple(readers))

@@ -1,4 +1,4 @@
-"""Writes TAU profiles as the format describes them: text files and ParaProf's packed form."""
+"""A writer of TAU profiles as in the description of the format: text files and packed profiles."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def text(
 def call_paths(
     times: Mapping[str, tuple[float, float]], groups: Mapping[str, str] | None = None
 ) -> list[Timer]:
-    """Return the timers of call paths, and the flat timers that TAU writes beside them.
+    """Return the timers of call paths, and the flat timers that TAU adds to them.
 
     Parameters
     ----------
     times : calls and exclusive microseconds by call path, ``a => b``
-    groups : by function
+    groups : groups by function
     """
     groups = groups or {}
     below = dict.fromkeys(times, 0.0)
@@ -85,7 +85,7 @@ def packed(
     version: int = 2,
     metadata: Mapping[str, str] = METADATA,
 ) -> bytes:
-    """Return a packed profile; the timers of a thread stand by metric."""
+    """Return a packed profile; the timers of a thread are ordered by metric."""
     metrics = list(next(iter(threads.values())))
     names = list(dict.fromkeys(t[0] for by in threads.values() for ts in by.values() for t in ts))
     group_of = {t[0]: t[4] for by in threads.values() for ts in by.values() for t in ts}

@@ -1,8 +1,8 @@
-"""Small OTF2 traces for tests, written from lists of plain events.
+"""Small OTF2 traces from lists of events.
 
 An event is a tuple: the name of a method of `otf2.event_writer.EventWriter`, the time in ticks, and
-the arguments. Regions are strings, communicators `Comm`; `METRICS` stands for the class of all
-metrics, `WINDOW` for memory shared by all processes, `CONTEXT` for a sampled calling context.
+the arguments. Regions are strings, communicators are `Comm`. `METRICS` is the class of all metrics,
+`WINDOW` is memory shared by all processes, and `CONTEXT` is a sampled calling context.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ METRICS, WINDOW, CONTEXT = object(), object(), object()
 
 
 class Comm(str):
-    """The name of a communicator; that of all processes is ``WORLD``."""
+    """The name of a communicator; ``WORLD`` contains all processes."""
 
     __slots__ = ()
 
@@ -37,11 +37,11 @@ class Trace:
 
     Attributes
     ----------
-    processes : their threads; the first of each takes part in MPI
+    processes : threads of each process; only the first thread uses MPI
     resolution : ticks per second
-    communicators : ranks in the world, by name; None is that of each process alone
+    communicators : ranks in the world, by name; None = a communicator of each single process
     metrics : (unit, mode, type, exponent) by name
-    counted : whether the definitions say how many events each location has
+    counted : True if the definitions contain the number of events of each location
     """
 
     processes: Sequence[Sequence[Thread]]
@@ -71,7 +71,7 @@ def one_rank(*events: Event, **options: Any) -> Trace:
 
 
 def random_events(seed: int, rank: int = 0, ranks: int = 1, count: int = 200) -> list[Event]:
-    """Return calls that nest, with messages, collectives and pauses among them."""
+    """Return nested calls with messages, collectives and pauses."""
     rng = random.Random(f"{seed} {rank}")
     events: list[Event] = [("program_begin", 1000, "app", ())]
     now, stack = 1000, [""]

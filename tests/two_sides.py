@@ -1,4 +1,4 @@
-"""Two experiments of one program that follow laws, with noise, brought to one call tree."""
+"""Two experiments of one program on one call tree, with known laws and noise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LAWS = {
 
 
 def runs(laws, seed, *, noise=0.02, repetitions=3, points=POINTS, **options):
-    """Return an experiment that follows `laws`, with noise."""
+    """Return an experiment with known laws and noise."""
     rng = np.random.default_rng(seed)
     values = {
         path: (law[:, None] * np.exp(noise * rng.standard_normal((len(law), repetitions)))).tolist()
@@ -36,7 +36,7 @@ def pair(base, new, *, modelled=True):
 
 
 def changed(**laws):
-    """Return the laws with some call paths changed; a dunder writes a slash."""
+    """Return the laws with some call paths changed; two underscores stand for a slash."""
     return {**LAWS, **{path.replace("__", "/"): law for path, law in laws.items()}}
 
 

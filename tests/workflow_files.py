@@ -1,8 +1,7 @@
-"""Small files in the forms of workflow tools, made here.
+"""Small files in the formats of workflow tools, written by these tests.
 
-The forms follow ReFrame 4.10, which was run for comparison, and the public sources of JUBE 2.7 and
-Ramble, which were read: neither can be installed from PyPI. Thicket 2026.1 wrote the frames that
-the ones here are like.
+The formats follow ReFrame 4.10, which was run for comparison, and the public sources of JUBE 2.7
+and Ramble, because neither can be installed from PyPI. Frames follow the output of Thicket 2026.1.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ TRIAD = "triad_bw"
 
 
 def solve_time(p):
-    """Return the seconds that the program takes: O(p)."""
+    """Return the seconds of the program: O(p)."""
     return 2 + 0.5 * p
 
 
 def pretty(name, titles, rows, *, old=False):
-    """Return a table as JUBE prints it for people, of JUBE 2.6 on or before."""
+    """Return a table as JUBE prints it for people; `old` = JUBE 2.6 or earlier."""
     table = [titles, *([str(cell) for cell in row] for row in rows)]
     widths = [max(len(row[k]) for row in table) for k in range(len(titles))]
     lines = [" | ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True))
@@ -32,7 +31,7 @@ def pretty(name, titles, rows, *, old=False):
 
 
 def aligned(titles, rows, separator=","):
-    """Return a table as JUBE aligns it: no rule, the separator between padded cells."""
+    """Return a table as JUBE aligns it: without a rule, with a separator between cells."""
     table = [titles, *([str(cell) for cell in row] for row in rows)]
     widths = [max(len(row[k]) for row in table) for k in range(len(titles))]
     lines = (separator.join(cell.rjust(w) for cell, w in zip(row, widths, strict=True))
@@ -136,7 +135,7 @@ def results_text(experiments):
 
 
 def thicket(scales=SCALES, *, inclusive=("time (inc)",), files=True, names=("main", "solve")):
-    """Return what Thicket writes as JSON: main calls solve, and a second function of that name."""
+    """Return the JSON of Thicket: main calls solve, and a second function of that name."""
     graph = {
         "0": {"data": {"name": names[0], "type": "function"}, "children": [1], "parents": []},
         "1": {"data": {"name": names[1], "type": "function"}, "children": [2], "parents": [0]},

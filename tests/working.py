@@ -1,4 +1,4 @@
-"""What workers are given to do in tests: they import it by name, as a program's own functions."""
+"""Functions for workers in tests; workers import them by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 HUNG = 600
-"""Seconds after which a test that waits for another process gives up, however slow the machine."""
+"""Seconds until a test gives up waiting for another process, also on a slow machine."""
 
 
 def square(number):
@@ -39,7 +39,7 @@ def die_of_three(number):
 
 
 class OneWay:
-    """It can be sent, and does not arrive."""
+    """An object that can be pickled but not unpickled."""
 
     def __reduce__(self):
         return int, ("no number",)

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.predict import total_of
 from callpath_modeler.analysis.scales import power_of
 from callpath_modeler.argument_checks import check_type
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
@@ -25,8 +25,6 @@ from callpath_modeler.modeling.distributions import normal_share
 from callpath_modeler.printable import shell_word
 from callpath_modeler.targets import target_of, targets_of
 from callpath_modeler.units import as_option, setting_text
-
-FloatArray = npt.NDArray[np.float64]
 
 OUTCOMES = 16
 """How many outcomes of each run are drawn."""

@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from callpath_modeler.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,10 +20,10 @@ class Band:
     measured : True for centres of repetitions with confidence intervals, False for predictions
     """
 
-    value: Values
-    low: Values
-    high: Values
-    measured: Flags | np.bool_ = np.False_
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    measured: BoolArray | np.bool_ = np.False_
 
     def __getitem__(self, index: int | slice) -> Band:
         measured = np.broadcast_to(self.measured, self.value.shape)
@@ -46,7 +44,9 @@ class Band:
         )
 
 
-def propagate_errors(of: Callable[[Sequence[Values]], Values], parts: Sequence[Band]) -> Band:
+def propagate_errors(
+    of: Callable[[Sequence[FloatArray]], FloatArray], parts: Sequence[Band]
+) -> Band:
     """Return the band of a function of several bands, by propagation of errors.
 
     Each argument in turn is replaced by the ends of its band. The squares of the resulting changes

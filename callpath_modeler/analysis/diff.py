@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.ensemble import Unmatched, diverging
 from callpath_modeler.analysis.growth_change import GrowthChange, growth_change
@@ -29,17 +28,14 @@ from callpath_modeler.analysis.two_samples import (
     deviation_of_models,
     false_discovery_rate,
 )
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre
 from callpath_modeler.profile.experiment import inclusive_values
-from callpath_modeler.profile.groups import Values
 
 BEYOND = 4
 """Multiple of the largest scale at which a difference of growth must show."""
-
-Rows = NDArray[np.intp]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,15 +54,15 @@ class Changes:
     """
 
     at: Mapping[str, float]
-    base: Values
-    new: Values
-    change: Values
-    relative: Values
-    low: Values
-    high: Values
-    p: Values
-    rate: Values
-    mark: NDArray[np.int8]
+    base: FloatArray
+    new: FloatArray
+    change: FloatArray
+    relative: FloatArray
+    low: FloatArray
+    high: FloatArray
+    p: FloatArray
+    rate: FloatArray
+    mark: Int8Array
 
     @property
     def scale(self) -> float:
@@ -104,10 +100,10 @@ class ExperimentDifference:
     predicted: Changes | None
     repetitions: tuple[int, int]
     growth: GrowthChange | None
-    in_base: Flags
-    in_new: Flags
-    left_out: Flags
-    order: Rows
+    in_base: BoolArray
+    in_new: BoolArray
+    left_out: BoolArray
+    order: IntArray
 
     def __repr__(self) -> str:
         base, new = (side.experiment.name for side in self.pair.sides)
@@ -236,7 +232,7 @@ def _repetitions(pair: ExperimentPair, target: float) -> tuple[int, int]:
     return (counts[0], counts[1]) if all(counts) else (0, 0)
 
 
-def _order(found: ExperimentDifference) -> Rows:
+def _order(found: ExperimentDifference) -> IntArray:
     """Return the rows that occur; rows without a change at the target come last."""
     keys = []
     for changes in reversed(found.answers):
@@ -268,7 +264,7 @@ def _measured(pair: ExperimentPair, scale: float, inclusive: bool, confidence: f
     return _changes(at, costs[0], costs[1], test, confidence)
 
 
-def _with_total(pair: ExperimentPair, values: Values, exclusive: Values) -> Values:
+def _with_total(pair: ExperimentPair, values: FloatArray, exclusive: FloatArray) -> FloatArray:
     """Append the total of the program to values [n, ...], where anything was measured."""
     total = np.full((1, *values.shape[1:]), np.nan)
     if pair.metric.additive:
@@ -291,7 +287,11 @@ def _unrepeated(sample: Sample, side: AlignedExperiment, inclusive: bool) -> Sam
 
 
 def _changes(
-    at: Mapping[str, float], base: Values, new: Values, test: SampleComparison, confidence: float
+    at: Mapping[str, float],
+    base: FloatArray,
+    new: FloatArray,
+    test: SampleComparison,
+    confidence: float,
 ) -> Changes:
     change = np.nan_to_num(new) - np.nan_to_num(base)
     change[np.isnan(base) & np.isnan(new)] = np.nan
@@ -334,8 +334,8 @@ class _ChangesAhead:
     """What models say of a scale: changes, whose models lead (own rows of each side), no model."""
 
     changes: Changes
-    leaders: tuple[Rows, Rows]
-    left_out: Flags
+    leaders: tuple[IntArray, IntArray]
+    left_out: BoolArray
 
 
 def _look_ahead(look: _Comparison, scale: float) -> _ChangesAhead:
@@ -378,7 +378,7 @@ def _predict(side: AlignedExperiment, scale: float) -> Predicted:
     )
 
 
-def _without(own: Predicted, rows: Flags) -> Predicted:
+def _without(own: Predicted, rows: BoolArray) -> Predicted:
     columns = (own.value, own.low, own.high, own.leader, own.growth, own.lead)
     absent = (np.nan, np.nan, np.nan, -1, -1, 0.0)
     value, low, high, leader, growth, lead = (

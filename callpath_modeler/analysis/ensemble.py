@@ -11,18 +11,18 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.analysis.excess import ideal_cost, per_process, scaling_over
 from callpath_modeler.argument_checks import check_type
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.modeling import Aggregate, Centre, centre
 from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
-from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.groups import Costs, Rows
 from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.program import with_scaling_of
@@ -73,11 +73,11 @@ class Losses(HtmlReprMixin):
     line: ParameterLine
     scaling: Scaling
     pairs: tuple[Pair, ...]
-    points: Values
+    points: FloatArray
     centre: Centre
     costs: Costs
-    run_time: Values
-    slowest: Values
+    run_time: FloatArray
+    slowest: FloatArray
     excess: Costs
 
     def __repr__(self) -> str:
@@ -113,7 +113,7 @@ class Losses(HtmlReprMixin):
         return Costs.of(tree, ideal_cost(self.scaling, p, q, before)), Costs.of(tree, after)
 
     @property
-    def total(self) -> Values:
+    def total(self) -> FloatArray:
         """Excess work of the program, [pairs]; 1 minus it is the relative parallel efficiency."""
         return self.excess.total
 
@@ -132,14 +132,14 @@ class Unmatched:
     """
 
     rows: Rows
-    is_new: NDArray[np.bool_]
-    cost: Values
-    share: Values
+    is_new: BoolArray
+    cost: FloatArray
+    share: FloatArray
     callpaths: Rows
 
 
 def choose_pairs(
-    points: Values, line: ParameterLine, pair: Pair | None = None, base: float | None = None
+    points: FloatArray, line: ParameterLine, pair: Pair | None = None, base: float | None = None
 ) -> tuple[Pair, ...]:
     """Return the pairs to compare: `pair`, or each larger scale with `base`.
 
@@ -255,8 +255,8 @@ def losses(
 
 
 def _run_times(
-    experiment: Experiment, metric: Metric, parameter: str, points: Values, how: Centre
-) -> Values:
+    experiment: Experiment, metric: Metric, parameter: str, points: FloatArray, how: Centre
+) -> FloatArray:
     """Return the run times at points, [points]; NaN = not recorded."""
     program = experiment.of_program(metric.name)
     if program is None:
@@ -316,19 +316,19 @@ def _measured_line(
     return replace(line, held=line.measured_at)
 
 
-def _listed(values: Values) -> str:
+def _listed(values: FloatArray) -> str:
     return ", ".join(map(parameter_value, np.unique(values)))
 
 
 def _relative(
     scaling: Scaling,
     pairs: Sequence[Pair],
-    points: Values,
-    cost: Values,
-    run_time: Values,
+    points: FloatArray,
+    cost: FloatArray,
+    run_time: FloatArray,
     metric: Metric,
     parameter: str,
-) -> Values:
+) -> FloatArray:
     """Return exclusive excess work, [call paths, pairs]; NaN = no cost at either scale."""
     columns = []
     for p, q in pairs:
@@ -345,7 +345,7 @@ def _relative(
     return np.column_stack(columns)
 
 
-def readings(inclusive: Values, exclusive: Values) -> list[ExcessPattern]:
+def readings(inclusive: FloatArray, exclusive: FloatArray) -> list[ExcessPattern]:
     """Return the origin of losses from inclusive [n] and exclusive [n] excess work.
 
     The part of the callees is inclusive less exclusive excess work. Gains of one part do not
@@ -367,7 +367,7 @@ def readings(inclusive: Values, exclusive: Values) -> list[ExcessPattern]:
     return found
 
 
-def overlap(before: Values, after: Values) -> NDArray[np.bool_] | None:
+def overlap(before: FloatArray, after: FloatArray) -> BoolArray | None:
     """Return whether the repetitions of two scales overlap, so that noise may explain a difference.
 
     Parameters
@@ -380,7 +380,7 @@ def overlap(before: Values, after: Values) -> NDArray[np.bool_] | None:
     """
     if min(before.shape[1], after.shape[1]) < 2:
         return None
-    apart: NDArray[np.bool_] = after.max(axis=1) < before.min(axis=1)
+    apart: BoolArray = after.max(axis=1) < before.min(axis=1)
     apart |= after.min(axis=1) > before.max(axis=1)
     return ~apart
 
@@ -394,7 +394,7 @@ def unmatched(losses: Losses, pair: int) -> Unmatched:
 
 
 def diverging(
-    tree: CallTree, costs: tuple[Values, Values], totals: tuple[float, float]
+    tree: CallTree, costs: tuple[FloatArray, FloatArray], totals: tuple[float, float]
 ) -> Unmatched:
     """Return the subtrees that occur on one side only.
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.argument_checks import check_type, parse_enum
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Aggregate, centre
 from callpath_modeler.profile.calltree import CallTree
@@ -49,17 +49,17 @@ class Excess:
 
     base: float
     scale: float
-    exclusive: NDArray[np.float64]
-    inclusive: NDArray[np.float64]
-    lost: NDArray[np.float64]
-    efficiency: NDArray[np.float64]
+    exclusive: FloatArray
+    inclusive: FloatArray
+    lost: FloatArray
+    efficiency: FloatArray
 
 
 def excess_work(
     tree: CallTree,
     scaling: Scaling,
-    base: tuple[float, NDArray[np.float64]],
-    scale: tuple[float, NDArray[np.float64]],
+    base: tuple[float, FloatArray],
+    scale: tuple[float, FloatArray],
 ) -> Excess:
     """Return the excess work between two scales.
 
@@ -96,7 +96,7 @@ def excess_work(
     return Excess(p, q, relative, tree.inclusive(relative), lost, efficiency)
 
 
-def efficiency_of(cost: NDArray[np.float64], lost: NDArray[np.float64]) -> NDArray[np.float64]:
+def efficiency_of(cost: FloatArray, lost: FloatArray) -> FloatArray:
     """Return the fraction of costs that perfect scaling has as well; NaN = no cost.
 
     Parameters
@@ -107,9 +107,7 @@ def efficiency_of(cost: NDArray[np.float64], lost: NDArray[np.float64]) -> NDArr
         return np.asarray(np.where(cost > 0, 1.0 - lost / cost, np.nan))
 
 
-def _costs(
-    tree: CallTree, scale: float, cost: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64]]:
+def _costs(tree: CallTree, scale: float, cost: FloatArray) -> tuple[float, FloatArray]:
     costs = np.asarray(cost, np.float64)
     if costs.shape != (len(tree),):
         raise UsageError(
@@ -119,9 +117,7 @@ def _costs(
     return target_of(scale, what="scale"), costs
 
 
-def ideal_cost(
-    scaling: Scaling, base: float, scale: float, cost: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def ideal_cost(scaling: Scaling, base: float, scale: float, cost: FloatArray) -> FloatArray:
     """Return the cost per process at `scale` under perfect scaling, from `cost` at the base."""
     return cost * (base / scale) if scaling is Scaling.STRONG else cost
 
@@ -186,8 +182,8 @@ def scaling_over(experiment: Experiment, parameter: str) -> Scaling:
 
 
 def per_process(
-    experiment: Experiment, parameter: str, values: NDArray[np.float64], point: float
-) -> NDArray[np.float64]:
+    experiment: Experiment, parameter: str, values: FloatArray, point: float
+) -> FloatArray:
     """Return cost per process at a point; only sums over p processes need a division."""
     return values / point if is_summed(experiment, parameter) else values
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler import modeling
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.modeling import FitStatus, Models
 from callpath_modeler.printable import shell_word
@@ -28,9 +28,9 @@ def findings_of_parameters(experiment: Experiment, parameters: tuple[str, ...]) 
 
 def findings_of_models(
     models: Models,
-    points: NDArray[np.float64],
+    points: FloatArray,
     parameters: tuple[str, ...],
-    centres: NDArray[np.float64],
+    centres: FloatArray,
 ) -> list[Finding]:
     """Return findings about call paths without a model, and about the choice of runs.
 
@@ -77,9 +77,7 @@ def findings_of_models(
     return found
 
 
-def _exponentials(
-    better: modeling.Exponentials, parameter: str, centres: NDArray[np.float64]
-) -> Finding:
+def _exponentials(better: modeling.Exponentials, parameter: str, centres: FloatArray) -> Finding:
     """Return a finding about the most expensive call path that an exponential fits far better."""
     cost = centres.sum(axis=1)
     worst = int(np.argmax(cost[better.rows]))
@@ -96,9 +94,7 @@ def _exponentials(
     return Finding("CPM210", "models", message, count)
 
 
-def _change_points(
-    since: NDArray[np.float64], parameter: str, centres: NDArray[np.float64]
-) -> Finding:
+def _change_points(since: FloatArray, parameter: str, centres: FloatArray) -> Finding:
     """Return a finding about the change point with most of the cost, with the scales beyond it.
 
     `since` [call paths] is 0 for call paths without one; `centres` is [call paths, K].
@@ -117,7 +113,7 @@ def _change_points(
     return Finding("CPM209", "models", message, int(rows.sum()))
 
 
-def _vary_one_at_a_time(points: NDArray[np.float64]) -> bool:
+def _vary_one_at_a_time(points: FloatArray) -> bool:
     """Return True if no point of [K, D] has two parameters at unusual values."""
     apart = np.zeros(len(points), dtype=np.intp)
     for column in points.T:

@@ -25,8 +25,9 @@ from callpath_modeler.analysis.run_time import RunTime, run_time_at
 from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
 from callpath_modeler.analysis.target_costs import Total, basis_of, deviation, total_at
 from callpath_modeler.analysis.trust import LIMITS, at_most, limited, marks_of_trust
+from callpath_modeler.arrays import FloatArray, Int8Array, Int16Array
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.profile.groups import Codes, Costs, Rows, Values
+from callpath_modeler.profile.groups import Codes, Costs, Rows
 from callpath_modeler.profile.outline import Outline, SumCheck
 from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import View
@@ -52,20 +53,20 @@ class NodeForecasts:
     trust : marks of trust, by the width of the band; -1 = no band
     """
 
-    at_largest: Values
-    value: Values
-    low: Values
-    high: Values
-    modelled: Values
-    predicted: Values
-    share_at_largest: Values
-    share: Values
-    excess: Values
-    growth: NDArray[np.int16]
-    trust: NDArray[np.int8]
+    at_largest: FloatArray
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    modelled: FloatArray
+    predicted: FloatArray
+    share_at_largest: FloatArray
+    share: FloatArray
+    excess: FloatArray
+    growth: Int16Array
+    trust: Int8Array
 
     @property
-    def deviation(self) -> Values:
+    def deviation(self) -> FloatArray:
         """Relative deviation of predictions from measured values at the target."""
         return deviation(self.predicted, self.modelled)
 
@@ -81,11 +82,13 @@ class ModelBands:
 
     costs: Costs
 
-    def ends(self, value: Values, parts: Values) -> tuple[Values, Values]:
+    def ends(self, value: FloatArray, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper ends of values [n], from their sums of `costs`, [n, columns]."""
         return ends_of_sums(value, parts[:, :COLUMNS])
 
-    def trust(self, value: Values, low: Values, high: Values, parts: Values) -> NDArray[np.int8]:
+    def trust(
+        self, value: FloatArray, low: FloatArray, high: FloatArray, parts: FloatArray
+    ) -> Int8Array:
         """Return marks of values with bands, from their sums of `costs`, [n, columns]."""
         return at_most(marks_of_trust(value, low, high), value, parts[:, COLUMNS:])
 
@@ -105,7 +108,7 @@ class MeasuredIntervals:
     measured: Measured
     point: int
 
-    def ends(self, value: Values, parts: Values) -> tuple[Values, Values]:
+    def ends(self, value: FloatArray, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper ends of values [n], from their sums of `costs`, [n, K * R]."""
         measured = self.measured
         runs = parts.reshape(len(parts), *measured.runs.shape[1:])
@@ -114,11 +117,11 @@ class MeasuredIntervals:
 
     def trust(
         self,
-        value: Values,
-        low: Values,
-        high: Values,
-        parts: Values,  # noqa: ARG002
-    ) -> NDArray[np.int8]:
+        value: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        parts: FloatArray,  # noqa: ARG002
+    ) -> Int8Array:
         """Return marks of values with intervals, [n]."""
         return marks_of_trust(value, low, high)
 
@@ -229,7 +232,7 @@ class Forecast:
     def of_siblings(self, view: View, nodes: Rows) -> tuple[NodeForecasts, NodeForecasts]:
         """Return exclusive and inclusive values of the sum of several siblings."""
 
-        def together(costs: Costs) -> tuple[Values, Values]:
+        def together(costs: Costs) -> tuple[FloatArray, FloatArray]:
             own, whole = view.together(nodes, costs)
             return own[None], whole[None]
 
@@ -247,7 +250,7 @@ class Forecast:
 
     def _both(
         self,
-        of: Callable[[Costs], tuple[Values, Values]],
+        of: Callable[[Costs], tuple[FloatArray, FloatArray]],
         largest: Callable[[Codes], NDArray[np.integer]],
     ) -> tuple[NodeForecasts, NodeForecasts]:
         """Return exclusive and inclusive values, from a function that sums columns over nodes."""
@@ -274,13 +277,13 @@ class Forecast:
 
     def _foreseen(
         self,
-        value: Values,
-        at_largest: Values,
-        at_base: Values,
-        modelled: Values,
-        predicted: Values,
-        decides: Values,
-        reaches: Values | None,
+        value: FloatArray,
+        at_largest: FloatArray,
+        at_base: FloatArray,
+        modelled: FloatArray,
+        predicted: FloatArray,
+        decides: FloatArray,
+        reaches: FloatArray | None,
         codes: NDArray[np.integer],
     ) -> NodeForecasts:
         total, nothing = self.inputs.total_at_largest, np.full(len(value), np.nan)
@@ -309,15 +312,17 @@ class Forecast:
             trust=trust,
         )
 
-    def order(self, view: View, sort: Sort, *, inclusive: bool) -> Callable[[Rows], Values] | None:
+    def order(
+        self, view: View, sort: Sort, *, inclusive: bool
+    ) -> Callable[[Rows], FloatArray] | None:
         """Return the function that orders siblings, [nodes] -> [nodes]; None = by `decides`."""
         which = 1 if inclusive else 0
 
-        def by_name(nodes: Rows) -> Values:
+        def by_name(nodes: Rows) -> FloatArray:
             place = {name: k for k, name in enumerate(sorted(map(view.name, nodes.tolist())))}
             return np.array([-place[view.name(node)] for node in nodes.tolist()], float)
 
-        orders: dict[Sort, Callable[[Rows], Values]] = {
+        orders: dict[Sort, Callable[[Rows], FloatArray]] = {
             Sort.NAME: by_name,
             Sort.GROWTH: lambda nodes: view.largest(nodes, self.inputs.growth[which]).astype(float),
             Sort.MEASURED: lambda nodes: view.values(nodes, self.inputs.at_largest)[which][:, 0],

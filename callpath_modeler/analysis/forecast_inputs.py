@@ -6,16 +6,16 @@ from copy import copy
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.rank import total_at_largest, unmodelled
 from callpath_modeler.analysis.run_time import maxima_at_largest
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
-from callpath_modeler.profile.groups import Codes, Costs, Values
+from callpath_modeler.profile.groups import Codes, Costs
 
 
 class ForecastInputs:
@@ -58,7 +58,7 @@ class ForecastInputs:
         return Costs.of(self.fitted.experiment.tree, np.asarray(self.fitted.measured[:, -1]))
 
     @cached_property
-    def maxima_at_largest(self) -> tuple[Values, Values]:
+    def maxima_at_largest(self) -> tuple[FloatArray, FloatArray]:
         """Exclusive maxima over processes, and imbalance, at the largest scale."""
         return maxima_at_largest(self.fitted)
 
@@ -96,14 +96,14 @@ class ForecastInputs:
         return Costs.of(self.fitted.experiment.tree, runs.reshape(len(runs), -1))
 
     @cached_property
-    def _is_without(self) -> NDArray[np.bool_] | None:
+    def _is_without(self) -> BoolArray | None:
         """Return which call paths have no model in their subtree; None = all have one."""
         if self.modelled.all():
             return None
         largest = self.fitted.experiment.tree.largest_below(self.modelled.astype(np.int8))
         return np.asarray(largest == 0)
 
-    def summed(self, own: Values) -> Costs:
+    def summed(self, own: FloatArray) -> Costs:
         """Return one column of predictions with their sums; NaN = no model."""
         whole = self.fitted.experiment.tree.inclusive(np.nan_to_num(own, posinf=np.inf))
         if self._is_without is not None:

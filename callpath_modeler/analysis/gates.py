@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.diff import Changes, ExperimentDifference
 from callpath_modeler.analysis.excess import CARRIES_COST
+from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
 
 _WORSE = re.compile(r"worse\s*(?:>\s*(\d+(?:\.\d+)?)\s*%)?")
@@ -78,7 +78,7 @@ class Violation:
 
 
 def violations(
-    found: ExperimentDifference, limits: RegressionGate, rows: NDArray[np.intp]
+    found: ExperimentDifference, limits: RegressionGate, rows: IntArray
 ) -> list[Violation]:
     """Return the broken limits of the call paths in `rows`.
 
@@ -113,9 +113,7 @@ def violations(
     return broken
 
 
-def _worse(
-    changes: Changes, limit: float, rows: NDArray[np.intp], *, whole: bool
-) -> Iterator[Violation]:
+def _worse(changes: Changes, limit: float, rows: IntArray, *, whole: bool) -> Iterator[Violation]:
     broken = (changes.mark > 0) & (np.nan_to_num(changes.relative) > limit)
     broken &= _carries_cost(changes)
     if whole and broken[-1]:
@@ -124,7 +122,7 @@ def _worse(
         yield Violation("worse", int(row), changes.at, float(changes.relative[row]))
 
 
-def _carries_cost(changes: Changes) -> NDArray[np.bool_]:
+def _carries_cost(changes: Changes) -> BoolArray:
     """Return which call paths carry cost, by their share; all, if the metric is not additive."""
     before, after = changes.base, changes.new
     if np.isnan(before[-1]) or np.isnan(after[-1]):

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int8Array, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling.validation import growth_probabilities
-from callpath_modeler.profile.groups import Values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,18 +26,18 @@ class GrowthChange:
     mark : 1 = new grows faster with the required probability, -1 = more slowly, else 0
     """
 
-    before: NDArray[np.intp]
-    after: NDArray[np.intp]
-    faster: Values
-    slower: Values
-    mark: NDArray[np.int8]
+    before: IntArray
+    after: IntArray
+    faster: FloatArray
+    slower: FloatArray
+    mark: Int8Array
 
 
 def growth_change(
     base: Fitted,
     new: Fitted,
-    rows: tuple[NDArray[np.intp], NDArray[np.intp]],
-    beyond: NDArray[np.int8],
+    rows: tuple[IntArray, IntArray],
+    beyond: Int8Array,
     confidence: float,
 ) -> GrowthChange:
     """Return the changes of growth between models, row by row.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.schema import Reduction
@@ -31,9 +31,9 @@ class ImbalanceSource:
     """
 
     caller: int
-    rows: NDArray[np.intp]
-    above: NDArray[np.float64]
-    ratio: NDArray[np.float64]
+    rows: IntArray
+    above: FloatArray
+    ratio: FloatArray
     total: float
     wait: float
 
@@ -52,10 +52,10 @@ class ImbalanceSources:
     """
 
     fitted: Fitted
-    mean: NDArray[np.float64]
-    ratio: NDArray[np.float64]
-    above: NDArray[np.float64]
-    upto: NDArray[np.float64]
+    mean: FloatArray
+    ratio: FloatArray
+    above: FloatArray
+    upto: FloatArray
 
     @classmethod
     def of(cls, fitted: Fitted) -> ImbalanceSources | None:

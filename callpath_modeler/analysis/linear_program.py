@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 _ZERO = 1e-12
 

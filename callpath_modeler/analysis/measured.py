@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.sample import in_chunks, pool_of, sample_at
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling.mixture.repetition_noise import Pool
 
-Values = NDArray[np.float64]
-Sums = Callable[[Values], Values]
+Sums = Callable[[FloatArray], FloatArray]
 """Sums over some call paths of values [call paths, ...]; NaN = none of them occurs."""
 
 _LEAST = 2
@@ -42,7 +41,7 @@ class Measured:
     fitted: Fitted
 
     @cached_property
-    def runs(self) -> Values:
+    def runs(self) -> FloatArray:
         """Values of every run, [call paths, K, R]; NaN = did not occur, or no such run."""
         fitted = self.fitted
         points, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
@@ -54,7 +53,7 @@ class Measured:
         return pool_of(self.runs)
 
     @cached_property
-    def _totals(self) -> Values:
+    def _totals(self) -> FloatArray:
         """Totals of the program, [1, K, R]; NaN = no such run."""
         return sum_over(self.runs)[None]
 
@@ -122,7 +121,7 @@ class Measured:
         centre = sums(self.fitted.measured[:, point])
         return self.interval(centre, sums(self.runs), point, confidence)
 
-    def interval(self, centre: Values, runs: Values, point: int, confidence: float) -> Band:
+    def interval(self, centre: FloatArray, runs: FloatArray, point: int, confidence: float) -> Band:
         """Return measured values with confidence intervals at a repeated point, from their runs.
 
         Parameters
@@ -158,7 +157,9 @@ class Measured:
         return Band(found.value, found.low, np.minimum(found.high, 1.0), found.measured)
 
 
-def _interval(centre: Values, runs: Values, point: int, pool: Pool, confidence: float) -> Band:
+def _interval(
+    centre: FloatArray, runs: FloatArray, point: int, pool: Pool, confidence: float
+) -> Band:
     """Return centres [n] with intervals, from `runs` [n, K, R], at a point."""
     here = runs[:, point]
     sample = sample_at(runs, point, pool)
@@ -172,11 +173,11 @@ def _interval(centre: Values, runs: Values, point: int, pool: Pool, confidence: 
     return Band(value, value * np.exp(-reach), value * np.exp(reach), known)
 
 
-def _ratio(part: Values, whole: Values) -> Values:
+def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(part / whole)
 
 
-def sum_over(values: Values) -> Values:
+def sum_over(values: FloatArray) -> FloatArray:
     """Return sums of columns [call paths, ...]; NaN = none of the call paths occurs."""
     return np.where(np.isnan(values).all(axis=0), np.nan, np.nansum(values, axis=0))

@@ -9,15 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.excess import is_summed, scaling_over
 from callpath_modeler.analysis.run_time import predicted_run_time, run_times
 from callpath_modeler.analysis.target_costs import Total
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Scaling
-
-Values = NDArray[np.float64]
 
 _PER_DOUBLING = 128
 """Scales that are evaluated per doubling; neighbours differ by half a percent."""
@@ -89,12 +87,14 @@ def _has_run_time(fitted: Fitted) -> bool:
     return is_time and scaling_over(experiment, parameter) is Scaling.STRONG
 
 
-def _scales(start: float, end: float) -> Values:
+def _scales(start: float, end: float) -> FloatArray:
     """Return scales from start to end, equally spaced in logarithms."""
     return np.geomspace(start, end, 1 + int(np.ceil(_PER_DOUBLING * np.log2(end / start))))
 
 
-def plateau(points: Values, totals: Values, least: int, limit: float) -> tuple[float, float]:
+def plateau(
+    points: FloatArray, totals: FloatArray, least: int, limit: float
+) -> tuple[float, float]:
     """Return the ends of the contiguous range around the minimum with totals up to a limit.
 
     Parameters

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.aggregation import aggregate_for
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
@@ -17,7 +18,6 @@ from callpath_modeler.modeling import Aggregate, Centre
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.groups import Values
 from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line
 from callpath_modeler.profile.schema import PROGRAM, Metric
 from callpath_modeler.profile.unify import unify
@@ -40,11 +40,11 @@ class AlignedExperiment:
 
     experiment: Experiment
     fitted: Fitted | None
-    rows: NDArray[np.intp]
-    points: Values
-    values: Values
+    rows: IntArray
+    points: FloatArray
+    values: FloatArray
 
-    def occurs(self, points: Values) -> NDArray[np.bool_]:
+    def occurs(self, points: FloatArray) -> BoolArray:
         """Return which call paths were measured at any of `points`, [call paths of both]."""
         here = np.isin(self.points, points)
         return np.asarray(~np.isnan(self.values[:, here]).all(axis=(1, 2)))
@@ -55,7 +55,7 @@ class AlignedExperiment:
         wide[self.rows] = column
         return wide
 
-    def own_rows(self) -> NDArray[np.intp]:
+    def own_rows(self) -> IntArray:
         """Return the row of each common call path in the experiment; -1 = it has none."""
         return self.spread(np.arange(len(self.rows)), absent=-1)
 
@@ -80,7 +80,7 @@ class ExperimentPair:
     tree: CallTree
     metric: Metric
     line: ParameterLine
-    scales: Values
+    scales: FloatArray
     centre: Centre
     renumbered: tuple[str, ...] = ()
 
@@ -261,7 +261,7 @@ def _check_held(
 
 
 def _apart(
-    others: Sequence[str], settings: Sequence[Values], held: Mapping[str, float]
+    others: Sequence[str], settings: Sequence[FloatArray], held: Mapping[str, float]
 ) -> tuple[dict[str, float], dict[str, float], tuple[str, ...]]:
     """Return fixed values of parameters for two experiments without a common setting."""
     assumed = tuple(name for name in others if name not in held)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
+from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models, Prediction
 from callpath_modeler.profile.calltree import CallTree
@@ -36,13 +37,13 @@ class Predicted:
     confidence : confidence of the bands
     """
 
-    value: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    added: NDArray[np.float64]
-    leader: NDArray[np.intp]
-    growth: NDArray[np.int64]
-    lead: NDArray[np.float64]
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    added: FloatArray
+    leader: IntArray
+    growth: Int64Array
+    lead: FloatArray
     confidence: float
 
     def total(self) -> tuple[float, float, float]:
@@ -66,7 +67,7 @@ def predict(fitted: Fitted, target: float) -> Predicted:
     return Predicted(value, low, high, added, leader, growth, lead, models.confidence)
 
 
-def _prediction(models: Models, points: NDArray[np.float64]) -> Prediction:
+def _prediction(models: Models, points: FloatArray) -> Prediction:
     """Return predictions with bands; at infinity, without bands."""
     if np.isfinite(points).all():
         return models.predict(points)
@@ -83,15 +84,13 @@ def with_callees(tree: CallTree, own: Predicted) -> Predicted:
 
 
 def predict_sum(
-    fitted: Fitted, rows: NDArray[np.integer], points: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    fitted: Fitted, rows: NDArray[np.integer], points: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the predicted sum of some call paths: value, low and high, each [points]."""
     return total_of(fitted.models.take(rows[fitted.modelled[rows]]), points)
 
 
-def total_of(
-    models: Models, points: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def total_of(models: Models, points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the predicted sum of rows with models: value, low and high, each [points]."""
     value, added = np.zeros(len(points)), np.zeros((len(points), COLUMNS))
     rows = max(1, _CHUNK // len(points))
@@ -105,10 +104,10 @@ def total_of(
 
 def _fastest(
     tree: CallTree,
-    growth: NDArray[np.int64],
-    lead: NDArray[np.float64],
-    leader: NDArray[np.intp],
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.intp]]:
+    growth: Int64Array,
+    lead: FloatArray,
+    leader: IntArray,
+) -> tuple[Int64Array, FloatArray, IntArray]:
     """Return the fastest growth in each subtree, its summed coefficient, and its main row."""
     growth, lead, leader, most = growth.copy(), lead.copy(), leader.copy(), lead.copy()
     for rows in reversed(tree.levels()[1:]):

@@ -7,7 +7,6 @@ from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.excess import (
     Excess,
@@ -36,13 +35,12 @@ from callpath_modeler.analysis.trust import (
     marks_of_trust,
 )
 from callpath_modeler.argument_checks import check_type, parse_enum
+from callpath_modeler.arrays import FloatArray, Int8Array, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.targets import target_of
-
-Values = NDArray[np.float64]
 
 FIRST = 10
 """Number of call paths of `Ranking.first`; a table shows as many rows."""
@@ -107,27 +105,27 @@ class Ranking(HtmlReprMixin):
     target: float
     base: float
     by: By
-    order: NDArray[np.intp]
+    order: IntArray
     inclusive: bool
     repetitions: int
-    at_largest: NDArray[np.float64]
-    value: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    modelled: NDArray[np.float64]
+    at_largest: FloatArray
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    modelled: FloatArray
     modelled_total: float
     predicted: TargetCosts
-    leader: NDArray[np.intp]
-    share_at_largest: NDArray[np.float64]
-    share: NDArray[np.float64]
-    own_share: NDArray[np.float64]
+    leader: IntArray
+    share_at_largest: FloatArray
+    share: FloatArray
+    own_share: FloatArray
     excess: Excess
-    lost: NDArray[np.float64]
-    trust: NDArray[np.int8]
-    first: NDArray[np.float64]
+    lost: FloatArray
+    trust: Int8Array
+    first: FloatArray
     total_at_largest: float
     total: Total
-    unmodelled: NDArray[np.intp]
+    unmodelled: IntArray
     unmodelled_share: float
     run_time: RunTime | None = None
 
@@ -142,12 +140,12 @@ class Ranking(HtmlReprMixin):
         return self.predicted.total[0]
 
     @property
-    def deviation(self) -> NDArray[np.float64]:
+    def deviation(self) -> FloatArray:
         """Relative difference between predicted and measured values at the target, [call paths]."""
         return deviation(self.predicted.value, self.modelled)
 
     @cached_property
-    def maxima_at_largest(self) -> tuple[Values, Values]:
+    def maxima_at_largest(self) -> tuple[FloatArray, FloatArray]:
         """Exclusive maxima over processes, and imbalance, at the largest scale, [call paths]."""
         return maxima_at_largest(self.fitted)
 
@@ -262,7 +260,7 @@ def rank(
 
 def _trust(
     fitted: Fitted, view: Predicted, found: TargetCosts, target: float, *, inclusive: bool
-) -> NDArray[np.int8]:
+) -> Int8Array:
     """Return marks by the width of the band; at infinity, by the probability of the growth.
 
     Predictions have at most as many marks as their data allow.
@@ -281,7 +279,7 @@ def _trust(
     return at_most(marks_of_trust(found.value, found.low, found.high), found.value, parts)
 
 
-def _first(fitted: Fitted, found: TargetCosts, target: float) -> NDArray[np.float64]:
+def _first(fitted: Fitted, found: TargetCosts, target: float) -> FloatArray:
     if np.isinf(target):
         return np.full(len(found.value), np.nan)
     confidence = fitted.models.confidence
@@ -293,8 +291,8 @@ def _order(
     found: TargetCosts,
     target: float,
     by: By,
-    columns: dict[By, NDArray[np.float64]],
-) -> NDArray[np.intp]:
+    columns: dict[By, FloatArray],
+) -> IntArray:
     """Return the rows that have a value, worst first."""
     growth = view.growth.astype(float)
     ties = [view.lead, growth] if np.isinf(target) else [found.value]
@@ -303,7 +301,7 @@ def _order(
     ties = [-np.nan_to_num(tie, nan=-1.0) for tie in ties]
     order = np.lexsort((first, *ties, -np.where(np.isnan(key), -np.inf, key)))
     has_value = ~np.isnan(found.value) if found.repetitions else view.leader >= 0
-    ranked: NDArray[np.intp] = order[has_value[order]]
+    ranked: IntArray = order[has_value[order]]
     return ranked
 
 
@@ -312,7 +310,7 @@ def total_at_largest(fitted: Fitted) -> float:
     return _total(fitted, fitted.measured[:, -1])
 
 
-def unmodelled(fitted: Fitted) -> tuple[NDArray[np.intp], float]:
+def unmodelled(fitted: Fitted) -> tuple[IntArray, float]:
     """Return the rows without a model, and their share of the total at the largest scale."""
     rows = np.flatnonzero(~fitted.modelled)
     rows = rows[~np.isnan(fitted.measured[rows]).all(axis=1)]
@@ -320,14 +318,12 @@ def unmodelled(fitted: Fitted) -> tuple[NDArray[np.intp], float]:
     return rows, lost / whole if whole > 0 else 0.0
 
 
-def _total(fitted: Fitted, exclusive: NDArray[np.float64]) -> float:
+def _total(fitted: Fitted, exclusive: FloatArray) -> float:
     """Return the total of the program; NaN = the metric is not additive."""
     return float(np.nansum(exclusive)) if fitted.metric.additive else float("nan")
 
 
-def share_at_target(
-    fitted: Fitted, value: NDArray[np.float64], total: float, target: float
-) -> NDArray[np.float64]:
+def share_at_target(fitted: Fitted, value: FloatArray, total: float, target: float) -> FloatArray:
     """Return exclusive shares; at infinity, the fastest growth has all, by coefficients.
 
     Parameters
@@ -362,13 +358,13 @@ class Loss:
     of_base: float
     run_time: float
 
-    def lost(self, value: Values, base: Values) -> Values:
+    def lost(self, value: FloatArray, base: FloatArray) -> FloatArray:
         """Return the cost at the target beyond that of perfect scaling."""
         if np.isinf(self.run_time):
             return np.where(np.isinf(value), np.inf, 0.0)
         return self.of_target * np.nan_to_num(value) - self.of_base * np.nan_to_num(base)
 
-    def excess(self, value: Values, share: Values, base: Values) -> Values:
+    def excess(self, value: FloatArray, share: FloatArray, base: FloatArray) -> FloatArray:
         """Return lost costs as fractions of the run time at the target."""
         if np.isinf(self.run_time):
             return np.nan_to_num(share)
@@ -397,7 +393,7 @@ def loss_at(fitted: Fitted, target: float, total: float) -> Loss | None:
     return Loss(1.0, of_base, total)
 
 
-def _excess_at(fitted: Fitted, target: float, found: TargetCosts, share: Values) -> Excess:
+def _excess_at(fitted: Fitted, target: float, found: TargetCosts, share: FloatArray) -> Excess:
     """Return excess work between the smallest scale and the target.
 
     The cost at the base is measured if possible. If the cost at the target is predicted, call paths

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.analysis.excess import CARRIES_COST
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.modeling.distributions import student_quantile
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.groups import Rows, Values
+from callpath_modeler.profile.groups import Rows
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.units import parameter_value, percent, setting_text
 
@@ -131,7 +132,7 @@ def slow_runs(experiment: Experiment, metric: str | None = None) -> list[SlowRun
     return found
 
 
-def _costly(values: Values, *, additive: bool) -> Rows:
+def _costly(values: FloatArray, *, additive: bool) -> Rows:
     """Return the rows that carry cost, from values [call paths, repetitions]."""
     present = ~np.isnan(values)
     mean = np.nansum(values, axis=1) / np.maximum(present.sum(axis=1), 1)
@@ -139,7 +140,7 @@ def _costly(values: Values, *, additive: bool) -> Rows:
     return np.flatnonzero((mean > 0) & (mean >= least))
 
 
-def _reach(number: Rows) -> Values:
+def _reach(number: Rows) -> FloatArray:
     """Return half the width of an interval in standard deviations, for a number of repetitions."""
     freedom = np.asarray(number - 1, np.float64)
     return student_quantile(freedom, 0.5 + CONFIDENCE / 2) / np.sqrt(number)

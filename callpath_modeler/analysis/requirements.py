@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from callpath_modeler.analysis.linear_program import most_within
 from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
 from callpath_modeler.profile.schema import Metric
-
-FloatArray = npt.NDArray[np.float64]
 
 _UNREPEATED = 0.05
 """Relative error of a time without repetitions."""

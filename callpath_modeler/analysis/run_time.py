@@ -16,16 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import predict
 from callpath_modeler.analysis.target_costs import Total
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.reductions import statistic_of_present
-
-Values = NDArray[np.float64]
 
 _AT_MOST_MEANS = frozenset({Reduction.MEAN, Reduction.GEOMEAN, Reduction.MIN})
 """Reductions whose result is at most the mean over processes."""
@@ -66,7 +64,7 @@ class RunTime:
         return float(self.fitted.measured[0, -1])
 
 
-def maxima_at_largest(fitted: Fitted) -> tuple[Values, Values]:
+def maxima_at_largest(fitted: Fitted) -> tuple[FloatArray, FloatArray]:
     """Return the maxima over processes at the largest scale, and the imbalance there.
 
     Returns
@@ -147,13 +145,13 @@ def larger(one: Total, other: Total) -> Total:
     return value, min(low, value), max(high, value)
 
 
-def run_times(fitted: Fitted, points: Values) -> Values:
+def run_times(fitted: Fitted, points: FloatArray) -> FloatArray:
     """Return the predicted run times at [m] values of the parameter.
 
     Without a model of the run time, these are the sums of all call paths.
     """
     of_program = _model_of(fitted)
-    alone: Values | None = None
+    alone: FloatArray | None = None
     if of_program is not None:
         alone = of_program.models.values(points)[0]
     if alone is not None and not sum_is_a_bound(fitted):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.distributions import student_quantile
 from callpath_modeler.modeling.mixture.repetition_noise import (
     EXACT_VARIANCE,
@@ -21,7 +22,6 @@ from callpath_modeler.modeling.mixture.repetition_noise import (
     profile_of,
     row_spread,
 )
-from callpath_modeler.profile.groups import Values
 
 _CHUNK = 16_384
 """Rows that are processed at a time, because logarithms take as much memory as the values."""
@@ -39,17 +39,17 @@ class Sample:
     dof : [n] degrees of freedom of `variance`
     """
 
-    centre: Values
-    count: Values
-    variance: Values
-    dof: Values
+    centre: FloatArray
+    count: FloatArray
+    variance: FloatArray
+    dof: FloatArray
 
     @property
     def is_repeated(self) -> bool:
         """True if repetitions show the noise."""
         return not np.isnan(self.variance).all()
 
-    def reach(self, confidence: float) -> Values:
+    def reach(self, confidence: float) -> FloatArray:
         """Return half the width of the confidence interval of a centre, in logarithms, [n].
 
         It follows from Student's t. It is 0 if repetitions agree at every scale, and NaN if the
@@ -61,7 +61,7 @@ class Sample:
         return np.where(self.variance <= EXACT_VARIANCE, 0.0, reach)
 
 
-def pool_of(values: Values) -> Pool:
+def pool_of(values: FloatArray) -> Pool:
     """Return the pooled scatter of repetitions of `values` [n, K, R] over all points and rows."""
     parts = [row_spread(_in_logarithms(part)) for part in in_chunks(values)]
     raw, dof, size = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -69,12 +69,12 @@ def pool_of(values: Values) -> Pool:
     return pooled(raw, dof, size, profile_of(_in_logarithms(some)))
 
 
-def in_chunks(values: Values) -> list[Values]:
+def in_chunks(values: FloatArray) -> list[FloatArray]:
     """Return rows [n, ...] as at least one array, each small enough for intermediate results."""
     return np.array_split(values, len(values) // _CHUNK + 1)
 
 
-def sample_at(values: Values, point: int, pool: Pool | None = None) -> Sample:
+def sample_at(values: FloatArray, point: int, pool: Pool | None = None) -> Sample:
     """Return the sample of repetitions at one point, with the noise of all points and rows.
 
     Parameters
@@ -99,7 +99,7 @@ def sample_at(values: Values, point: int, pool: Pool | None = None) -> Sample:
     return Sample(within.centre[:, point], count[:, point], variance, noise.dof)
 
 
-def _in_logarithms(values: Values) -> RepetitionStats:
+def _in_logarithms(values: FloatArray) -> RepetitionStats:
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(values > 0, np.log(values), np.nan)
     count = (~np.isnan(logs)).sum(axis=2).astype(np.float64)

@@ -20,12 +20,10 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling import Models, Prediction
 from callpath_modeler.modeling.distributions import normal_quantile, normal_share
-
-Values = NDArray[np.float64]
 
 _INNER = 0.3, 0.6
 """Scores of inner quantiles, as fractions of the score of the ends of bands."""
@@ -64,7 +62,7 @@ _CHUNK = 8_192
 """Rows that are processed at a time."""
 
 
-def scores(confidence: float) -> Values:
+def scores(confidence: float) -> FloatArray:
     """Return the normal scores of the quantiles of a row, ascending; the middle one is 0.
 
     The second and the last but one belong to the ends of the band.
@@ -75,7 +73,7 @@ def scores(confidence: float) -> Values:
     return np.concatenate([-positive[::-1], [0.0], positive])
 
 
-def addable(models: Models, points: Values, band: Prediction) -> Values:
+def addable(models: Models, points: FloatArray, band: Prediction) -> FloatArray:
     """Return the additive numbers of predictions, [n, m, columns]; zeros without a model.
 
     Parameters
@@ -99,7 +97,7 @@ def addable(models: Models, points: Values, band: Prediction) -> Values:
     return added
 
 
-def _shape(quantiles: Values, models: Models, points: Values, wide: NDArray[np.bool_]) -> None:
+def _shape(quantiles: FloatArray, models: Models, points: FloatArray, wide: BoolArray) -> None:
     """Replace the inner quantiles of wide bands by those of the mixtures."""
     # Of each row and target with some of it, all: targets differ less than rows.
     rows, columns = (np.flatnonzero(wide.any(axis=axis)) for axis in (1, 0))
@@ -116,7 +114,9 @@ def _shape(quantiles: Values, models: Models, points: Values, wide: NDArray[np.b
     np.maximum.accumulate(quantiles, axis=-1, out=quantiles)
 
 
-def as_normal(value: Values, low: Values, high: Values, confidence: float) -> Values:
+def as_normal(
+    value: FloatArray, low: FloatArray, high: FloatArray, confidence: float
+) -> FloatArray:
     """Return quantiles of distributions that are normal on either side of a value, [..., scores].
 
     Parameters
@@ -134,7 +134,7 @@ def as_normal(value: Values, low: Values, high: Values, confidence: float) -> Va
     return np.nan_to_num(np.maximum(quantiles, 0.0), nan=0.0, posinf=np.inf)
 
 
-def as_addends(quantiles: Values, correlation: float, confidence: float) -> Values:
+def as_addends(quantiles: FloatArray, correlation: float, confidence: float) -> FloatArray:
     """Return additive numbers of rows, [..., columns]: m, a and d^2 - a^2 of lower and upper ends.
 
     Parameters
@@ -155,7 +155,9 @@ def as_addends(quantiles: Values, correlation: float, confidence: float) -> Valu
     return found.reshape(*quantiles.shape[:-1], COLUMNS)
 
 
-def _write_addends(found: Values, quantiles: Values, alike: Values, confidence: float) -> None:
+def _write_addends(
+    found: FloatArray, quantiles: FloatArray, alike: FloatArray, confidence: float
+) -> None:
     low, middle, high = quantiles[:, 1], quantiles[:, _SCORES // 2], quantiles[:, -2]
     common = np.stack([low, high], axis=1)
     usable = np.isfinite(quantiles[:, -1])
@@ -179,7 +181,7 @@ def _write_addends(found: Values, quantiles: Values, alike: Values, confidence: 
     found[:, :2], found[:, 2:4], found[:, 4:] = centre, linear, np.maximum(square, 0.0)
 
 
-def ends_of_sums(value: Values, added: Values) -> tuple[Values, Values]:
+def ends_of_sums(value: FloatArray, added: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return lower and upper ends of sums of predictions; the band contains the value.
 
     Parameters
@@ -200,7 +202,7 @@ def _end(confidence: float) -> float:
     return float(normal_quantile(0.5 + confidence / 2))
 
 
-def _between(columns: Values) -> Values:
+def _between(columns: FloatArray) -> FloatArray:
     """Return columns with linearly interpolated ones between them."""
     share = np.arange(_PARTS) / _PARTS
     start, step = columns[..., :-1, None], np.diff(columns)[..., None]
@@ -208,14 +210,14 @@ def _between(columns: Values) -> Values:
     return np.concatenate([inner, columns[..., -1:]], axis=-1)
 
 
-def _finely(quantiles: Values) -> Values:
+def _finely(quantiles: FloatArray) -> FloatArray:
     """Return quantiles at more scores, [n, k], by linear interpolation of logarithms."""
     floor = np.maximum(_NEGLIGIBLE * quantiles[:, -1:], np.finfo(float).tiny)
     return np.asarray(np.exp(_between(np.log(np.maximum(quantiles, floor)))))
 
 
 @cache
-def _weights(confidence: float) -> tuple[Values, Values]:
+def _weights(confidence: float) -> tuple[FloatArray, FloatArray]:
     """Return the weights of quantiles in S(z) at both ends, each [k, correlations].
 
     S(z) is the mean of a function of a normal variable that is linear between scores and constant
@@ -232,7 +234,7 @@ def _weights(confidence: float) -> tuple[Values, Values]:
     return found[0], found[1]
 
 
-def _weights_about(at: Values, centre: float, spread: float) -> Values:
+def _weights_about(at: FloatArray, centre: float, spread: float) -> FloatArray:
     """Return the weights of a function's values at [k] scores in its mean."""
     distance = (at - centre) / spread
     below, density = normal_share(distance), np.exp(-0.5 * distance**2) / np.sqrt(2 * np.pi)

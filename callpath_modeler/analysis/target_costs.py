@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.measured import Measured, sum_over
 from callpath_modeler.analysis.predict import Predicted
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import inclusive_values
 
-Values = NDArray[np.float64]
 Total = tuple[float, float, float]
 
 
@@ -42,12 +41,12 @@ class TargetCosts:
     """
 
     repetitions: int
-    own: Values
-    value: Values
-    low: Values
-    high: Values
+    own: FloatArray
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
     total: Total
-    modelled: Values
+    modelled: FloatArray
     modelled_total: float
 
 
@@ -62,7 +61,7 @@ def measured_at(measured: Measured, point: int, *, inclusive: bool) -> TargetCos
     fitted, confidence = measured.fitted, measured.fitted.models.confidence
     tree, own = fitted.experiment.tree, np.asarray(fitted.measured[:, point])
 
-    def viewed(columns: Values) -> Values:
+    def viewed(columns: FloatArray) -> FloatArray:
         return inclusive_values(tree, columns) if inclusive else columns
 
     value = viewed(own)
@@ -91,7 +90,7 @@ def total_at(measured: Measured, point: int) -> Total:
     return centre, float(whole.low[0]), float(whole.high[0])
 
 
-def deviation(predicted: Values, measured: Values) -> Values:
+def deviation(predicted: FloatArray, measured: FloatArray) -> FloatArray:
     """Return the relative deviation of predictions from measurements; NaN = not known."""
     with np.errstate(divide="ignore", invalid="ignore"):
         off = predicted / measured - 1

@@ -7,12 +7,10 @@ measured rates are in docs/explanation/accuracy.md.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int8Array
 from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.distributions import normal_quantile, normal_share
-
-Values = NDArray[np.float64]
 
 MARKS = 4
 """Largest number of marks of trust."""
@@ -39,7 +37,7 @@ _HALVINGS = 60
 _LEAST = 1e-12
 
 
-def marks_of_trust(value: Values, low: Values, high: Values) -> NDArray[np.int8]:
+def marks_of_trust(value: FloatArray, low: FloatArray, high: FloatArray) -> Int8Array:
     """Return marks by the largest ratio between the value and an end of its band.
 
     Parameters
@@ -58,7 +56,7 @@ def marks_of_trust(value: Values, low: Values, high: Values) -> NDArray[np.int8]
     return np.where(np.isnan(value) | np.isnan(low), -1, marks).astype(np.int8)
 
 
-def limited(models: Models, value: Values, times_largest: float) -> Values:
+def limited(models: Models, value: FloatArray, times_largest: float) -> FloatArray:
     """Return the parts of predictions that limit their marks, [n, LIMITS]; they are additive.
 
     Parameters
@@ -80,7 +78,7 @@ def limited(models: Models, value: Values, times_largest: float) -> Values:
     return np.asarray(np.where(np.stack([in_doubt, unrepeated], axis=1), parts, 0.0))
 
 
-def at_most(marks: NDArray[np.int8], value: Values, parts: Values) -> NDArray[np.int8]:
+def at_most(marks: Int8Array, value: FloatArray, parts: FloatArray) -> Int8Array:
     """Return marks, limited for values at least half of which have a limit in `parts`."""
     half = np.nan_to_num(value)[:, None] / 2
     with np.errstate(invalid="ignore"):
@@ -99,15 +97,15 @@ def marks_text(marks: int) -> str:
     return "●" * marks + "○" * (MARKS - marks) if marks >= 0 else ""
 
 
-def marks_of_probability(probability: Values) -> NDArray[np.int8]:
+def marks_of_probability(probability: FloatArray) -> Int8Array:
     """Return marks by the probability of the growth at infinity, [n]; -1 = NaN."""
     marks = np.searchsorted(PROBABLE, np.nan_to_num(probability), side="right")
     return np.where(np.isnan(probability), -1, marks).astype(np.int8)
 
 
 def among_the_first(
-    value: Values, low: Values, high: Values, count: int, confidence: float
-) -> Values:
+    value: FloatArray, low: FloatArray, high: FloatArray, count: int, confidence: float
+) -> FloatArray:
     """Return the probability to be among the `count` largest values, [n]; 0 without a value.
 
     Values are independent, with a two-piece log-normal distribution whose quantiles are the ends of
@@ -132,7 +130,7 @@ def among_the_first(
         furthest = np.exp(np.minimum(centre + 50, 700))
         above = (np.log(np.minimum(high[known], furthest)) - centre) / reach
 
-    def exceeding(threshold: float) -> Values:
+    def exceeding(threshold: float) -> FloatArray:
         distance = centre - threshold
         spread = np.maximum(np.where(distance > 0, below, above), _LEAST)
         return normal_share(distance / spread)

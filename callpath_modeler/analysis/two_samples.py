@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.analysis.sample import Sample
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling.distributions import (
     normal_quantile,
@@ -21,9 +22,8 @@ from callpath_modeler.modeling.distributions import (
     student_share,
 )
 from callpath_modeler.modeling.noise import EXACT
-from callpath_modeler.profile.groups import Values
 
-Band = tuple[Values, Values, Values]
+Band = tuple[FloatArray, FloatArray, FloatArray]
 """Predicted values, and the lower and upper ends of their bands, each [n]."""
 
 _LEAST_ERROR = 1e-12
@@ -40,13 +40,13 @@ class SampleComparison:
     p : probability of a difference of this size, or larger, by chance
     """
 
-    difference: Values
-    low: Values
-    high: Values
-    p: Values
+    difference: FloatArray
+    low: FloatArray
+    high: FloatArray
+    p: FloatArray
 
 
-def deviation_of_models(fitted: Fitted, *, inclusive: bool) -> tuple[Values, Values]:
+def deviation_of_models(fitted: Fitted, *, inclusive: bool) -> tuple[FloatArray, FloatArray]:
     """Return the deviations from the models, as the noise of unrepeated measurements.
 
     Parameters
@@ -105,7 +105,9 @@ def compare_bands(base: Band, new: Band, confidence: float) -> SampleComparison:
     return _test(difference, down, up, p)
 
 
-def _test(difference: Values, down: Values, up: Values, p: Values) -> SampleComparison:
+def _test(
+    difference: FloatArray, down: FloatArray, up: FloatArray, p: FloatArray
+) -> SampleComparison:
     """Return a comparison; differences within rounding errors are zero."""
     finite = np.isfinite(difference)
     p = np.where((np.abs(difference) <= EXACT) & ~np.isnan(p), 1.0, p)
@@ -113,7 +115,7 @@ def _test(difference: Values, down: Values, up: Values, p: Values) -> SampleComp
     return SampleComparison(*(np.where(finite, column, np.nan) for column in columns))
 
 
-def false_discovery_rate(p: Values) -> Values:
+def false_discovery_rate(p: FloatArray) -> FloatArray:
     """Return the smallest false discovery rate at which each difference is significant.
 
     Parameters

@@ -23,10 +23,8 @@ from callpath_modeler.cli.table_options import (
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from callpath_modeler.analysis.diff import ExperimentDifference
+    from callpath_modeler.arrays import IntArray
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.target_query import PredictionQuery
@@ -122,7 +120,7 @@ def command(
         refuse_incomplete(compared.findings)
 
 
-def _chosen(found: ExperimentDifference, select: str | None) -> NDArray[np.intp]:
+def _chosen(found: ExperimentDifference, select: str | None) -> IntArray:
     from callpath_modeler.profile.pattern import match, unmatched
 
     if select is None:

@@ -25,9 +25,7 @@ from callpath_modeler.cli.table_options import FORMATS, format_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from callpath_modeler.arrays import FloatArray
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
@@ -190,9 +188,7 @@ def _measured(
     console.findings(experiment.findings)
 
 
-def _profile(
-    form: str, experiment: Experiment, columns: Mapping[Metric, NDArray[np.float64]]
-) -> str:
+def _profile(form: str, experiment: Experiment, columns: Mapping[Metric, FloatArray]) -> str:
     """Write one profile; of folded stacks, which have one metric, that of the first."""
     from callpath_modeler.report import exchange
 

@@ -27,11 +27,10 @@ from callpath_modeler.cli.table_options import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from rich.text import Text
 
     from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.arrays import IntArray
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.target_query import PredictionQuery
@@ -168,7 +167,7 @@ def command(
     console.findings(findings, notes)
 
 
-def _chosen(ranking: Ranking, select: str | None) -> NDArray[np.intp]:
+def _chosen(ranking: Ranking, select: str | None) -> IntArray:
     from callpath_modeler.profile.pattern import match, unmatched
     from callpath_modeler.report.ranking_table import all_rows
 

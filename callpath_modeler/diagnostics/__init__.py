@@ -13,19 +13,19 @@ from callpath_modeler.diagnostics.series import OF_SERIES
 from callpath_modeler.printable import printable, shortened
 
 _LONGEST = 1500
-"""Characters of what a finding says."""
+"""Maximum number of characters of the text of a finding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing a user should know.
+    """A fact that the user should know.
 
     Attributes
     ----------
     code : key into `KINDS`, e.g. ``"CPM102"``
-    subject : the file, run, metric or call path it is about
-    message : what was found there, in one line
-    count : how many items (rows, call paths, values) it stands for
+    subject : the file, run, metric or call path
+    message : the facts, in one line
+    count : number of items, such as rows, call paths or values
     """
 
     code: str
@@ -34,7 +34,7 @@ class Finding:
     count: int = 1
 
     def __post_init__(self) -> None:
-        # Names of files and call paths may hold anything.
+        # Names of files and call paths may contain any characters.
         for name in ("subject", "message"):
             text: str = getattr(self, name)
             if not text.isprintable() or len(text) > _LONGEST:
@@ -42,7 +42,7 @@ class Finding:
 
     @property
     def remedy(self) -> str:
-        """Return what to do about it."""
+        """Action for the user."""
         return KINDS[self.code].remedy
 
 
@@ -56,14 +56,14 @@ _MOST_INFLUENTIAL = (
     "CPM209", "CPM205", "CPM214", "CPM207", "CPM206", "CPM202", "CPM201", "CPM116", "CPM204",
     "CPM136", "CPM134", "CPM115",
 )  # fmt: skip
-"""Kinds by how much they change an answer: its data, its meaning, its uncertainty."""
+"""Kinds in order of their influence on a result: its data, its meaning, its uncertainty."""
 
 _REQUESTED = ("CPM139", "CPM140")
-"""Kinds that repeat a request of the user, and come last."""
+"""Kinds that repeat a request of the user; they come last."""
 
 
 class Notices:
-    """Findings about one subject; what is found again counts once."""
+    """Findings about one subject, without duplicates."""
 
     def __init__(self, subject: str) -> None:
         self._subject = subject
@@ -74,7 +74,7 @@ class Notices:
         return sorted(self._found.values(), key=lambda finding: finding.code)
 
     def note(self, code: str, message: str, count: int = 1, about: str = "") -> None:
-        """Keep a finding; a later one of the same code about the same thing replaces it."""
+        """Add a finding; it replaces an earlier one with the same code and `about`."""
         self._found[code, about] = Finding(code, self._subject, message, count)
 
 
@@ -82,7 +82,7 @@ _EACH_COUNTS = frozenset({"CPM101"})
 
 
 def count_by_code(findings: Iterable[Finding]) -> dict[str, int]:
-    """Return how many items each code stands for, in order of code."""
+    """Return the number of items for each code, in order of codes."""
     counts: Counter[str] = Counter()
     for finding in findings:
         counts[finding.code] += finding.count
@@ -90,9 +90,9 @@ def count_by_code(findings: Iterable[Finding]) -> dict[str, int]:
 
 
 def by_kind(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:
-    """Return the first finding of each kind with the number of items of all, by influence.
+    """Return the first finding of each kind and the number of all its items, by influence.
 
-    Profiles that were not used are listed one by one.
+    Each unused profile has its own entry.
     """
     alone = [(finding, 1) for finding in findings if finding.code in _EACH_COUNTS]
     counts = count_by_code(findings)
@@ -102,7 +102,7 @@ def by_kind(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:
 
 
 def _influence(code: str) -> int:
-    """Return the place of a kind in a list that begins with the most influential ones."""
+    """Return the rank of a kind; the most influential kinds have the smallest rank."""
     if code in _MOST_INFLUENTIAL:
         return _MOST_INFLUENTIAL.index(code)
     return len(_MOST_INFLUENTIAL) + (code in _REQUESTED)
@@ -113,12 +113,13 @@ def summarise(
 ) -> list[str]:
     """Return one line per kind, the most influential first: what happened, why, what to do.
 
-    Profiles that were not used are listed one by one.
+    Each unused profile has its own line.
 
     Parameters
     ----------
-    limit : largest number of findings; one more line counts the others
-    listing : the command that lists all of them
+    findings : the findings
+    limit : maximum number of lines; one more line counts the others
+    listing : the command that lists all findings
     """
     lines = [_line(finding, count) for finding, count in by_kind(findings)]
     if limit is not None and len(lines) > limit:
@@ -129,9 +130,13 @@ def summarise(
 
 
 def in_short(findings: Sequence[Finding], limit: int, listing: str) -> list[str]:
-    """Return what happened, one short line per kind, and the command that says the rest.
+    """Return one short line per kind, and the command that lists the findings in full.
 
-    Parameters are those of `summarise`.
+    Parameters
+    ----------
+    findings : the findings
+    limit : maximum number of lines
+    listing : the command that lists all findings
     """
     kinds = by_kind(findings)
     lines = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingKind:
-    """One numbered kind of finding, in the parts that a message is made of.
+    """One numbered kind of finding, with the parts of its message.
 
     Attributes
     ----------

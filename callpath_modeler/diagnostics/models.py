@@ -83,12 +83,12 @@ OF_MODELS = {
         what="The sizes of messages are unknown",
         why="They are assumed to be equal, which may hide violated guidelines.",
         remedy="Give the size as a parameter, e.g. as a column `size` of a table.",
-        example="osu: no parameter says how long",
+        example="osu: no parameter is the message size",
     ),
     "CPM302": FindingKind(
         what="The calls of a program were compared instead of a benchmark",
         why="Calls of a program differ in size and wait for late processes.",
         remedy="Measure each collective with a benchmark.",
-        example="app: time over visits",
+        example="app: time divided by visits",
     ),
 }

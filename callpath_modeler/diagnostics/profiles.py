@@ -33,7 +33,7 @@ OF_PROFILES = {
         what="The call tree was cut at a depth limit",
         why="All calls below the limit are one call path, so the ranking cannot name them.",
         remedy="Set SCOREP_PROFILING_MAX_CALLPATH_DEPTH to a larger depth and measure again.",
-        example="app.p16: calls below the depth limit are one region COLLAPSE",
+        example="app.p16: calls below the depth limit are merged into COLLAPSE",
     ),
     "CPM107": FindingKind(
         what="Some metrics cannot be read",
@@ -45,7 +45,7 @@ OF_PROFILES = {
         what="The profile does not hold values of single threads",
         why="Means, maxima and imbalance over processes may be wrong.",
         remedy="Measure with SCOREP_PROFILING_FORMAT=default.",
-        example="app.p16: columns are called Average thread",
+        example="app.p16: the columns are named Average thread",
     ),
     "CPM109": FindingKind(
         what="The call paths of tasks were not used",
@@ -57,19 +57,19 @@ OF_PROFILES = {
         what="Accelerators are not part of the values of processes",
         why="The ranking of CPU times does not include the time on accelerators.",
         remedy="List the metrics with `cpmodel info`: some formats have one for accelerators.",
-        example="app.p16: 4 locations are no CPU threads",
+        example="app.p16: 4 locations are not CPU threads",
     ),
     "CPM111": FindingKind(
         what="The definitions of a profile were repaired",
         why="Names of functions may be wrong, because the XML was not well-formed.",
         remedy="Check the names of the call paths in the ranking.",
-        example="app.p16: the definitions are no well-formed XML",
+        example="app.p16: the definitions are not well-formed XML",
     ),
     "CPM112": FindingKind(
         what="Call paths with one name were added",
         why="The ranking shows their sum.",
         remedy="Give them different names if you need separate models.",
-        example="app.p16: 2 call paths added to a sibling of their name",
+        example="app.p16: 2 call paths added to a sibling of the same name",
     ),
     "CPM114": FindingKind(
         what="The call paths do not add up to the recorded total",
@@ -99,13 +99,13 @@ OF_PROFILES = {
         what="A profile was given twice",
         why="It is used once.",
         remedy="Remove one of the two from the command line.",
-        example="runs/app.p16.cubex: given twice, counted once",
+        example="runs/app.p16.cubex: given twice, used once",
     ),
     "CPM124": FindingKind(
         what="The headers of an archive do not match its contents",
         why="Values were found between the headers, and may be incomplete.",
         remedy="Copy the profile again, or repeat the run.",
-        example="app.p16: members lie elsewhere than their headers say",
+        example="app.p16: members are not where the headers say",
     ),
     "CPM126": FindingKind(
         what="The database holds only sums over processes",
@@ -123,19 +123,19 @@ OF_PROFILES = {
         what="Calls and returns in the trace do not match",
         why="A call without a return ends with its caller. A return without a call does not count.",
         remedy="Check the manual instrumentation of the program.",
-        example="app.p16: 2 returns name another region than was called last",
+        example="app.p16: 2 calls without return, or returns without call",
     ),
     "CPM129": FindingKind(
         what="The measurement was paused",
         why="The time of the pauses is missing from the run time.",
         remedy="If the trace buffer was flushed, raise SCOREP_TOTAL_MEMORY and measure again.",
-        example="app.p16: 1.5 s of 4 locations do not count",
+        example="app.p16: 1.5 s of 4 locations are excluded",
     ),
     "CPM130": FindingKind(
         what="The file holds means instead of single repetitions",
         why="The noise is unknown, so bands may be too narrow or too wide.",
         remedy="Export the experiment with all of its values.",
-        example="series.json: 40 values are means of repetitions that the file does not hold",
+        example="series.json: 40 values are means; the file does not contain their repetitions",
     ),
     "CPM132": FindingKind(
         what="Some processes have no values",
@@ -147,7 +147,7 @@ OF_PROFILES = {
         what="The trace has communication outside all regions",
         why="No call path holds this communication, so it is missing from the result.",
         remedy="Instrument at least main and measure again.",
-        example="app.p16: 5 messages and operations outside any region",
+        example="app.p16: 5 messages and operations are outside all regions",
     ),
     "CPM138": FindingKind(
         what="Some communication of the trace is not in the output",

@@ -9,7 +9,7 @@ OF_SERIES = {
         what="The name of a run and its profile disagree on a parameter",
         why="A wrong value moves the run to a wrong scale, which bends all models.",
         remedy="Decide with `--param p=name` or `--param p=processes`, or rename the run.",
-        example="app.p64: p = 64 in the name, 32 in the profile: the profile counts",
+        example="app.p64: p = 64 in the name, 32 in the profile: the profile is used",
     ),
     "CPM113": FindingKind(
         what="Some call paths do not occur in every run",
@@ -46,7 +46,7 @@ OF_SERIES = {
         what="Functions with one name were matched by their order",
         why="Their line numbers differ between builds, so two of them may be exchanged.",
         remedy="Build all runs from the same source.",
-        example="sort: first lines differ between runs: told apart by their order",
+        example="sort: first lines differ between runs, so their order was used",
     ),
     "CPM125": FindingKind(
         what="Some columns of the table were not used",

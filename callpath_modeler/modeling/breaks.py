@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.growth import (
     CONSTANT_GROWTH,
     Growth,
@@ -25,9 +26,6 @@ from callpath_modeler.modeling.growth import (
     raised,
 )
 from callpath_modeler.modeling.terms import Term
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 
 class BreakKind(StrEnum):

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import (
     FEWEST_BEFORE,
     FEWEST_BEYOND,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from callpath_modeler.modeling.models import Models
     from callpath_modeler.modeling.products import Shape
 
-FloatArray = npt.NDArray[np.float64]
 Pieces = dict[Term | None, float]
 """Coefficients of terms; None = the constant."""
 

@@ -17,10 +17,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.terms import Term
-
-FloatArray = npt.NDArray[np.float64]
 
 ONE = Term(Fraction(0), 0)
 _P = Term(Fraction(1), 0)

@@ -8,12 +8,10 @@ All go elementwise through arrays that broadcast against each other.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.compiled.distributions import elementwise
 from callpath_modeler.modeling.compiled.library import compiled
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def normal_share(z: FloatArray | float) -> FloatArray:

@@ -10,13 +10,12 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import Break, Breaks
 from callpath_modeler.modeling.differences import TermDifference, difference_of
 from callpath_modeler.modeling.growth import growth_values
 from callpath_modeler.modeling.products import Factor, Product, Shape
 from callpath_modeler.modeling.terms import Term
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def targets(p: npt.ArrayLike, axes: int = 1) -> FloatArray:

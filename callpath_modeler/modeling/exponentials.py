@@ -8,11 +8,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import Term
-
-FloatArray = npt.NDArray[np.float64]
 
 RATES = Fraction(1, 2), Fraction(1)
 """Rates of the exponentials that are compared."""
@@ -38,7 +37,7 @@ class Exponentials:
     error, error_of_model : [r] relative errors, root mean square
     """
 
-    rows: npt.NDArray[np.intp]
+    rows: IntArray
     terms: tuple[Term, ...]
     error: FloatArray
     error_of_model: FloatArray
@@ -87,7 +86,7 @@ def _errors(relative: FloatArray, used: npt.NDArray[np.integer], models: Models)
     return np.asarray(np.sqrt(squares / np.maximum(used - size, 1)))
 
 
-def _of_terms(values: FloatArray, there: npt.NDArray[np.bool_], table: FloatArray) -> FloatArray:
+def _of_terms(values: FloatArray, there: BoolArray, table: FloatArray) -> FloatArray:
     """Return the least error of each term alone and beside a constant, [r, T]; relative."""
     table = table / table.max(axis=1, keepdims=True)
     per_value = np.where(there, 1 / np.where(there, values, 1.0), 0.0)

@@ -7,12 +7,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.models import METHODS, Models
 from callpath_modeler.modeling.noise import CENTRES, Aggregate, Centre, centred
 from callpath_modeler.modeling.parallel_map import MapLike
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 
-FloatArray = npt.NDArray[np.float64]
 Method = Literal["mixture", "classic"]
 
 MOST_PARAMETERS = 4
@@ -180,5 +180,5 @@ def _checked(
     return points, values
 
 
-def _usable(points: FloatArray) -> npt.NDArray[np.bool_]:
+def _usable(points: FloatArray) -> BoolArray:
     return np.asarray(np.isfinite(points) & (points > 0))

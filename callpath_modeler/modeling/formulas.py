@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, Int16Array
 from callpath_modeler.modeling.evaluation import targets
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.products import Product, Shape, factor_text
 
-FloatArray = npt.NDArray[np.float64]
 Names = str | Sequence[str]
 
 
@@ -55,7 +55,7 @@ class Alternative:
 
 def model_texts(
     shapes: Sequence[Shape],
-    terms: npt.NDArray[np.int16],
+    terms: Int16Array,
     coefficients: FloatArray,
     parameter: Names,
     *,

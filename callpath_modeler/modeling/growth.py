@@ -14,7 +14,7 @@ from functools import total_ordering
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 VULGAR = {

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import numpy.typing as npt
+
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from callpath_modeler.modeling.models import Models
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +24,8 @@ class LawsBeforeChange:
     values : [r, m] what the earlier laws say there, in the unit of the metric; never below zero
     """
 
-    rows: npt.NDArray[np.intp]
-    where: npt.NDArray[np.bool_]
+    rows: IntArray
+    where: BoolArray
     values: FloatArray
 
     @classmethod

@@ -8,6 +8,15 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import (
+    BoolArray,
+    Float32Array,
+    FloatArray,
+    Int8Array,
+    Int16Array,
+    Int64Array,
+    IntArray,
+)
 from callpath_modeler.modeling.classic.bands import classic_band
 from callpath_modeler.modeling.evaluation import targets
 from callpath_modeler.modeling.formulas import Alternative, Names, model_texts
@@ -19,9 +28,6 @@ from callpath_modeler.modeling.shapes import Shapes, evaluate
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 from callpath_modeler.modeling.uncertainty import Mixture, Prediction
-
-FloatArray = npt.NDArray[np.float64]
-TermArray = npt.NDArray[np.int16]
 
 _CHUNK = 8192
 """Rows that are summed up at once."""
@@ -113,7 +119,7 @@ class Models:
     confidence: float
     correlation: float
     odd_scale: tuple[tuple[float | None, ...], float] | None
-    terms: TermArray
+    terms: Int16Array
     coefficients: FloatArray
     covariance: FloatArray
     spread: FloatArray
@@ -124,19 +130,19 @@ class Models:
     adjusted_r2: FloatArray
     rss: FloatArray
     noise: FloatArray
-    status: npt.NDArray[np.int8]
-    used: TermArray
+    status: Int8Array
+    used: Int16Array
     since: FloatArray
-    before: TermArray
+    before: Int16Array
     before_coefficients: FloatArray
     low_p: FloatArray
     high_p: FloatArray
     weight: FloatArray
-    alternative_terms: TermArray
+    alternative_terms: Int16Array
     alternative_coefficients: FloatArray
     alternative_weight: npt.NDArray[np.floating]
     unit: FloatArray
-    root: npt.NDArray[np.float32]
+    root: Float32Array
 
     def __post_init__(self) -> None:
         """Make every column read-only."""
@@ -237,11 +243,11 @@ class Models:
             low[:, finite], high[:, finite] = prediction_interval(self, p[finite])
         return Prediction(value, np.minimum(low, value), np.maximum(high, value))
 
-    def doubtful(self) -> npt.NDArray[np.bool_]:
+    def doubtful(self) -> BoolArray:
         """Return where the model is not to be relied on, [n]: outside the class, or noisy."""
         return np.isin(self.status, (FitStatus.OUTSIDE, FitStatus.NOISY))
 
-    def lead(self) -> npt.NDArray[np.intp]:
+    def lead(self) -> IntArray:
         """Return where in `coefficients` the leading one stands, [n]; as of `Shapes.lead`."""
         return self.shapes.lead(self.terms, self.coefficients)
 
@@ -260,13 +266,13 @@ class Models:
         belongs = np.where((lead == 0)[:, None], shapes.ends_at_one[self.terms], alike)
         return np.asarray(number + np.where(belongs, self.coefficients[:, 1:], 0.0).sum(axis=1))
 
-    def growth_rank(self) -> npt.NDArray[np.int64]:
+    def growth_rank(self) -> Int64Array:
         """Return positions of the growth in ``shapes.growths``, [n]; -1 without a model."""
         rank = self.shapes.growth_rank(self.terms, self.coefficients)
         rank[self.status >= FitStatus.TOO_FEW_POINTS] = -1
         return rank
 
-    def growth_ends(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def growth_ends(self, rows: npt.ArrayLike) -> Int64Array:
         """Return between which growths the laws of some rows are, [m, 2], as `growth_rank`.
 
         Slower than the first, faster than the second grow hypotheses with a probability of a tenth
@@ -380,7 +386,7 @@ class Models:
             summed += np.where(earlier.where, earlier.values - beyond, 0.0).sum(axis=0)
         return summed
 
-    def _sum(self, rows: npt.ArrayLike) -> tuple[TermArray, FloatArray]:
+    def _sum(self, rows: npt.ArrayLike) -> tuple[Int16Array, FloatArray]:
         """Return codes and coefficients, the constant first, of the sum of some rows."""
         wanted = np.asarray(rows)
         constant, per_term = 0.0, np.zeros(len(self.shapes) + 1)

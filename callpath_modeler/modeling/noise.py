@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.distributions import student_quantile
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Centre = Literal["mean", "median", "trimmed", "midrange", "first-quartile", "min"]
 Aggregate = Literal["auto", "mean", "median", "trimmed", "midrange", "first-quartile", "min"]
 ClassicCentre = Literal["median", "mean", "min"]

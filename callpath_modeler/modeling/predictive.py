@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, Int16Array, IntArray
 from callpath_modeler.modeling.compiled import bands as compiled_bands
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.distributions import normal_quantile
@@ -18,8 +18,6 @@ from callpath_modeler.modeling.uncertainty import Mixture
 if TYPE_CHECKING:
     from callpath_modeler.modeling.models import Models
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _OUTER = 0.975
 _DEVIATES = 1.959963984540054
@@ -170,7 +168,7 @@ def _by_covariance(
 def _by_slope(
     numbers: FloatArray,
     root: FloatArray,
-    code: npt.NDArray[np.int16],
+    code: Int16Array,
     inside: FloatArray,
     x: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:

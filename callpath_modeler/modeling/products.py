@@ -11,12 +11,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.differences import ONE, TermDifference
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.terms import Term
-
-FloatArray = npt.NDArray[np.float64]
 
 NOTHING = ONE
 """The factor of a parameter that a product does not depend on."""

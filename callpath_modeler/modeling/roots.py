@@ -14,8 +14,7 @@ from math import isqrt
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-TermArray = npt.NDArray[np.int16]
+from callpath_modeler.arrays import Float32Array, FloatArray, Int16Array
 
 
 def numbers_of_root(terms: int) -> int:
@@ -48,7 +47,7 @@ def roots(covariance: FloatArray) -> FloatArray:
     return np.stack([lower[i, j] for i in range(size) for j in range(i + 1)], axis=-1)
 
 
-def with_more_terms(root: npt.NDArray[np.float32], terms: int) -> npt.NDArray[np.float32]:
+def with_more_terms(root: Float32Array, terms: int) -> Float32Array:
     """Return roots of models with so many terms, of which those that are more have no error."""
     before = _size(root.shape[-1])
     found = np.zeros((*root.shape[:-1], numbers_of_root(terms)), dtype=np.float32)
@@ -65,7 +64,7 @@ def _size(numbers: int) -> int:
     return (isqrt(8 * numbers + 1) - 1) // 2
 
 
-def covariances(root: npt.NDArray[np.floating], codes: TermArray, peak: FloatArray) -> FloatArray:
+def covariances(root: npt.NDArray[np.floating], codes: Int16Array, peak: FloatArray) -> FloatArray:
     """Return the covariances of roots, [..., T + 1, T + 1], the constant first.
 
     Of coefficients in the unit of the row, of the shapes as they are.
@@ -86,7 +85,7 @@ def covariances(root: npt.NDArray[np.floating], codes: TermArray, peak: FloatArr
     return np.asarray(lower @ lower.swapaxes(-1, -2))
 
 
-def roots_of(covariance: FloatArray, codes: TermArray, peak: FloatArray) -> FloatArray:
+def roots_of(covariance: FloatArray, codes: Int16Array, peak: FloatArray) -> FloatArray:
     """Undo `covariances`."""
     size = np.ones(covariance.shape[:-1])
     size[..., 1:] = peak[codes]
@@ -96,8 +95,8 @@ def roots_of(covariance: FloatArray, codes: TermArray, peak: FloatArray) -> Floa
 
 
 def rescaled(
-    root: npt.NDArray[np.float32], codes: TermArray, before: FloatArray, after: FloatArray
-) -> npt.NDArray[np.float32]:
+    root: Float32Array, codes: Int16Array, before: FloatArray, after: FloatArray
+) -> Float32Array:
     """Return roots [..., E] where the peaks of shapes [S + 1] are others than they were."""
     size = codes.shape[-1] + 1
     factor = np.ones((*codes.shape[:-1], size))

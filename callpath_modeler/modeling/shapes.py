@@ -9,15 +9,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int16Array, Int64Array, IntArray
 from callpath_modeler.modeling.breaks import Break, BreakKind
 from callpath_modeler.modeling.differences import TermDifference
 from callpath_modeler.modeling.evaluation import ShapeFactors
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.products import Product, Shape, factor_from_header
-
-FloatArray = npt.NDArray[np.float64]
-
-TermArray = npt.NDArray[np.int16]
 
 
 class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kept in a dict
@@ -43,19 +40,17 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         return tuple(sorted(known, key=lambda growth: growth.order))
 
     @cached_property
-    def rank(self) -> npt.NDArray[np.int64]:
+    def rank(self) -> Int64Array:
         """Positions of their growths in `growths`, [S + 1]; the last is that of a constant."""
         place = {growth: k for k, growth in enumerate(self.growths)}
         return np.array([*(place[shape.growth] for shape in self), place[CONSTANT_GROWTH]])
 
     @cached_property
-    def grows(self) -> npt.NDArray[np.bool_]:
+    def grows(self) -> BoolArray:
         """Which grow without end, [S + 1]; no shape does not."""
         return np.asarray(self.rank > self.rank[-1])
 
-    def lead(
-        self, terms: npt.NDArray[np.integer], coefficients: FloatArray
-    ) -> npt.NDArray[np.intp]:
+    def lead(self, terms: npt.NDArray[np.integer], coefficients: FloatArray) -> IntArray:
         """Return where in coefficients the leading one of models stands, [...].
 
         That of the fastest growing term; the constant before terms that do not grow without end,
@@ -74,9 +69,7 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         alone = (last == 0) & (coefficients[..., 0] == 0)
         return np.where(alone, slot, last)
 
-    def growth_rank(
-        self, terms: npt.NDArray[np.integer], coefficients: FloatArray
-    ) -> npt.NDArray[np.int64]:
+    def growth_rank(self, terms: npt.NDArray[np.integer], coefficients: FloatArray) -> Int64Array:
         """Return positions of the growth of models in `growths`, [...]; as of `lead`."""
         lead = self.lead(terms, coefficients)
         rank = np.full(lead.shape, self.rank[-1])
@@ -86,22 +79,22 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         return rank
 
     @cached_property
-    def ends_at_one(self) -> npt.NDArray[np.bool_]:
+    def ends_at_one(self) -> BoolArray:
         """Which breaks add a constant in the end, as steps and ceilings do, [S + 1]."""
         return self._breaks_that_end_at(1.0)
 
     @cached_property
-    def ends_at_zero(self) -> npt.NDArray[np.bool_]:
+    def ends_at_zero(self) -> BoolArray:
         """Which breaks add nothing in the end, as drops do, [S + 1]."""
         return self._breaks_that_end_at(0.0)
 
     @cached_property
-    def leaps(self) -> npt.NDArray[np.bool_]:
+    def leaps(self) -> BoolArray:
         """Which are leaps, which other powers are beside, [S + 1]."""
         found = [isinstance(shape, Break) and shape.kind is BreakKind.LEAP for shape in self]
         return np.array([*found, False])
 
-    def _breaks_that_end_at(self, value: float) -> npt.NDArray[np.bool_]:
+    def _breaks_that_end_at(self, value: float) -> BoolArray:
         ends = [
             # What falls by a power is never nothing, and its growth is that power.
             isinstance(shape, Break | TermDifference)
@@ -135,7 +128,7 @@ def shapes_from_header(header: Sequence[dict[str, Any]]) -> Shapes:
 
 
 def evaluate(
-    shapes: Shapes, terms: TermArray, coefficients: FloatArray, p: FloatArray
+    shapes: Shapes, terms: Int16Array, coefficients: FloatArray, p: FloatArray
 ) -> FloatArray:
     """Evaluate models, clipped at zero.
 

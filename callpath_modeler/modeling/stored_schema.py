@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.evaluation import peaks
 from callpath_modeler.modeling.roots import numbers_of_root
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
-
-FloatArray = npt.NDArray[np.float64]
 
 _MOST_TERMS = 16
 _MOST_ALTERNATIVES = 256
@@ -182,7 +181,7 @@ def _check_range(
     array: npt.NDArray[Any],
     column: StoredColumn,
     high: float,
-    modelled: npt.NDArray[np.bool_],
+    modelled: BoolArray,
 ) -> None:
     if not array.size:
         return

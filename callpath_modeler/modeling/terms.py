@@ -15,14 +15,13 @@ from functools import total_ordering
 from numbers import Integral, Rational
 from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling.growth import Growth, exponential_text, raised
 from callpath_modeler.printable import shortened
 
-FloatArray = npt.NDArray[np.float64]
 ExponentLike = Fraction | int | float | str
 _LARGEST_POWER, _FINEST, _LONGEST = 1000, 10**12, 40
 _HUGE = re.compile(r"[eE][-+]?[0-9_]{3,}")

@@ -1,1 +1,1 @@
-"""What was measured: call trees, metrics, runs and the experiment they make."""
+"""Call trees, metrics, runs and experiments."""

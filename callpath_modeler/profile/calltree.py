@@ -1,4 +1,4 @@
-"""The call tree: one row per call path, held in columns."""
+"""The call tree: one row per call path, stored in columns."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from callpath_modeler.arrays import FloatArray, Int32Array, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.schema import PROGRAM, Region
 
 ROOT = -1
-"""The parent of a call path that nothing calls."""
+"""The parent of root call paths, which have no caller."""
 
 _PROGRAM = PROGRAM.encode()
 
 ID_DIGITS = 7
-"""Shortest call-path id; colliding ids are longer."""
+"""Length of call-path ids; ids that collide are longer."""
 
 
 @dataclass(frozen=True)
 class CallTree:
     """The call paths of a program, numbered in preorder.
 
-    A call path is named by its row. Because rows are in preorder, the call paths
-    below row `i` are exactly the rows from `i + 1` up to `end[i]`, so subtrees are
-    slices and nothing here recurses, however deep the program went.
+    A call path is identified by its row. The subtree of row `i` is the slice from `i` to
+    ``end[i]``. Therefore no function recurses, and the depth of the tree is not limited.
 
     Attributes
     ----------
@@ -39,15 +39,15 @@ class CallTree:
     end : int32 [n], row after the last call path of the subtree
     region : int32 [n], index into `regions`
     annotation : int32 [n], index into `annotations`
-    regions : the distinct regions
-    annotations : what is said of a call path beside its region: ``"[n=4]"`` for parameters of
-        the call, ``"#2"`` for the second of two siblings of one name; the first is ``""``
+    regions : distinct regions
+    annotations : distinct suffixes of names: ``"[n=4]"`` for parameters of the call, ``"#2"`` for
+        the second of two siblings with the same name; the first entry is ``""``
     """
 
-    parent: NDArray[np.int32]
-    end: NDArray[np.int32]
-    region: NDArray[np.int32]
-    annotation: NDArray[np.int32]
+    parent: Int32Array
+    end: Int32Array
+    region: Int32Array
+    annotation: Int32Array
     regions: tuple[Region, ...]
     annotations: tuple[str, ...] = ("",)
 
@@ -60,12 +60,12 @@ class CallTree:
         annotation: ArrayLike | None = None,
         annotations: Sequence[str] = ("",),
     ) -> CallTree:
-        """Build a tree from the caller of each call path.
+        """Return the tree of n call paths with the given callers.
 
         Parameters
         ----------
-        parent : [n] row of the caller or `ROOT`; callers come before callees, in preorder
-        region, annotation : [n] indices into `regions` and `annotations`
+        parent : [n] row of the caller, or `ROOT`; rows are in preorder
+        region, annotation : [n] indices into `regions` and `annotations`; None = no annotations
 
         Raises
         ------
@@ -80,37 +80,39 @@ class CallTree:
 
     @classmethod
     def from_columns(
-        cls, columns: NDArray[np.int32], regions: Sequence[Region], annotations: Sequence[str]
+        cls, columns: Int32Array, regions: Sequence[Region], annotations: Sequence[str]
     ) -> CallTree:
-        """Build a tree from its `columns`, [4, n]: many times faster than from callers alone.
+        """Return the tree with the given `columns`, [4, n].
+
+        This is many times faster than `from_parents`.
 
         Raises
         ------
         ValueError
-            If the rows are not in preorder, or a column refers to what is not there.
+            If the rows are not in preorder, or if an index is out of range.
         """
         parent, end, region, annotation = (_frozen(column) for column in columns)
         if not _is_preorder(parent, end):
             raise ValueError("call paths are not in preorder")
         for column, known in ((region, regions), (annotation, annotations)):
             if len(column) and not 0 <= column.min() <= column.max() < len(known):
-                raise ValueError("numbers beyond its names")
+                raise ValueError("index of a region or annotation is out of range")
         return cls(parent, end, region, annotation, tuple(regions), tuple(annotations))
 
     @property
-    def columns(self) -> NDArray[np.int32]:
-        """Return callers, ends, regions and annotations, [4, n]."""
+    def columns(self) -> Int32Array:
+        """Callers, ends, regions and annotations, [4, n]."""
         return np.stack([self.parent, self.end, self.region, self.annotation])
 
     def __len__(self) -> int:
         return len(self.parent)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Be pickled as columns, which are read-only again at the other end."""
+        """Pickle the columns; the copy is read-only again."""
         return CallTree.from_columns, (self.columns, self.regions, self.annotations)
 
     def is_same_as(self, other: CallTree) -> bool:
-        """Tell whether another tree has the same call paths in the same rows."""
+        """Return whether another tree has the same call paths in the same rows."""
         if self is other:
             return True
         return (self.regions, self.annotations) == (other.regions, other.annotations) and all(
@@ -119,25 +121,25 @@ class CallTree:
         )
 
     @property
-    def roots(self) -> NDArray[np.intp]:
-        """Rows that nothing calls."""
+    def roots(self) -> IntArray:
+        """Rows without a caller."""
         return np.flatnonzero(self.parent == ROOT)
 
     def children(self, row: int) -> Iterator[int]:
-        """Yield the call paths that `row` calls directly, in order."""
+        """Yield the callees of `row`, in order."""
         child = row + 1
         while child < self.end[row]:
             yield child
             child = int(self.end[child])
 
-    def called_by(self, rows: ArrayLike) -> NDArray[np.int32]:
-        """Return the call paths that any of `rows`, of one depth, call directly, in order."""
+    def called_by(self, rows: ArrayLike) -> Int32Array:
+        """Return the callees of `rows`, in order; all `rows` must have the same depth."""
         callers = np.atleast_1d(np.asarray(rows))
         callers = callers[self.end[callers] > callers + 1]
         if not len(callers):
             return np.empty(0, np.int32)
         level = self._levels[int(self._depth[callers[0]]) + 1]
-        # Numbers of the level's own type: others would have the whole level converted.
+        # For another type, NumPy would convert the whole level.
         begin, end = (
             np.searchsorted(level, ends.astype(level.dtype))
             for ends in (callers, self.end[callers])
@@ -147,13 +149,13 @@ class CallTree:
         return np.asarray(level[place])
 
     def name(self, row: int) -> str:
-        """Return the region name and annotation that `row` ends in."""
+        """Return the last name of a call path: the region and its annotation."""
         region: Region = self.regions[self.region[row]]
         note: str = self.annotations[self.annotation[row]]
         return region.name + note
 
     def names(self, row: int) -> tuple[str, ...]:
-        """Return the names from the root to `row`; an artificial program root is left out."""
+        """Return the names from the root to `row`, without an artificial program root."""
         names: list[str] = []
         while row != ROOT:
             names.append(self.name(row))
@@ -167,11 +169,12 @@ class CallTree:
         return "/".join(escape(name) for name in self.names(row))
 
     def paths(self, rows: ArrayLike, spell: Callable[[str], str] | None = None) -> list[str]:
-        """Return some call paths as text, each as `path` does; many are put together from few.
+        """Return call paths as text, like `path`, but faster for many rows.
 
         Parameters
         ----------
-        spell : writes a name in place of `escape`; it is asked once for each different name
+        rows : rows of the call paths
+        spell : function that replaces `escape`; it is called once per distinct name
         """
         spelled = cache(escape if spell is None else spell)
         asked = np.asarray(rows, np.intp).tolist()
@@ -179,7 +182,7 @@ class CallTree:
         program = spelled(PROGRAM)
         for row in sorted(set(asked)):
             above = written.get(int(self.parent[row]), program)
-            # What calls all others is no part of their paths.
+            # Paths do not contain an artificial program root.
             written[row] = (
                 "/".join(map(spelled, self.names(row)))
                 if above == program
@@ -187,18 +190,18 @@ class CallTree:
             )
         return [written[row] for row in asked]
 
-    def depth(self) -> NDArray[np.intp]:
-        """Return how many callers lie above each call path, [n]."""
+    def depth(self) -> IntArray:
+        """Return the number of callers above each call path, [n]."""
         ended = np.cumsum(np.bincount(self.end, minlength=len(self)))
         return np.arange(len(self)) - ended[: len(self)]
 
-    def chosen(self, rows: ArrayLike) -> NDArray[np.intp]:
-        """Return the rows of call paths that a caller chose, [rows].
+    def chosen(self, rows: ArrayLike) -> IntArray:
+        """Return `rows` as an array of valid row numbers, [rows].
 
         Raises
         ------
         UsageError
-            If one is no row of the tree.
+            If an entry is not a row of the tree.
         """
         asked = np.atleast_1d(np.asarray(rows))
         is_whole = asked.dtype.kind in "iu" or not asked.size
@@ -208,11 +211,11 @@ class CallTree:
             )
         return asked.astype(np.intp)
 
-    def inclusive(self, exclusive: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum `exclusive` [n, ...] over each subtree.
+    def inclusive(self, exclusive: FloatArray) -> FloatArray:
+        """Return the sums of `exclusive` [n, ...] over each subtree.
 
-        Sums run level by level from the leaves, not over a running total of the whole
-        tree, so a small subtree keeps its digits next to a large one.
+        The sums proceed level by level from the leaves. Differences of a running total would lose
+        the digits of a small subtree next to a large one.
         """
         total = np.array(exclusive, order="F")
         for column in total.reshape(len(total), total[:1].size, order="F").T:
@@ -221,19 +224,19 @@ class CallTree:
         return total
 
     def largest_below(self, numbers: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return the largest of `numbers` [n] in each subtree."""
+        """Return the largest of `numbers` [n] in each subtree, [n]."""
         largest = numbers.copy()
         for rows, start, callers in self._calls:
             below = np.maximum.reduceat(largest[rows], start)
             largest[callers] = np.maximum(largest[callers], below)
         return largest
 
-    def levels(self) -> list[NDArray[np.int32]]:
+    def levels(self) -> list[Int32Array]:
         """Return the rows of each depth, roots first."""
         return self._levels
 
     @cached_property
-    def _levels(self) -> list[NDArray[np.int32]]:
+    def _levels(self) -> list[Int32Array]:
         if not len(self):
             return []
         order = np.argsort(self._depth, kind="stable").astype(np.int32)
@@ -241,16 +244,17 @@ class CallTree:
 
     @cached_property
     def _depth(self) -> NDArray[np.integer]:
-        """How many callers lie above each call path, [n], in the smallest integers there are."""
+        """Number of callers above each call path, [n], as uint16 where it suffices."""
         depth = self.depth()
         # Small integers are sorted in linear time.
         return depth.astype(np.uint16) if depth.max() <= np.iinfo(np.uint16).max else depth
 
     @cached_property
-    def _calls(self) -> list[tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.int32]]]:
-        """Each level below the roots, the deepest first: rows, where callers' begin, callers.
+    def _calls(self) -> list[tuple[Int32Array, IntArray, Int32Array]]:
+        """Rows, starts of the callers' groups, and callers, for each level below the roots.
 
-        In preorder, what one call path calls stands together in its level.
+        The deepest level comes first. In preorder, the callees of one caller are adjacent in their
+        level.
         """
         found = []
         for rows in reversed(self.levels()[1:]):
@@ -262,8 +266,8 @@ class CallTree:
     def ids(self) -> list[str]:
         """Return a short id per call path: the first digits of the hash of its path.
 
-        Ids depend on the path alone, so they are the same in every experiment; only where two
-        call paths share the first seven digits do both carry as many as tell them apart.
+        An id depends only on the path, so it is the same in every experiment. If several call paths
+        share the first seven digits, their ids get as many more digits as needed to differ.
         """
         digests = self._digests()
         count = Counter(digest[:ID_DIGITS] for digest in digests)
@@ -276,8 +280,8 @@ class CallTree:
         return [digest[: needed.get(digest, ID_DIGITS)] for digest in digests]
 
     def _digests(self) -> list[str]:
-        # A copy of the caller's hash state goes on with the callee's name, so each name is
-        # hashed once and no path is ever spelled out.
+        # The hash of a callee continues a copy of its caller's state, so each name is hashed once
+        # and no path is built as text.
         digests: list[str] = []
         stack: list[tuple[int, hashlib.blake2b | None]] = []
         names: dict[tuple[int, int], bytes] = {}
@@ -299,12 +303,22 @@ class CallTree:
 
 
 def escape(name: str) -> str:
-    r"""Write a slash inside a region name as ``\/`` so that ``/`` can join call paths."""
+    r"""Return a region name with each slash as ``\/``, so that ``/`` can join call paths."""
     return name.replace("/", "\\/")
 
 
-def subtree_ends(parent: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the row after each subtree, for parents given in preorder, [n]."""
+def subtree_ends(parent: Int32Array) -> Int32Array:
+    """Return the row after each subtree, [n].
+
+    Parameters
+    ----------
+    parent : [n] row of the caller, or `ROOT`; rows are in preorder
+
+    Raises
+    ------
+    ValueError
+        If the rows are not in preorder.
+    """
     n = len(parent)
     end = np.empty(n, np.int32)
     open_rows: list[int] = []
@@ -318,22 +332,22 @@ def subtree_ends(parent: NDArray[np.int32]) -> NDArray[np.int32]:
     return end
 
 
-def _is_preorder(parent: NDArray[np.int32], end: NDArray[np.int32]) -> bool:
-    """Tell whether rows are in preorder, and `end` is what `subtree_ends` returns."""
+def _is_preorder(parent: Int32Array, end: Int32Array) -> bool:
+    """Return whether rows are in preorder and `end` is the result of `subtree_ends`."""
     n = len(parent)
     row = np.arange(n, dtype=np.int32)
     called = np.flatnonzero(parent != ROOT)
     caller = parent[called]
     if not (((caller >= 0) & (caller < called)).all() and ((row < end) & (end <= n)).all()):
         return False
-    # All below a row are between it and its end, and as many as there is room for.
+    # The subtrees of the callees fill the rows between a call path and its end.
     size = end - row
     below = np.bincount(caller, size[called], minlength=n)
     inside = (end[called] <= end[caller]).all() and (called < end[caller]).all()
     return bool(inside and (below == size - 1).all() and size[parent == ROOT].sum() == n)
 
 
-def _frozen(values: ArrayLike) -> NDArray[np.int32]:
+def _frozen(values: ArrayLike) -> Int32Array:
     column = np.array(values, dtype=np.int32)
     column.flags.writeable = False
     return column

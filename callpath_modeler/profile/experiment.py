@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
 from callpath_modeler.notebook_repr import HtmlReprMixin
@@ -116,12 +116,12 @@ class MetricValues:
     """
 
     metric: Metric
-    exclusive: NDArray[np.float64]
-    total: NDArray[np.float64]
-    imbalance: NDArray[np.float32] | None = None
-    run_time: NDArray[np.float64] | None = None
+    exclusive: FloatArray
+    total: FloatArray
+    imbalance: Float32Array | None = None
+    run_time: FloatArray | None = None
 
-    def of_runs(self, chosen: NDArray[np.intp]) -> MetricValues:
+    def of_runs(self, chosen: IntArray) -> MetricValues:
         """Return the values of some runs."""
         return MetricValues(
             self.metric,
@@ -131,7 +131,7 @@ class MetricValues:
             None if self.run_time is None else self.run_time[chosen],
         )
 
-    def means(self, reduction: Reduction) -> NDArray[np.float64]:
+    def means(self, reduction: Reduction) -> FloatArray:
         """Return means over processes, [call paths, runs], from maxima and imbalance.
 
         If either is not known, the values are returned as they are.
@@ -218,7 +218,7 @@ class Experiment(HtmlReprMixin):
             raise unknown_metric(name, self.columns)
         return self.columns[name]
 
-    def values(self, metric: str | None = None, *, inclusive: bool = False) -> NDArray[np.float64]:
+    def values(self, metric: str | None = None, *, inclusive: bool = False) -> FloatArray:
         """Return the values of a metric for each call path and run.
 
         Parameters
@@ -242,7 +242,7 @@ class Experiment(HtmlReprMixin):
             return column.exclusive
         return inclusive_values(self.tree, column.exclusive)
 
-    def points(self, parameter: str) -> NDArray[np.float64]:
+    def points(self, parameter: str) -> FloatArray:
         """Return the distinct values of `parameter`, [points], ascending.
 
         Raises
@@ -269,7 +269,7 @@ class Experiment(HtmlReprMixin):
 
     def by_point(
         self, metric: str | None, parameter: str, *, inclusive: bool = False
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[FloatArray, FloatArray]:
         """Return the values of a metric for each call path, point and repetition.
 
         Parameters
@@ -296,7 +296,7 @@ class Experiment(HtmlReprMixin):
 
     def by_setting(
         self, metric: str | None, parameters: Sequence[str], *, inclusive: bool = False
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[FloatArray, FloatArray]:
         """Return the values of a metric for each call path, setting and repetition.
 
         Parameters
@@ -347,12 +347,12 @@ class Experiment(HtmlReprMixin):
             return None
         tree = CallTree.from_parents([ROOT], [0], [Region(PROGRAM)])
         alone = MetricValues(values.metric, run_time[np.newaxis], run_time, run_time=run_time)
-        # A run has one time: there is nothing left that could be reduced.
+        # A run has a single run time, so every reduction returns it.
         return replace(
             self, tree=tree, columns={metric: alone}, reduction=Reduction.MAX, findings=()
         )
 
-    def means(self, metric: str) -> NDArray[np.float64]:
+    def means(self, metric: str) -> FloatArray:
         """Return means over processes, [call paths, runs], SI base units.
 
         NaN = the call path did not occur. The values are returned as they are if the profiles do
@@ -363,7 +363,7 @@ class Experiment(HtmlReprMixin):
             return values.exclusive / self._processes
         return values.means(self.reduction)
 
-    def maxima(self, metric: str) -> NDArray[np.float64]:
+    def maxima(self, metric: str) -> FloatArray:
         """Return maxima over processes, [call paths, runs], SI base units.
 
         NaN = the maximum is not known, or the call path did not occur.
@@ -375,11 +375,11 @@ class Experiment(HtmlReprMixin):
             return np.full_like(values.exclusive, np.nan)
         alone = np.where(self._processes == 1, 1.0, np.nan)
         ratio = alone if values.imbalance is None else np.fmax(values.imbalance, alone)
-        # A call path at no cost has no imbalance, and its maximum is zero as well.
+        # A call path without cost has no imbalance, and its maximum is zero.
         return self.means(metric) * np.where(values.exclusive == 0, 1.0, ratio)
 
     @property
-    def _processes(self) -> NDArray[np.float64]:
+    def _processes(self) -> FloatArray:
         """Number of processes of each run, at least 1, [runs]."""
         return np.array([max(1, run.extent.processes) for run in self.runs], float)
 
@@ -408,7 +408,7 @@ class Experiment(HtmlReprMixin):
         ratios = ratios[~np.isnan(ratios)]
         return float(np.median(ratios)) if len(ratios) else float("nan")
 
-    def settings(self, parameters: Sequence[str]) -> NDArray[np.float64]:
+    def settings(self, parameters: Sequence[str]) -> FloatArray:
         """Return the values of D parameters in each run, [runs, D].
 
         Raises
@@ -496,7 +496,7 @@ class Experiment(HtmlReprMixin):
             hint=f"fix all but one, e.g. --where {shell_word(fixed)}",
         )
 
-    def where(self, keep: NDArray[np.bool_]) -> Experiment:
+    def where(self, keep: BoolArray) -> Experiment:
         """Return the experiment with a selection of the runs.
 
         Parameters
@@ -550,7 +550,7 @@ class Experiment(HtmlReprMixin):
         )
 
 
-def inclusive_values(tree: CallTree, exclusive: NDArray[np.float64]) -> NDArray[np.float64]:
+def inclusive_values(tree: CallTree, exclusive: FloatArray) -> FloatArray:
     """Return sums over subtrees [n, ...]; a call path that did not occur stays NaN."""
     missing = np.isnan(exclusive)
     if not missing.any():

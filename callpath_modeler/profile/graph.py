@@ -1,4 +1,4 @@
-"""The call-path graph and the region call graph, for networkx and its many algorithms."""
+"""The call-path graph as a networkx graph, and its GraphML and DOT text."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ def call_path_graph(
     Parameters
     ----------
     tree : n call paths
-    attributes : further node attributes, each of length n; None = this node does not have it
+    attributes : further node attributes, each of length n; None = the node lacks the attribute
 
     Returns
     -------
-    Nodes are call-path ids with attributes ``callpath``, ``region``, ``file``, ``line``,
-    ``paradigm`` and those given.
+    networkx.DiGraph
+        The nodes are call-path ids with the attributes ``callpath``, ``region``, ``file``, ``line``
+        and ``paradigm``, and `attributes`.
     """
     import networkx as nx
 
@@ -52,14 +53,14 @@ def call_path_graph(
 
 
 def to_graphml(graph: nx.DiGraph[str]) -> str:
-    """Write a graph as GraphML."""
+    """Return a graph as GraphML text."""
     import networkx as nx
 
     return "\n".join(nx.generate_graphml(graph)) + "\n"
 
 
 def to_dot(graph: nx.DiGraph[str], name: str) -> str:
-    """Write a graph in the DOT language; every attribute becomes one of the node's."""
+    """Return a graph in the DOT language, with all attributes of the nodes."""
     lines = [f"digraph {dot_string(name)} {{", "  node [shape=box];"]
     for node, data in graph.nodes(data=True):
         shown = {"label": data["region"], **data}

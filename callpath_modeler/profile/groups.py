@@ -1,9 +1,9 @@
-"""Call paths in groups, and what each group costs.
+"""Groups of call paths and their costs.
 
 The exclusive value of a group is the sum over its call paths. Its inclusive value is the sum over
-the outermost of them: what a call path takes is part of what its callers take, so a call path below
-another one of its group is not counted again. (Adhianto et al.: HPCTOOLKIT: Tools for
-performance analysis of optimized parallel programs, 2010; the views of recursive programs.)
+its outermost call paths, those without a caller in the same group. The cost of the other call paths
+is already part of a caller's inclusive value. (Adhianto et al.: HPCTOOLKIT: Tools for performance
+analysis of optimized parallel programs, 2010; the views of recursive programs.)
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.profile.schema import Region
 
 Rows = NDArray[np.int32 | np.intp]
-Values = NDArray[np.float64]
 
 
 class Grouping(StrEnum):
-    """What the nodes of a level of a flat view are: attributes of regions."""
+    """Attribute of regions that forms a level of a flat view."""
 
     PARADIGM = "paradigm"
     MODULE = "module"
@@ -35,28 +35,28 @@ class Grouping(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Costs:
-    """Columns of values that add up over call paths.
+    """Columns of additive values.
 
     Attributes
     ----------
     exclusive, inclusive : [call paths, columns]; NaN = the call path did not occur
     """
 
-    exclusive: Values
-    inclusive: Values
+    exclusive: FloatArray
+    inclusive: FloatArray
 
     @classmethod
-    def of(cls, tree: CallTree, exclusive: Values) -> Costs:
-        """Add inclusive values to exclusive ones, [call paths] or [call paths, columns]."""
+    def of(cls, tree: CallTree, exclusive: FloatArray) -> Costs:
+        """Return costs from exclusive values, [call paths] or [call paths, columns]."""
         columns = exclusive if exclusive.ndim > 1 else exclusive[:, None]
-        # Column by column in memory, because that is how groups are summed.
+        # Groups are summed column by column, so columns are contiguous in memory.
         inclusive = inclusive_values(tree, columns)
         return cls(np.asfortranarray(columns), np.asfortranarray(inclusive))
 
     def only(self, column: int) -> Costs:
-        """Return one of the columns, as [call paths, 1]: faster to sum than all."""
+        """Return one column, [call paths, 1]; its sums are faster than those of all columns."""
         if self.exclusive.shape[1] == 1:
-            return self  # of which views may have sums
+            return self  # views may have cached its sums
         exclusive, inclusive = (
             np.ascontiguousarray(values[:, column, None])
             for values in (self.exclusive, self.inclusive)
@@ -64,15 +64,15 @@ class Costs:
         return Costs(exclusive, inclusive)
 
     @property
-    def total(self) -> Values:
+    def total(self) -> FloatArray:
         """Sum over all call paths, [columns]."""
-        total: Values = np.nansum(self.exclusive, axis=0)
+        total: FloatArray = np.nansum(self.exclusive, axis=0)
         return total
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Codes:
-    """Whole numbers of call paths; of a group, the largest counts.
+    """Integers of call paths; the code of a group is the largest of its call paths.
 
     Attributes
     ----------
@@ -84,16 +84,18 @@ class Codes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Call paths, group by group; their numbers are int32, because there may be 10^6.
+    """A division of call paths into groups.
+
+    Row numbers are int32, because there may be 10^6 call paths.
 
     Attributes
     ----------
-    rows : the call paths, ascending in each group
-    at : what decided on the group of each of `rows`: the call path itself, or one of its callers
-    start : [groups + 1] where the groups begin in `rows`
-    key : [groups] what the call paths of a group share, ascending
-    outer, outer_start : those of `rows` that are below no other one of their group, and where the
-        groups begin among them
+    rows : call paths, group by group, ascending in each group
+    at : [rows] the call path whose key determines the group: the call path itself or a caller
+    start : [groups + 1] first position of each group in `rows`
+    key : [groups] key that the call paths of a group share, ascending
+    outer : the outermost call paths of each group: they have no caller in the group
+    outer_start : [groups + 1] first position of each group in `outer`
     """
 
     rows: Rows
@@ -105,7 +107,15 @@ class Groups:
 
     @classmethod
     def of(cls, tree: CallTree, rows: Rows, at: Rows, key: Rows) -> Groups:
-        """Divide ascending `rows`, at least one, by `key`, which is not negative."""
+        """Return the groups of `rows` with equal `key`.
+
+        Parameters
+        ----------
+        tree : the call tree
+        rows : call paths, ascending, at least one
+        at : [rows] the call path whose key determines the group
+        key : [rows] key, at least 0
+        """
         # Small integers are sorted in linear time.
         small = key.astype(np.uint16) if key.max() <= np.iinfo(np.uint16).max else key
         order = np.argsort(small, kind="stable")
@@ -123,22 +133,23 @@ class Groups:
         return len(self.key)
 
     def part(self, index: int) -> slice:
-        """Return where a group is in `rows`."""
+        """Return the slice of `rows` that holds a group."""
         return slice(self.start[index], self.start[index + 1])
 
-    def values(self, costs: Costs) -> tuple[Values, Values]:
-        """Return exclusive and inclusive values, [groups, columns]."""
+    def values(self, costs: Costs) -> tuple[FloatArray, FloatArray]:
+        """Return exclusive and inclusive values, each [groups, columns]."""
         return (
             sums(costs.exclusive, self.rows, self.start[:-1]),
             sums(costs.inclusive, self.outer, self.outer_start[:-1]),
         )
 
     def largest(self, numbers: NDArray[np.integer], *, at: bool = False) -> NDArray[np.integer]:
-        """Return the largest of `numbers` [call paths] of each group, [groups].
+        """Return the largest of `numbers` [call paths] in each group, [groups].
 
         Parameters
         ----------
-        at : take the numbers of what decided on the groups instead
+        numbers : [call paths]
+        at : use the numbers of the call paths in `at` instead of `rows`
         """
         found: NDArray[np.integer] = np.maximum.reduceat(
             numbers[self.at if at else self.rows], self.start[:-1]
@@ -146,7 +157,7 @@ class Groups:
         return found
 
     def chosen(self, index: Rows) -> Rows:
-        """Return the call paths of the groups `index`, one group after the other."""
+        """Return the call paths of the groups `index`, group by group."""
         if len(index) == len(self) and (np.diff(index) == 1).all():
             return self.rows
         length = self.start[index + 1] - self.start[index]
@@ -156,26 +167,27 @@ class Groups:
         return rows
 
 
-def outermost(tree: CallTree, rows: Rows, group: Rows | int = 0) -> NDArray[np.bool_]:
-    """Tell which call paths are below no other one of their group, [rows].
+def outermost(tree: CallTree, rows: Rows, group: Rows | int = 0) -> BoolArray:
+    """Return whether each call path has no caller in its own group, [rows].
 
     Parameters
     ----------
-    rows : call paths, ascending in each group
-    group : [rows] number of the group, ascending, int64; or all are of one
+    tree : the call tree
+    rows : call paths, group by group, ascending in each group
+    group : [rows] number of the group, ascending, int64; 0 = a single group
     """
-    # In preorder, a row is below an earlier one if that one's subtree has not ended yet. Groups
-    # are moved apart, so that no subtree reaches into the next group.
+    # In preorder, a row is below an earlier one if the earlier subtree has not ended yet. An offset
+    # per group keeps subtrees from reaching into the next group.
     offset = group * (len(tree) + 1)
     reached = np.maximum.accumulate(tree.end[rows] + offset)
     return np.concatenate([[True], (rows + offset)[1:] >= reached[:-1]])[: len(rows)]
 
 
 def functions(regions: Sequence[Region]) -> tuple[Rows, tuple[str, ...]]:
-    """Return a number for the function of each region, and the functions' names.
+    """Return the number of the function of each region, and the names of the functions.
 
-    Names are full, but where builds gave a function several, it has what they share. Functions of
-    one name in several files carry the file's name.
+    A function has its full name. If builds spell the full name differently, the function has the
+    common part. If several files have a function of the same name, the name of the file is added.
     """
     numbers: dict[tuple[str, str], int] = {}
     number_of = [
@@ -194,7 +206,7 @@ def functions(regions: Sequence[Region]) -> tuple[Rows, tuple[str, ...]]:
 
 
 def level(regions: Sequence[Region], grouping: Grouping) -> tuple[Rows, tuple[str, ...]]:
-    """Return a number per region for what it belongs to, and the names of that."""
+    """Return the number of the group of each region, and the names of the groups."""
     if grouping is Grouping.REGION:
         return functions(regions)
     known = [getattr(region, grouping) for region in regions]
@@ -203,13 +215,16 @@ def level(regions: Sequence[Region], grouping: Grouping) -> tuple[Rows, tuple[st
     return np.array([numbers[name] for name in known], np.intp), names
 
 
-def sums(values: Values, rows: Rows, start: Rows) -> Values:
-    """Sum values [call paths, columns] of `rows` over groups; of nothing but NaN, NaN.
+def sums(values: FloatArray, rows: Rows, start: Rows) -> FloatArray:
+    """Return the sums of values [call paths, columns] over groups, [groups, columns].
+
+    NaN values are skipped. The sum of a group without other values is NaN.
 
     Parameters
     ----------
-    rows : call paths, group by group, at least one in each
-    start : where in `rows` the groups begin
+    values : [call paths, columns]
+    rows : call paths, group by group, at least one in each group
+    start : [groups] first position of each group in `rows`
     """
     total = np.empty((len(start), values.shape[1]))
     for column in range(values.shape[1]):

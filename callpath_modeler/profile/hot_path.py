@@ -1,4 +1,4 @@
-"""The hot path: the costliest node, and of what is below it the costliest again."""
+"""The hot path of a view: from the costliest node to its costliest child, and so on."""
 
 from __future__ import annotations
 
@@ -6,34 +6,41 @@ from collections.abc import Callable
 
 import numpy as np
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.groups import Rows, Values
+from callpath_modeler.profile.groups import Rows
 from callpath_modeler.profile.views import View
 
 HOT = 0.5
-"""A callee is on the hot path if it has at least this part of its caller's value."""
+"""Smallest share of its parent's value that a node on the hot path has."""
 
 
 def hot_path(
     view: View,
-    worth: Callable[[Rows], Values],
+    worth: Callable[[Rows], FloatArray],
     start: int = ROOT,
     part: float = HOT,
     levels: int | None = None,
 ) -> list[int]:
-    """Follow the costliest node down, as long as it has most of what is above it.
+    """Return the nodes of the hot path.
+
+    The path continues to the costliest child, if the child has at least `part` of its parent's
+    value.
 
     Parameters
     ----------
-    worth : [nodes] -> [nodes], what is followed
-    start : the node to begin below; `ROOT` = the costliest at the top
-    part : the least part of its parent's value that a node on the path has
-    levels : most nodes of the path; None = to the end, which bottom-up may be as far as
-        recursion goes, with all call paths on every level
+    view : the view
+    worth : function from nodes [nodes] to their values [nodes]
+    start : parent of the first node; `ROOT` = start with the costliest root
+    part : smallest share of its parent's value that a node on the path has
+    levels : maximum length of the path; None = no limit. In a bottom-up view of a recursive
+        program, the path may be as long as the recursion is deep, with all call paths on every
+        level
 
     Returns
     -------
-    The nodes of the path without `start`; none where nothing is worth more than zero.
+    list of int
+        The nodes without `start`. Empty if no value is above zero.
     """
     path: list[int] = []
     least = 0.0 if start == ROOT else part * float(worth(np.array([start]))[0])

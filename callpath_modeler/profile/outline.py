@@ -1,9 +1,8 @@
-"""A view written out: which nodes get a line, which share one, and whether anything is lost.
+"""The lines of a view, and the check of their sum.
 
-Siblings that are small, too many or not asked for share one line, "... 14 more", unless that
-would be the line of a single one that was asked for. So whatever is left out is still there: the
-lines add up to the whole program, or to the node that the outline starts with, and `Outline.check`
-tells whether they do.
+Siblings share one line, "... 14 more", if they are small, too many or not selected. A single
+selected sibling gets its own line instead. Nothing is lost: the lines add up to the whole program,
+or to the start node of the outline. `Outline.check` verifies the sum.
 """
 
 from __future__ import annotations
@@ -16,15 +15,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.groups import Codes, Costs, Rows, Values
+from callpath_modeler.profile.groups import Codes, Costs, Rows
 from callpath_modeler.profile.views import View, ViewKind
 
 TOLERANCE = 1e-9
-"""Largest error of a sum, relative to the sum of sizes: what rounding may do."""
+"""Largest rounding error of a sum, relative to the sum of absolute values."""
 
 SHARED = -2
-"""Stands in place of a node where siblings share a line."""
+"""Node number of a line that siblings share."""
 
 _NOTHING: Rows = np.empty(0, np.intp)
 _NO_NODE = np.iinfo(np.intp).max
@@ -37,9 +37,9 @@ class OutlineLine:
     Attributes
     ----------
     nodes : [1] the node; or the siblings that share this line
-    depth : how many lines it is indented under
-    is_rest : whether siblings share it
-    is_closed : whether there are nodes below that have no line
+    depth : indentation level; 0 at the top
+    is_rest : True if siblings share the line
+    is_closed : True if the node has children, and none of them has a line
     """
 
     nodes: Rows
@@ -49,39 +49,40 @@ class OutlineLine:
 
     @property
     def node(self) -> int:
-        """The node of a line that has one."""
+        """Node of a line that is not shared."""
         return int(self.nodes[0])
 
 
 class Opening(IntEnum):
-    """What of a node is open."""
+    """State of a node in an outline."""
 
     CLOSED = 0
-    OPEN = 1  # what is directly below it has lines
-    ALL = 2  # so has everything further down
+    OPEN = 1  # the children have lines
+    ALL = 2  # the whole subtree has lines
 
 
-_CLOSED, _OPEN, _ALL = map(int, Opening)  # names of members are looked up slowly
+_CLOSED, _OPEN, _ALL = map(int, Opening)  # access to enum members is slow
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What gets a line of its own.
+    """Rules that decide which nodes get their own line.
 
     Attributes
     ----------
-    column : the column of values that decides
-    inclusive : whether lines are ordered by inclusive values, else by exclusive ones
-    least : a node needs this size, in what siblings are ordered by or, top-down, in either
-    top : so many siblings at most, the largest
-    depth : so many levels; None = all
-    start : the node to begin with; `ROOT` = all that stand at the top
-    openings : nodes that are open, or closed, whatever their level
-    keep : one column, above zero for the call paths to show; None = all. Nodes without any have no
-        line of their own
-    order : what siblings are ordered by instead, [nodes] -> [nodes]; the largest come first
-    reverse : the smallest come first
-    most : from so many lines on nothing is opened
+    column : column of values that decides on size and order
+    inclusive : True: siblings are ordered by inclusive values; False: by exclusive values
+    least : minimum size of a node. The size is the absolute value that determines the order; in a
+        top-down view, the larger of the absolute exclusive and inclusive values
+    top : maximum number of siblings, the largest ones; None = all
+    depth : number of levels; None = all
+    start : first node; `ROOT` = all roots
+    openings : state of individual nodes, which takes precedence over `depth`
+    keep : one column, above zero for the selected call paths; None = all. A node without selected
+        call paths gets no line of its own
+    order : function from nodes [nodes] to sort keys [nodes], largest first; None = order by value
+    reverse : True: the smallest comes first
+    most : number of lines from which on no further node is opened; None = no limit
     """
 
     column: int = 0
@@ -92,45 +93,45 @@ class Selection:
     start: int = ROOT
     openings: Mapping[int, Opening] = field(default_factory=dict)
     keep: Costs | None = None
-    order: Callable[[Rows], Values] | None = None
+    order: Callable[[Rows], FloatArray] | None = None
     reverse: bool = False
     most: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumCheck:
-    """Whether the lines of a view add up.
+    """Comparison of the sum of the lines with the total.
 
     Attributes
     ----------
-    counted : [columns] what the lines add up to
-    total : [columns] what the call paths add up to, or what the outline starts with
-    holds : whether they are equal but for rounding
+    counted : [columns] sum of the lines
+    total : [columns] sum of all call paths, or value of the start node
+    holds : True if both are equal within `TOLERANCE`
     """
 
-    counted: Values
-    total: Values
+    counted: FloatArray
+    total: FloatArray
     holds: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """The lines of a view, each below the one that it belongs to.
+    """The lines of a view, each after its parent line.
 
     Attributes
     ----------
-    view : what is written out
-    nodes : [lines] the node of each line, or `SHARED`
-    depth : [lines] how many lines it is indented under
-    is_closed : [lines] whether there are nodes below that have no line
-    rests : the nodes of the lines that are shared, by line
-    start : the node it begins with; `ROOT` = all that stand at the top
+    view : the view
+    nodes : [lines] node of each line, or `SHARED`
+    depth : [lines] indentation level
+    is_closed : [lines] True if the node has children, and none of them has a line
+    rests : nodes of the shared lines, by line number
+    start : first node; `ROOT` = all roots
     """
 
     view: View
     nodes: Rows
     depth: Rows
-    is_closed: NDArray[np.bool_]
+    is_closed: BoolArray
     rests: Mapping[int, Rows]
     start: int = ROOT
 
@@ -138,7 +139,7 @@ class Outline:
         return len(self.nodes)
 
     def line(self, place: int) -> OutlineLine:
-        """Return one of the lines."""
+        """Return the line at a position."""
         rest = self.rests.get(place)
         nodes = self.nodes[place : place + 1] if rest is None else rest
         return OutlineLine(
@@ -151,20 +152,20 @@ class Outline:
         return tuple(self.line(place) for place in range(len(self)))
 
     @cached_property
-    def is_open(self) -> NDArray[np.bool_]:
-        """Tell which lines have lines below that belong to them, [lines]."""
+    def is_open(self) -> BoolArray:
+        """True for lines with child lines, [lines]."""
         return np.append(self.depth[1:] > self.depth[:-1], False)[: len(self)]
 
     def above(self, place: int) -> int:
-        """Return the line that a line is below, or -1."""
+        """Return the position of the parent line, or -1."""
         before = np.flatnonzero(self.depth[:place] < self.depth[place])
         return int(before[-1]) if len(before) else -1
 
-    def values(self, costs: Costs) -> tuple[Values, Values]:
+    def values(self, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, each [lines, columns]."""
         return self.values_of(np.arange(len(self)), costs)
 
-    def values_of(self, places: Rows, costs: Costs) -> tuple[Values, Values]:
+    def values_of(self, places: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values of some lines, each [places, columns]."""
         own = np.empty((len(places), costs.exclusive.shape[1]))
         whole = np.empty_like(own)
@@ -175,7 +176,7 @@ class Outline:
         return own, whole
 
     def largest_of(self, places: Rows, codes: Codes) -> NDArray[np.integer]:
-        """Return the largest code of some lines, [places]."""
+        """Return the largest code of the lines at `places`, [places]."""
         found = np.empty(len(places), codes.numbers.dtype)
         single = self.nodes[places] != SHARED
         found[single] = self.view.largest(self.nodes[places[single]], codes)
@@ -184,10 +185,11 @@ class Outline:
         return found
 
     @property
-    def hidden(self) -> NDArray[np.intp]:
-        """The call paths that have no line of their own, nor a function, file or module of theirs.
+    def hidden(self) -> IntArray:
+        """Call paths without a line of their own, ascending.
 
-        Of bottom-up views only the top level counts: what is below apportions the same cost.
+        In flat and bottom-up views, the line of the top-level node suffices: the lower levels
+        divide the same cost further.
         """
         tree, hidden = self.view.tree, np.zeros(len(self.view.tree) + 1, np.intp)
         if self.view.kind is ViewKind.TOP_DOWN:
@@ -203,7 +205,7 @@ class Outline:
         return np.flatnonzero(hidden)
 
     def check(self, costs: Costs) -> SumCheck:
-        """Add up what the lines stand for."""
+        """Return the sum of the lines and the total to compare it with."""
         top_down = self.view.kind is ViewKind.TOP_DOWN
         own, whole = (np.where(np.isnan(v), 0.0, v) for v in self.values(costs))
         if top_down:
@@ -222,13 +224,13 @@ class Outline:
 
 
 def outline(view: View, costs: Costs, selection: Selection) -> Outline:
-    """Write out a view.
+    """Return the lines of a view.
 
     Parameters
     ----------
-    view : opened as far as the selection needs
-    costs : the values that decide
-    selection : what gets a line of its own
+    view : the view; nodes are created as needed
+    costs : values that decide on size and order
+    selection : rules that decide which nodes get their own line
     """
     writer = _Writer(view, costs.only(selection.column), selection)
     waiting = [writer.top()]
@@ -243,20 +245,20 @@ def outline(view: View, costs: Costs, selection: Selection) -> Outline:
 
 @dataclass(slots=True)
 class _Siblings:
-    """The nodes below one node, in order, and how far they are written.
+    """The children of one node, in order, and the progress of writing them.
 
     Attributes
     ----------
-    nodes : those that have lines of their own
-    is_closed : whether there are nodes below that have no line, [nodes]
-    opened : places of those that are open, and whether all below them is
-    rest : those that share a line
-    depth : how many lines they are indented under
-    at : the next to be written
+    nodes : siblings with their own line
+    is_closed : [nodes] True if the node has children, and none of them has a line
+    opened : positions of open nodes, with True if their whole subtree is open
+    rest : siblings that share a line
+    depth : indentation level
+    at : position of the next sibling to write
     """
 
     nodes: Rows
-    is_closed: NDArray[np.bool_]
+    is_closed: BoolArray
     opened: Iterator[tuple[int, bool]]
     rest: Rows
     depth: int
@@ -264,29 +266,29 @@ class _Siblings:
 
 
 class _Writer:
-    """Writes lines, a run of siblings at a time."""
+    """Writer of lines, one group of siblings after the other."""
 
     def __init__(self, view: View, costs: Costs, selection: Selection) -> None:
         self._view, self._costs, self._selection = view, costs, selection
         told = sorted(selection.openings.items())
-        # A last one that no node is, so that there is one behind every node.
+        # The sentinel gives every search a result.
         self._told = np.array([*(node for node, _ in told), _NO_NODE])
         self._openings = np.array([*(opening for _, opening in told), Opening.CLOSED])
         self._nodes: list[Rows] = []
         self._depth: list[Rows] = []
-        self._is_closed: list[NDArray[np.bool_]] = []
+        self._is_closed: list[BoolArray] = []
         self._rests: dict[int, Rows] = {}
         self._count = 0
 
     def top(self) -> _Siblings:
-        """Return what stands at the top."""
+        """Return the roots, or the start node."""
         start = self._selection.start
         if start == ROOT:
             return self._siblings(self._view.roots, 0, inherited=False)
         return self._run(np.array([start]), _NOTHING, 0, inherited=False)
 
     def written(self) -> Outline:
-        """Return what was written."""
+        """Return the finished outline."""
         return Outline(
             self._view,
             np.concatenate([_NOTHING, *self._nodes]),
@@ -297,7 +299,7 @@ class _Writer:
         )
 
     def advance(self, siblings: _Siblings) -> _Siblings | None:
-        """Write up to the next node that is open, and return what is below it; None = all."""
+        """Write lines up to the next open node and return its children, or None after the last."""
         most = self._selection.most
         for place, all_below in siblings.opened:
             if most is not None and self._count + place - siblings.at >= most:
@@ -317,14 +319,14 @@ class _Writer:
         self._add(siblings.nodes[part], siblings.depth, siblings.is_closed[part])
         siblings.at = end
 
-    def _add(self, nodes: Rows, depth: int, is_closed: NDArray[np.bool_]) -> None:
+    def _add(self, nodes: Rows, depth: int, is_closed: BoolArray) -> None:
         self._nodes.append(nodes)
         self._depth.append(np.full(len(nodes), depth))
         self._is_closed.append(is_closed)
         self._count += len(nodes)
 
     def _siblings(self, nodes: Rows, depth: int, inherited: bool) -> _Siblings:
-        """Choose and order siblings, the costliest first."""
+        """Return selected siblings in order, the costliest first."""
         if not len(nodes):
             return self._run(nodes, nodes, depth, inherited)
         selection, view = self._selection, self._view
@@ -332,7 +334,8 @@ class _Writer:
         decides = whole if selection.inclusive else own
         size = np.abs(decides)
         if view.kind is ViewKind.TOP_DOWN:
-            size = np.fmax(np.abs(own), np.abs(whole))  # callees may win back what it loses itself
+            # Values of callees may have the opposite sign.
+            size = np.fmax(np.abs(own), np.abs(whole))
         is_kept = np.ones(len(nodes), bool)
         if selection.keep is not None:
             is_kept = view.values(nodes, selection.keep)[0][:, 0] > 0
@@ -343,7 +346,7 @@ class _Writer:
             shown = np.sort(shown[largest[: selection.top]])
             is_shown[:] = False
             is_shown[shown] = True
-        # A single one takes no more room with its name than without.
+        # A single remaining sibling needs one line in any case.
         alone = (~is_shown).nonzero()[0]
         alone = alone[is_kept[alone]] if len(alone) == 1 else alone[:0]
         is_shown[alone] = True
@@ -356,7 +359,7 @@ class _Writer:
     def _run(
         self, nodes: Rows, rest: Rows, depth: int, inherited: bool, alone: Rows = _NOTHING
     ) -> _Siblings:
-        """Tell which siblings are open; `alone` is closed unless told otherwise."""
+        """Return siblings and their states; `alone` is closed unless `openings` opens it."""
         levels = self._selection.depth
         unless_told = _OPEN if levels is None or depth + 1 < levels else _CLOSED
         place = self._told.searchsorted(nodes)
@@ -370,14 +373,14 @@ class _Writer:
         return _Siblings(nodes, is_closed, iter(opened), rest, depth)
 
 
-def _order(worth: Values, nodes: Rows, selection: Selection) -> Rows:
-    """Return in which order siblings come: by what is asked for, then by cost."""
+def _order(worth: FloatArray, nodes: Rows, selection: Selection) -> Rows:
+    """Return the order of siblings: by the sort keys of the selection, then by cost."""
     keys = [worth]
     if selection.order is not None:
         told = selection.order(nodes)
         keys.append(np.where(np.isnan(told), -np.inf, told) if not selection.reverse else told)
     if selection.reverse:
-        # What has no value comes last either way.
+        # Nodes without a value come last in both directions.
         keys[-1] = -np.where(np.isneginf(keys[-1]) | np.isnan(keys[-1]), np.inf, keys[-1])
     order: Rows = np.lexsort([-key for key in keys])
     return order

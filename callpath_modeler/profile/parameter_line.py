@@ -1,4 +1,4 @@
-"""Lines through what was measured in several parameters: one varies, the others are held."""
+"""Lines through the parameter space: one parameter varies, the others are fixed."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-Settings = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 
 def main_parameter(names: Iterable[str]) -> str | None:
-    """Return the parameter that is meant where one is asked for: p, or else the first."""
+    """Return the default parameter: p, or else the first one; None = no parameters."""
     listed = list(names)
     return "p" if "p" in listed else next(iter(listed), None)
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterLine:
-    """One parameter that varies, and where the others are held.
+    """A varying parameter, and the fixed values of the others.
 
     Attributes
     ----------
-    parameter : the one that varies
-    held : values of the others
-    measured_at : the values nearest to them that were measured
-    assumed : the others that no one said where to hold
+    parameter : the varying parameter
+    held : fixed values of the other parameters
+    measured_at : measured values nearest to `held`
+    assumed : fixed parameters whose value the user did not give
     """
 
     parameter: str
@@ -36,7 +35,7 @@ class ParameterLine:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All parameters, the one that varies first."""
+        """All parameters, the varying one first."""
         return self.parameter, *self.held
 
     def at(self, scale: float) -> dict[str, float]:
@@ -45,15 +44,15 @@ class ParameterLine:
 
 
 def nearest_line(
-    names: Sequence[str], settings: Settings, held: Mapping[str, float]
+    names: Sequence[str], settings: FloatArray, held: Mapping[str, float]
 ) -> ParameterLine:
-    """Return the line through the settings that are nearest to where others are to be held.
+    """Return the line with fixed values, and the measured settings nearest to them.
 
     Parameters
     ----------
-    names : the parameter that varies, then the others
-    settings : [m, names], m > 0; what was measured, above zero
-    held : values of others; those not named are held at their largest measured value
+    names : the varying parameter, then the others
+    settings : [m, names] measured settings, above zero; m > 0
+    held : fixed values; the default is the largest measured value
     """
     parameter, *others = names
     largest = dict(zip(others, settings[:, 1:].max(axis=0).tolist(), strict=True))
@@ -65,8 +64,8 @@ def nearest_line(
     )
 
 
-def _nearest(settings: Settings, at: NDArray[np.float64]) -> list[float]:
-    """Return the setting next to `at` [D], in ratios; the larger one of two as near."""
+def _nearest(settings: FloatArray, at: FloatArray) -> list[float]:
+    """Return the setting nearest to `at` [D] by ratio; of two equally near ones, the larger."""
     distance = np.abs(np.log(settings / at)).sum(axis=1)
     near = settings[distance <= distance.min() + 1e-9]
     nearest: list[float] = near[np.lexsort(near.T[::-1])[-1]].tolist() if len(at) else []

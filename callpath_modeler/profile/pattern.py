@@ -1,11 +1,17 @@
-r"""Call-path patterns: ``main/**/MPI_*`` compiled to row masks.
+r"""Patterns of call paths, such as ``main/**/MPI_*``.
 
-Segments are joined by ``/`` (or ``->``); ``**`` stands for any number of callers, ``*`` and ``?``
-for characters of one name, ``{a,b}`` for either, a segment that starts with ``~`` is a regular
-expression, ``\/`` is a slash in a name, and ``@3f9a2c1`` is a call-path id. A segment matches a
-function's full name, its short one (``main`` for ``int main(int, char**)``) and that without its
-scope (``f`` for ``ns::f``). A pattern that matches no call path from the root is tried at any
-depth.
+A pattern consists of segments, which ``/`` or ``->`` join:
+
+- ``**``: any number of callers
+- ``*`` and ``?``: any characters, or one character, of a name
+- ``{a,b}``: either of two texts
+- ``~`` before a segment: the segment is a regular expression
+- ``\/``: a slash in a name
+- ``@3f9a2c1``: the call path with this id
+
+A segment matches the full name of a function, its short name (``main`` for
+``int main(int, char**)``), or the short name without scopes (``f`` for ``ns::f``). If a pattern
+matches no call path from the root, it is tried at any depth.
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Int64Array, IntArray
 from callpath_modeler.errors import UsageError, closest
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -29,47 +36,50 @@ from callpath_modeler.profile.wildcards import is_plain, matcher_of
 
 _ANY = "**"
 _OF_PATTERNS = frozenset("/\\*?{}~@")
-"""Characters that mean something in a pattern: names with them are no suggestion."""
+"""Special characters of patterns; a name that contains one is not suggested."""
 _BITS = 62
-"""So many segments have their states in a machine's number."""
+"""Number of segments whose states fit into a machine integer."""
 _MOST_ANY = 100
-"""So many ``**`` may stand in a pattern."""
+"""Maximum number of ``**`` in a pattern."""
 _MOST_PARTS = 64
-"""Parts of a pattern that a suggestion is looked for to."""
+"""Maximum number of segments of a pattern for which a suggestion is searched."""
 _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 _QUALIFIERS = frozenset({"const", "volatile", "noexcept", "&", "&&"})
 
 
 @dataclass(frozen=True)
 class Patterns:
-    """The names of a call tree, ready for any number of patterns.
+    """Index of the names of a call tree, for any number of patterns.
+
+    The last five attributes are caches.
 
     Attributes
     ----------
     tree : the call tree
-    name : [call paths] which of the different names each has
-    spelled : the ways to write each of these
-    plain : which of them a text spells
-    matches : of segments that were asked for, which names they fit, [names]
-    literal : of segments that were asked for, which names they spell; None = not only that
-    meant : of segments that were asked for, the names that they are or are like
-    steps : where a segment leads to from a place in `reached`
-    reached : call paths that segments spell from the root on, ascending; the first are its callers
+    name : [call paths] number of the name of each call path
+    spelled : [names] spellings of each distinct name
+    plain : numbers of names, by spelling
+    matches : [names] True if the segment matches the name, by segment
+    literal : numbers of the names with this spelling, by segment; None = the segment has wildcards
+    meant : the most similar name, by segment
+    steps : position in `reached` after a segment, by the position before it and the segment
+    reached : call paths that a sequence of plain segments names from the root, ascending; the first
+        entry holds the callers of the first segment
     """
 
     tree: CallTree
-    name: NDArray[np.intp]
+    name: IntArray
     spelled: tuple[tuple[str, ...], ...]
     plain: Mapping[str, Sequence[int]]
-    matches: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    matches: dict[str, BoolArray] = field(default_factory=dict)
     literal: dict[str, Sequence[int] | None] = field(default_factory=dict)
     meant: dict[str, str] = field(default_factory=dict)
     steps: dict[tuple[int, str], int] = field(default_factory=dict)
-    reached: list[NDArray[np.intp]] = field(default_factory=list)
+    reached: list[IntArray] = field(default_factory=list)
 
     @classmethod
     def of(cls, tree: CallTree) -> Patterns:
-        """Collect the names of a tree."""
+        """Return the index of the names of a tree."""
         code = tree.region.astype(np.intp) * len(tree.annotations) + tree.annotation
         _, first, name = np.unique(code, return_index=True, return_inverse=True)
         spelled = tuple(_spellings(tree.name(row)) for row in first.tolist())
@@ -81,16 +91,16 @@ class Patterns:
 
     @cached_property
     def ids(self) -> list[str]:
-        """Ids of the call paths: a tree makes them anew whenever it is asked."""
+        """Ids of the call paths; they are cached here, because the tree does not cache them."""
         return self.tree.ids()
 
-    def match(self, pattern: str) -> NDArray[np.bool_]:
-        """Return which call paths a pattern names, [call paths]; else as `rows`."""
+    def match(self, pattern: str) -> BoolArray:
+        """Return True for the call paths that a pattern names, [call paths]."""
         mask = np.zeros(len(self.tree), bool)
         mask[self.rows(pattern)] = True
         return mask
 
-    def rows(self, pattern: str) -> NDArray[np.intp]:
+    def rows(self, pattern: str) -> IntArray:
         """Return the call paths that a pattern names, ascending.
 
         Raises
@@ -106,8 +116,8 @@ class Patterns:
             found = self._spelling([_ANY, *segments])
         return found
 
-    def _spelling(self, segments: Sequence[str]) -> NDArray[np.intp]:
-        """Return the call paths that segments name from the root on."""
+    def _spelling(self, segments: Sequence[str]) -> IntArray:
+        """Return the call paths that segments name from the root."""
         names = [self._spelled_out(segment) for segment in segments]
         plain = [places for places in names if places is not None]
         if len(plain) == len(names):
@@ -116,8 +126,8 @@ class Patterns:
             return self._ending_in(plain)
         return np.flatnonzero(self._from_root(segments))
 
-    def _with_id(self, digits: str) -> NDArray[np.intp]:
-        """Return the call paths whose ids begin with some digits."""
+    def _with_id(self, digits: str) -> IntArray:
+        """Return the call paths whose ids begin with `digits`."""
         ids = self._in_order
         begin = bisect_left(ids, (digits,))
         rows = [row for _, row in takewhile(lambda each: each[0].startswith(digits), ids[begin:])]
@@ -128,21 +138,21 @@ class Patterns:
         return sorted((digits, row) for row, digits in enumerate(self.ids))
 
     @cached_property
-    def _callees(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-        """Numbers of (caller, name), ascending, and the call paths that have them."""
+    def _callees(self) -> tuple[Int64Array, IntArray]:
+        """Numbers of the pairs (caller, name), ascending, and the call path of each pair."""
         number = (self.tree.parent + np.int64(1)) * len(self.spelled) + self.name
         order = np.argsort(number, kind="stable")
         return number[order], order
 
     @cached_property
-    def _begins(self) -> NDArray[np.intp]:
-        """What calls the first call paths that people write: the artificial root is no part."""
+    def _begins(self) -> IntArray:
+        """Callers of the first segment: no call path, or an artificial program root."""
         programs = [row for row in self.tree.roots.tolist() if self.tree.name(row) == PROGRAM]
         return np.array([ROOT, *programs], np.intp)
 
-    def _along(self, segments: Sequence[str], names: Sequence[Sequence[int]]) -> NDArray[np.intp]:
-        """Return the call paths of these names, which segments spell, from the root on."""
-        # Most patterns of a file begin like others: no step is made twice.
+    def _along(self, segments: Sequence[str], names: Sequence[Sequence[int]]) -> IntArray:
+        """Return the call paths with these names from the root on, ascending."""
+        # Patterns of a file often share their first segments, so steps are cached.
         if not self.reached:
             self.reached.append(self._begins)
         place = 0
@@ -158,8 +168,8 @@ class Patterns:
                 break
         return self.reached[place]
 
-    def _ending_in(self, names: Sequence[Sequence[int]]) -> NDArray[np.intp]:
-        """Return the call paths that have these names at their end."""
+    def _ending_in(self, names: Sequence[Sequence[int]]) -> IntArray:
+        """Return the call paths whose last names are `names`."""
         found = [self._begins[:0], *(self._of_name[place] for place in names[-1])]
         rows = at = np.sort(np.concatenate(found))
         for places in reversed(names[:-1]):
@@ -169,20 +179,20 @@ class Patterns:
         return rows
 
     @cached_property
-    def _of_name(self) -> list[NDArray[np.intp]]:
-        """Return the call paths of each name."""
+    def _of_name(self) -> list[IntArray]:
+        """Call paths of each name."""
         order = np.argsort(self.name, kind="stable")
         ends = np.cumsum(np.bincount(self.name, minlength=len(self.spelled)))
         return np.split(order, ends[:-1])
 
     @cached_property
-    def _caller(self) -> NDArray[np.intp]:
-        """The caller of each call path; `ROOT` where the artificial root calls it, too."""
+    def _caller(self) -> IntArray:
+        """Caller of each call path; `ROOT` also for callees of an artificial program root."""
         parent = self.tree.parent.astype(np.intp)
         return np.where(np.isin(parent, self._begins), ROOT, parent)
 
-    def _called(self, rows: NDArray[np.intp], places: Sequence[int]) -> NDArray[np.intp]:
-        """Return what some call paths call by one of some names, in no order."""
+    def _called(self, rows: IntArray, places: Sequence[int]) -> IntArray:
+        """Return the callees of `rows` with one of the names `places`, unordered."""
         numbers, order = self._callees
         wanted = (rows[:, None] + 1) * len(self.spelled) + np.array(places, dtype=np.int64)
         begin, end = (numbers.searchsorted(wanted.ravel(), side).tolist() for side in _SIDES)
@@ -190,17 +200,17 @@ class Patterns:
         return np.concatenate([order[:0], *parts])
 
     def _spelled_out(self, segment: str) -> Sequence[int] | None:
-        """Return which names a segment spells, or None if it may mean others."""
+        """Return the names with this spelling, or None if the segment has wildcards."""
         if segment not in self.literal:
             plain = segment != _ANY and is_plain(segment)
             self.literal[segment] = self.plain.get(segment, ()) if plain else None
         return self.literal[segment]
 
-    def _from_root(self, segments: Sequence[str]) -> NDArray[np.bool_]:
-        # State k: the first k segments are matched. States of a call path follow from its caller's,
-        # and where there are none, neither are there below.
+    def _from_root(self, segments: Sequence[str]) -> BoolArray:
+        # State k means that the first k segments have matched. The states of a call path follow
+        # from those of its caller. A call path without states has no matches in its subtree.
         tree, any_number = self.tree, [k for k, s in enumerate(segments) if s == _ANY]
-        # The states of a call path are the bits of a number, of any size where segments are many.
+        # The states of a call path are the bits of an integer; many segments need Python integers.
         number = np.int64 if len(segments) < _BITS else object
         stays, done = sum(1 << k for k in any_number), 1 << len(segments)
         fits = np.zeros(len(self.spelled), number)
@@ -208,7 +218,7 @@ class Patterns:
             fits |= self._fits(segment).astype(number) << k
         start = _skip_any(np.array([1], number), any_number)
         states = np.zeros(len(tree), number)
-        # The artificial root is no part of the paths that people write.
+        # Patterns do not contain an artificial program root.
         begins = np.zeros(len(tree) + 1, bool)
         begins[self._begins] = True
         rows: NDArray[np.integer] = tree.roots
@@ -219,8 +229,8 @@ class Patterns:
             rows = tree.called_by(rows[(states[rows] & (done - 1) != 0) | begins[rows]])
         return np.asarray((states & done) != 0, dtype=np.bool_)
 
-    def _fits(self, segment: str) -> NDArray[np.bool_]:
-        """Return which names a segment fits, [names]."""
+    def _fits(self, segment: str) -> BoolArray:
+        """Return True for the names that a segment matches, [names]."""
         if segment not in self.matches:
             fits = np.zeros(len(self.spelled), bool)
             places = self._spelled_out(segment)
@@ -235,7 +245,7 @@ class Patterns:
         return self.matches[segment]
 
     def nearest(self, pattern: str) -> str:
-        """Return a pattern like one that names no call path, but that names some; or nothing."""
+        """Return a similar pattern that names at least one call path, or ""."""
         if pattern.startswith(("@", "~")):
             return ""
         parts = pattern.replace("->", "/").split("/")
@@ -247,7 +257,7 @@ class Patterns:
         return next((meant for meant in (whole, *functions) if len(self.rows(meant))), "")
 
     def _spelt(self, part: str) -> str:
-        """Return the name that a part of a pattern is, or is like; or nothing."""
+        """Return the function that a segment names, or the most similar one, or ""."""
         if part not in self.meant:
             names = self._functions
             self.meant[part] = part if part in names else closest(part, names)
@@ -255,23 +265,23 @@ class Patterns:
 
     @cached_property
     def _functions(self) -> list[str]:
-        """Short names of functions that are patterns of themselves."""
+        """Short names of functions without special characters of patterns."""
         names = sorted({short_name(region.name) for region in self.tree.regions})
         return [name for name in names if not _OF_PATTERNS & set(name)]
 
 
-def match(tree: CallTree, pattern: str) -> NDArray[np.bool_]:
-    """Return which call paths one pattern names, as `Patterns.match`."""
+def match(tree: CallTree, pattern: str) -> BoolArray:
+    """Return True for the call paths that a pattern names, [call paths]; see `Patterns.match`."""
     return Patterns.of(tree).match(pattern)
 
 
 def find_one(tree: CallTree, pattern: str) -> int:
-    """Return the row of the one call path that `pattern` names.
+    """Return the row of the only call path that `pattern` names.
 
     Raises
     ------
     UsageError
-        If it names none, or more than one.
+        If the pattern names no call path, or more than one.
     """
     rows = np.flatnonzero(match(tree, pattern))
     if len(rows) == 1:
@@ -287,7 +297,7 @@ def find_one(tree: CallTree, pattern: str) -> int:
 
 
 def unmatched(tree: CallTree, pattern: str) -> UsageError:
-    """Return the error for a pattern that names no call path, with the nearest function."""
+    """Return the error for a pattern that names no call path; the hint suggests a function."""
     meant = Patterns.of(tree).nearest(pattern)
     return UsageError(
         f"no call path matches {pattern!r}",
@@ -316,17 +326,17 @@ def short_name(name: str) -> str:
     words = [word for word in "".join(core).split() if word not in _QUALIFIERS]
     if not words or depth != 0:
         return name
-    # An anonymous namespace leaves its two colons behind.
+    # The name of an anonymous namespace is gone, but its two colons are left.
     return words[-1].replace("::::", "::").removeprefix("::") + suffix
 
 
 def _note(name: str) -> str:
-    """Return what follows the arguments of a function: ``[with T = int]``, ``#2``, both or none."""
+    """Return the text after the arguments of a function, such as ``[with T = int]#2``, or ""."""
     stem, sign, number = name.rpartition("#")
     end = len(stem) if sign and number.isdecimal() else len(name)
     if not name.endswith("]", 0, end):
         return name[end:] if name.endswith(")", 0, end) else ""
-    # The brackets begin behind arguments, and hold no others that end.
+    # The brackets follow the arguments and contain no other brackets.
     begin = name.find(")[", max(0, name.rfind("]", 0, end - 1)), end)
     return name[begin + 1 :] if begin >= 0 else ""
 
@@ -334,14 +344,14 @@ def _note(name: str) -> str:
 def _segments(pattern: str) -> list[str]:
     text = pattern.replace("->", "/").lstrip("/")
     ended = text.rstrip("/")
-    # A slash behind a backslash is part of a name.
+    # A slash after a backslash is part of a name.
     text = text[: len(ended) + 1] if ended.endswith("\\") else ended
     if not text:
         raise UsageError("empty call-path pattern", hint="e.g. 'main/**/MPI_*'")
     segments = [part.replace("\\/", "/") for part in re.split(r"(?<!\\)/", text)]
     if segments.count(_ANY) > _MOST_ANY:
         raise UsageError(
-            f"pattern {shortened(pattern)!r} has more than {_MOST_ANY} times **",
+            f"pattern {shortened(pattern)!r} contains ** more than {_MOST_ANY} times",
             hint="e.g. 'main/**/MPI_*'",
         )
     return segments
@@ -354,6 +364,6 @@ def _skip_any(states: NDArray[np.integer], any_number: Sequence[int]) -> NDArray
 
 
 def _spellings(name: str) -> tuple[str, ...]:
-    """Return the ways to write a function: in full, short, and without its scope."""
+    """Return the full name, the short name, and the short name without scopes."""
     short = short_name(name)
     return name, short, short.rsplit("::", 1)[-1]

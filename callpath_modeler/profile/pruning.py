@@ -1,4 +1,4 @@
-"""Experiments without some of their call paths: left out, or counted as what calls them."""
+"""Experiments without some call paths: excluded, or folded into their callers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -17,30 +18,28 @@ from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.profile.unify import preorder, scatter_to_union
 from callpath_modeler.units import counted, percent
 
-Mask = NDArray[np.bool_]
-Rows = NDArray[np.intp]
-
 _SUMS = (Reduction.MEAN, Reduction.SUM)
-"""Reductions whose total is the sum of those of call paths."""
+"""Reductions for which the program's total is the sum over call paths."""
 
 
 def drop_subtrees(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
-    """Return an experiment without call paths and all that they call.
+    """Return the experiment without the subtrees of some call paths, and without their cost.
 
-    Their cost is not part of it. Under a maximum over processes, the total of the rest is not
-    known: it is NaN. The run time of the rest is the run time less what the mean process spends in
-    the excluded call paths, and at least the mean of the rest.
+    Under a maximum over processes, the total of the remaining call paths is not known and becomes
+    NaN. The run time decreases by the mean over processes of the excluded time. It does not fall
+    below the mean of the remaining time.
 
     Parameters
     ----------
-    patterns : of call paths
+    experiment : the experiment
+    patterns : patterns of the call paths to exclude
 
     Raises
     ------
     UsageError
         If a pattern is malformed.
     DataError
-        If nothing is left.
+        If no call path remains.
     """
     tree, patterns = experiment.tree, tuple(patterns)
     if not patterns:
@@ -55,7 +54,8 @@ def drop_subtrees(experiment: Experiment, patterns: Iterable[str]) -> Experiment
     gone = np.cumsum(depth[:-1]) > 0
     if gone.all():
         raise DataError(
-            "no call path is left", hint="--ignore names all of them, or what calls them"
+            "--ignore excludes all call paths, so there is nothing to model",
+            hint="give patterns that match fewer call paths",
         )
     kept = np.flatnonzero(~gone)
     place = np.cumsum(~gone) - 1
@@ -76,14 +76,16 @@ def drop_subtrees(experiment: Experiment, patterns: Iterable[str]) -> Experiment
 
 
 def merge_into_callers(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
-    """Return an experiment in which call paths count as what calls them.
+    """Return the experiment with some call paths folded into their callers.
 
-    Their cost is their caller's, and so are their callees; those that then have one name are one.
-    What nothing calls stays. Of metrics that do not add up, the caller's own value stands.
+    The caller gets the cost and the callees. Callees of the caller with the same name are merged.
+    Root call paths stay, because they have no caller. For metrics that are not additive, the caller
+    keeps its own value.
 
     Parameters
     ----------
-    patterns : of call paths
+    experiment : the experiment
+    patterns : patterns of the call paths to fold
 
     Raises
     ------
@@ -106,25 +108,26 @@ def merge_into_callers(experiment: Experiment, patterns: Iterable[str]) -> Exper
 
 
 def excluded_call_paths(experiment: Experiment) -> str:
-    """Return what to add to words on call paths that are not there: they may have been taken."""
+    """Return the options that excluded call paths, as an addition to a message; "" = none did."""
     taken = {"CPM139": "--ignore", "CPM140": "--hide"}
     options = dict.fromkeys(taken[each.code] for each in experiment.findings if each.code in taken)
-    return f" of those that {' and '.join(options)} left" if options else ""
+    return f" after {' and '.join(options)}" if options else ""
 
 
 def refuse_unnamed(
     trees: Sequence[CallTree], ignored: Iterable[str], hidden: Iterable[str]
 ) -> None:
-    """Refuse patterns that take nothing away from any of some trees.
+    """Raise an error if a pattern has no effect on any of the trees.
 
     Parameters
     ----------
-    ignored, hidden : patterns for `drop_subtrees`, and for `merge_into_callers`
+    trees : call trees
+    ignored, hidden : patterns for `drop_subtrees` and for `merge_into_callers`
 
     Raises
     ------
     UsageError
-        If a pattern names no call path, or one of `hidden` only such as nothing calls.
+        If a pattern names no call path, or if a pattern of `hidden` names only root call paths.
     """
     known, hidden = [Patterns.of(tree) for tree in trees], tuple(hidden)
     for pattern in (*ignored, *hidden):
@@ -133,21 +136,24 @@ def refuse_unnamed(
     for pattern in hidden:
         if all((each.tree.parent[each.rows(pattern)] == ROOT).all() for each in known):
             raise UsageError(
-                f"{pattern!r} names only what nothing calls: nothing else can take its cost",
-                hint="--ignore leaves it out",
+                f"{pattern!r} names only root call paths, which have no caller to fold them into",
+                hint="use --ignore to exclude them",
             )
 
 
-def _named(tree: CallTree, patterns: Iterable[str]) -> Mask:
-    """Return which call paths any of the patterns names."""
+def _named(tree: CallTree, patterns: Iterable[str]) -> BoolArray:
+    """Return True for the call paths that any of the patterns names, [call paths]."""
     known, named = Patterns.of(tree), np.zeros(len(tree), bool)
     for pattern in patterns:
         named[known.rows(pattern)] = True
     return named
 
 
-def _spliced(tree: CallTree, hidden: Mask) -> tuple[CallTree, Rows]:
-    """Return the tree of what is not hidden, and which row of it each call path counts in."""
+def _spliced(tree: CallTree, hidden: BoolArray) -> tuple[CallTree, IntArray]:
+    """Return the tree without `hidden` call paths, and the new row of each call path.
+
+    A hidden call path gets the new row of its nearest caller that is not hidden.
+    """
     heir = np.arange(len(tree))
     heir[hidden] = tree.parent[hidden]
     while hidden[heir].any():
@@ -174,35 +180,33 @@ def _spliced(tree: CallTree, hidden: Mask) -> tuple[CallTree, Rows]:
     return spliced, place[number_of[heir]]
 
 
-def _tree_of(tree: CallTree, rows: Rows, parents: NDArray[np.integer]) -> CallTree:
-    """Return the tree of some call paths, with the regions that these have."""
+def _tree_of(tree: CallTree, rows: IntArray, parents: NDArray[np.integer]) -> CallTree:
+    """Return the tree of some call paths, with only the regions that they use."""
     used, region = np.unique(tree.region[rows], return_inverse=True)
     regions = [tree.regions[number] for number in used.tolist()]
     return CallTree.from_parents(parents, region, regions, tree.annotation[rows], tree.annotations)
 
 
-def _merged(values: MetricValues, rows: Rows, hidden: Mask, size: int) -> MetricValues:
-    """Bring values to the rows that call paths count in."""
+def _merged(values: MetricValues, rows: IntArray, hidden: BoolArray, size: int) -> MetricValues:
+    """Return values by row of the new tree; values in the same row are added."""
     additive = values.metric.additive
     counts = np.ones(len(rows), bool) if additive else ~hidden
     exclusive = _each_run(values.exclusive[counts], rows[counts], size, additive=additive)
     imbalance = values.imbalance
     if imbalance is not None:
-        # Of several together, nobody knows which processes take long in all of them.
+        # The imbalance of a sum is not known: different processes may be slowest in its parts.
         several = np.bincount(rows[np.nan_to_num(values.exclusive).any(axis=1)], minlength=size) > 1
         largest = _each_run(imbalance.astype(np.float64), rows, size, additive=False)
         imbalance = np.where(several[:, None], np.nan, largest).astype(np.float32)
     return _frozen(values, exclusive, values.total, imbalance, values.run_time)
 
 
-def _each_run(
-    values: NDArray[np.float64], rows: Rows, size: int, *, additive: bool
-) -> NDArray[np.float64]:
+def _each_run(values: FloatArray, rows: IntArray, size: int, *, additive: bool) -> FloatArray:
     columns = [scatter_to_union(column, rows, size, additive=additive) for column in values.T]
     return np.stack(columns, axis=1)
 
 
-def _total_without(experiment: Experiment, values: MetricValues, gone: Mask) -> NDArray[np.float64]:
+def _total_without(experiment: Experiment, values: MetricValues, gone: BoolArray) -> FloatArray:
     if not values.metric.additive:
         return values.total
     lost = np.nansum(values.exclusive[gone], axis=0)
@@ -211,9 +215,9 @@ def _total_without(experiment: Experiment, values: MetricValues, gone: Mask) -> 
 
 
 def _run_time_without(
-    experiment: Experiment, values: MetricValues, gone: Mask
-) -> NDArray[np.float64] | None:
-    """Return the run times of the rest, [runs]; None where they are not known."""
+    experiment: Experiment, values: MetricValues, gone: BoolArray
+) -> FloatArray | None:
+    """Return the run times without excluded call paths, [runs]; None = not recorded."""
     if values.run_time is None:
         return None
     mean = experiment.means(values.metric.name)
@@ -221,8 +225,8 @@ def _run_time_without(
     return np.where(lost > 0, np.maximum(values.run_time - lost, rest), values.run_time)
 
 
-def _told(experiment: Experiment, rows: Mask, code: str) -> Finding:
-    """Say how much it is that was left out or counts elsewhere."""
+def _told(experiment: Experiment, rows: BoolArray, code: str) -> Finding:
+    """Return the finding about the number and the share of the excluded or folded call paths."""
     count = int(rows.sum())
     message = counted(count, "call path")
     metric = experiment.metric()
@@ -236,10 +240,10 @@ def _told(experiment: Experiment, rows: Mask, code: str) -> Finding:
 
 def _frozen(
     values: MetricValues,
-    exclusive: NDArray[np.float64],
-    total: NDArray[np.float64],
-    imbalance: NDArray[np.float32] | None,
-    run_time: NDArray[np.float64] | None,
+    exclusive: FloatArray,
+    total: FloatArray,
+    imbalance: Float32Array | None,
+    run_time: FloatArray | None,
 ) -> MetricValues:
     for array in (exclusive, total, imbalance, run_time):
         if array is not None:

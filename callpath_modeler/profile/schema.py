@@ -10,7 +10,7 @@ from callpath_modeler.printable import printable
 from callpath_modeler.units import base_and_factor
 
 PROGRAM = "<program>"
-"""The name every artificial program root goes by, whatever the executable was called."""
+"""Name of an artificial program root, which replaces the name of the executable."""
 
 _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("s", 1.0)),
@@ -24,11 +24,11 @@ _PREFIXED = frozenset({"B", "J", "W", "Hz"})
 _CYCLES = re.compile(r"cyc|clock|stall|_stl", re.IGNORECASE)
 _POWER = re.compile(r"10\^(-?\d{1,2})\s*(\S+)")
 _LIBRARIES = frozenset({"mpi", "openmp", "pthread", "measurement", "cuda", "shmem"})
-"""Paradigms that are not the program's own code."""
+"""Paradigms of libraries and of the measurement."""
 _OPENMP_WORK = frozenset({"loop", "parallel", "sections", "section", "single", "task", "workshare"})
-"""Roles of OpenMP regions that hold the program's own computation; the others wait."""
+"""Roles of OpenMP regions with the program's own computation; the other regions wait."""
 _WAITING = frozenset({"mpi", "shmem", "openmp", "pthread"})
-"""Paradigms whose functions wait for others."""
+"""Paradigms whose functions wait for other processes or threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Region:
             object.__setattr__(self, "name", printable(self.name))
 
     def __reduce__(self) -> tuple[type[Region], tuple[str | int, ...]]:
-        """Be pickled as the fields alone: between processes there are thousands."""
+        """Pickle only the fields: processes exchange thousands of regions."""
         return Region, (
             *(self.name, self.mangled, self.file, self.line),
             *(self.paradigm, self.role, self.module, self.key),
@@ -69,7 +69,7 @@ class Region:
 
     @property
     def common_name(self) -> str:
-        """Name by which the runs are aligned."""
+        """Name that aligns the runs of different builds."""
         return self.key or self.name
 
     @property
@@ -126,23 +126,31 @@ class Metric:
 
 
 class MetricStatus(StrEnum):
-    """What a profile holds of a metric that it declares."""
+    """Availability of a declared metric in a profile.
+
+    Attributes
+    ----------
+    DATA : the profile has values
+    ABSENT : every value is zero
+    DERIVED : the viewer computes the metric from other metrics; no value is stored
+    UNSUPPORTED : the stored type has no number per call path
+    """
 
     DATA = "data"
-    ABSENT = "absent"  # declared, never non-zero: every value is zero
-    DERIVED = "derived"  # computed by the viewer from others: nothing stored
-    UNSUPPORTED = "unsupported"  # stored in a type that has no number per call path
+    ABSENT = "absent"
+    DERIVED = "derived"
+    UNSUPPORTED = "unsupported"
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredMetric:
-    """A metric as one profile declares it, with what can be had of it there.
+    """A metric that a profile declares, and its availability.
 
     Attributes
     ----------
     metric : the metric
-    status : what the profile holds of it
-    note : why it has no values, or ""
+    status : availability of values
+    note : reason why there are no values, or ""
     unit_is_assumed : True if the profile does not state the unit
     """
 
@@ -153,7 +161,7 @@ class DeclaredMetric:
 
     @property
     def is_requirement(self) -> bool:
-        """Tell whether the profile has values that say what call paths need beside time."""
+        """True if the profile has values, and the metric is a requirement."""
         return self.metric.is_requirement and self.status is MetricStatus.DATA
 
 
@@ -190,13 +198,13 @@ COMPUTED = tuple(reduction for reduction in Reduction if reduction is not Reduct
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much machine a run used.
+    """Number of processes, threads and nodes of a run.
 
     Attributes
     ----------
-    processes : number of processes (MPI ranks); 0 = the profile does not tell
-    threads : largest number of threads in a process; 0 = the profile does not tell
-    nodes : number of nodes; 0 = the profile does not tell
+    processes : number of processes (MPI ranks); 0 = not known
+    threads : largest number of threads of a process; 0 = not known
+    nodes : number of nodes; 0 = not known
     """
 
     processes: int
@@ -205,7 +213,7 @@ class Extent:
 
 
 def base_unit(text: str) -> tuple[str, float]:
-    """Return the SI base unit of a unit as written, and the factor that leads to it.
+    """Return the SI base unit of a unit, and the factor for the conversion.
 
     >>> base_unit("sec"), base_unit("10^-6 s"), base_unit("MB"), base_unit("KiB"), base_unit("GHz")
     (('s', 1.0), ('s', 1e-06), ('B', 1000000.0), ('B', 1024.0), ('Hz', 1000000000.0))
@@ -218,6 +226,6 @@ def base_unit(text: str) -> tuple[str, float]:
     named = _UNITS.get(text.lower())
     if named is not None:
         return named
-    # Min is the least value as well as a minute, so only units with prefixes are converted.
+    # Only units with prefixes are converted: "min", for example, may be a minimum or a minute.
     unit, factor = base_and_factor(text)
     return (unit, factor) if unit in _PREFIXED else (text, 1.0)

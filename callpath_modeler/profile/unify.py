@@ -1,9 +1,10 @@
-"""One call tree out of many runs'.
+"""The common call tree of several runs.
 
-Two call paths are the same if all their callers are and they agree in region name, parameters
-and ordinal. The ordinal tells functions of one name apart (static functions of several files, say),
-by first line, then file. Files and lines themselves are no keys, because build directories and
-generated file names change between builds, and neither is the name of the executable.
+Two call paths are the same if their callers are the same and they have the same region name,
+parameters and ordinal. The ordinal numbers functions of the same name, such as static functions of
+several files, by first line, then by file. Files and lines are not compared, because build
+directories and names of generated files change between builds. The name of the executable is not
+compared either.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int32Array, IntArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import Region
 
@@ -23,29 +24,29 @@ _Identity = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Unified:
-    """A call tree that holds the call paths of all runs.
+    """The common call tree of several runs.
 
     Attributes
     ----------
-    tree : the union; no two siblings share a name and annotation
-    rows : per run, intp [call paths of the run]: the row of `tree` that each belongs to
-    added : per run, how many call paths share a row with a sibling of the same name
-    renumbered : region names whose first lines differ between runs, so that the order alone
-        told their regions apart
+    tree : call tree with the call paths of all runs; siblings differ in name or annotation
+    rows : for each run, intp [call paths of the run], the row in `tree`
+    added : for each run, the number of call paths that share the row of a sibling of the same name
+    renumbered : names of regions that only their order identifies, because their first lines differ
+        between runs
     """
 
     tree: CallTree
-    rows: tuple[NDArray[np.intp], ...]
+    rows: tuple[IntArray, ...]
     added: tuple[int, ...]
     renumbered: tuple[str, ...]
 
 
 def unify(trees: Sequence[CallTree]) -> Unified:
-    """Unite the call trees of several runs of one program.
+    """Return the common call tree of several runs of one program.
 
-    The order of siblings is that of the first run that has them.
+    Siblings have the order of the first run that contains them.
     """
-    # Runs of one binary mostly have one tree, those of one table the same; it is walked once.
+    # Runs of one binary or one table mostly have the same tree; each distinct tree is added once.
     index: dict[tuple[object, ...], int] = {}
     objects = {id(tree): tree for tree in trees}
     number = {key: index.setdefault(_content(tree), len(index)) for key, tree in objects.items()}
@@ -63,20 +64,21 @@ def unify(trees: Sequence[CallTree]) -> Unified:
 
 
 def scatter_to_union(
-    values: NDArray[np.float64], rows: NDArray[np.intp], n_rows: int, *, additive: bool = True
-) -> NDArray[np.float64]:
-    """Bring the values of one run's call paths to the rows of the unified tree.
+    values: FloatArray, rows: IntArray, n_rows: int, *, additive: bool = True
+) -> FloatArray:
+    """Return the values of one run by row of the common tree.
 
     Parameters
     ----------
     values : [call paths of the run]; NaN = not measured
-    rows : [call paths of the run] row in the unified tree
-    n_rows : length of the unified tree
-    additive : whether values add up; of those that do not, the largest stands
+    rows : [call paths of the run] row in the common tree
+    n_rows : number of rows of the common tree
+    additive : True: values in the same row are added; False: the row gets the largest
 
     Returns
     -------
-    [n_rows]; values that meet in one row are added; NaN where the run has no value
+    ndarray
+        [n_rows]; NaN = the run has no value
     """
     if not additive:
         largest = np.full(n_rows, np.nan)
@@ -89,15 +91,15 @@ def scatter_to_union(
 
 
 class _Union:
-    """The growing union: one key per call path, callers before callees."""
+    """The growing common tree: one key per call path, callers before callees."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[int, str, str, int], int] = {}
         self._regions: dict[Region, int] = {}
         self._region: list[int] = []
 
-    def add(self, tree: CallTree, ordinal: Sequence[int]) -> NDArray[np.intp]:
-        """Add the call paths of `tree` and return the union's number of each."""
+    def add(self, tree: CallTree, ordinal: Sequence[int]) -> IntArray:
+        """Add the call paths of `tree`, and return their numbers in the common tree."""
         known = [self._regions.setdefault(r, len(self._regions)) for r in tree.regions]
         names = [region.common_name for region in tree.regions]
         numbers: list[int] = []
@@ -111,8 +113,8 @@ class _Union:
             numbers.append(number)
         return np.array(numbers, np.intp)
 
-    def tree(self) -> tuple[CallTree, NDArray[np.intp]]:
-        """Return the union in preorder and the row of each number in it."""
+    def tree(self) -> tuple[CallTree, IntArray]:
+        """Return the common tree in preorder, and the row of each number."""
         keys = list(self._rows)
         parent = np.array([key[0] for key in keys], np.int32)
         place = preorder(parent)
@@ -133,7 +135,7 @@ class _Union:
         return tree, place
 
 
-def preorder(parent: NDArray[np.int32]) -> NDArray[np.intp]:
+def preorder(parent: Int32Array) -> IntArray:
     """Return the preorder row of each node; callers come before callees in `parent`."""
     callers = parent.tolist()
     size = [1] * len(callers)
@@ -153,7 +155,7 @@ def preorder(parent: NDArray[np.int32]) -> NDArray[np.intp]:
 
 
 def _sibling_suffixes(keys: Sequence[tuple[int, str, str, int]]) -> dict[int, str]:
-    """Return a number for siblings that differ in nothing but their ordinal."""
+    """Return the suffixes, by number, of siblings that differ only in their ordinal."""
     # Nearly all call paths have ordinal 0, so only the few others are grouped.
     special = {key[:3] for key in keys if key[3] > 0}
     groups: dict[tuple[int, str, str], list[tuple[int, int]]] = {}
@@ -174,11 +176,11 @@ def _content(tree: CallTree) -> tuple[object, ...]:
 
 
 def _ordinals(trees: Sequence[CallTree]) -> tuple[list[list[int]], tuple[str, ...]]:
-    """Return a number per region among those of its name, the same in all trees.
+    """Return the ordinal of each region among the regions of its name, and the renumbered names.
 
-    Where the runs agree on lines and files, the number is the place in the union of all runs, so a
-    region that one run lacks does not shift the others; where they do not (another
-    build), it is the place within the run.
+    If the runs agree on lines and files, the ordinal is the position among the regions of all runs.
+    A region that one run lacks then does not shift the others. If they disagree, as after another
+    build, the ordinal is the position among the regions of the run.
     """
     several = frozenset().union(*(_repeated(tree.regions) for tree in trees))
     if not several:
@@ -206,7 +208,7 @@ def _place(places: Mapping[str, Mapping[_Identity, int]], region: Region) -> int
 
 
 def _repeated(regions: Sequence[Region]) -> frozenset[str]:
-    """Return the names that several regions bear."""
+    """Return the names that several regions share."""
     names = [region.common_name for region in regions]
     if len(set(names)) == len(names):
         return frozenset()

@@ -1,8 +1,9 @@
-r"""Which view, and how much of it, in words: what the command line says and a browser shows.
+r"""View requests: the view, its depth, filter and order, as text.
 
-Nodes go by their path: the names from the top of the view, joined by ``/``, a slash in a name
-written ``\/``. Bottom-up that is the function first, then who calls it. Names may be short, as in
-patterns, where no sibling has the same; top-down, ``@3f9a2c1`` is a call path, too.
+The command line and the browser share these texts. A node is identified by its path: the names from
+the top of the view, joined by ``/``; a slash in a name is written ``\/``. A bottom-up path begins
+with the function, and its callers follow. A short name, as in patterns, suffices if no sibling has
+the same one. In a top-down view, the id of a call path, ``@3f9a2c1``, also identifies a node.
 """
 
 from __future__ import annotations
@@ -14,23 +15,24 @@ from enum import StrEnum
 
 import numpy as np
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError, did_you_mean
 from callpath_modeler.profile.calltree import ROOT, escape
-from callpath_modeler.profile.groups import Costs, Grouping, Rows, Values
+from callpath_modeler.profile.groups import Costs, Grouping, Rows
 from callpath_modeler.profile.outline import Opening, Selection
 from callpath_modeler.profile.pattern import find_one, match, short_name, unmatched
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.views import View, ViewKind
 
 CALLERS = 3
-"""Levels of a bottom-up view that are written out unless told: a function, and two of callers."""
+"""Default number of levels of a bottom-up view: a function and two levels of callers."""
 
 ALL_BELOW = "/**"
-"""Behind the path of a node that is open with everything below it."""
+"""Suffix of the path of a node whose whole subtree is open."""
 
 
 class Sort(StrEnum):
-    """What siblings are ordered by."""
+    """Sort key of siblings."""
 
     VALUE = "value"  # predicted value at the target
     MEASURED = "measured"  # value at the largest scale
@@ -43,24 +45,25 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ViewRequest:
-    """Which view, and how much of it.
+    """A view, and the selection of its nodes.
 
     Attributes
     ----------
-    kind : which of the three views
-    by : the levels of a flat view
-    inclusive : whether siblings are ordered by inclusive values; None = top-down only
-    depth : so many levels; None = all, but of the callers, who are many, three
-    top : so many siblings at most, and one more where it is the last; None = all
-    least : a node needs this share of the whole for a line of its own, unless it is the only one
-        of its siblings that has not
-    zoom : path of the node to begin with; "" = the whole program
+    kind : top-down, bottom-up or flat
+    by : levels of a flat view
+    inclusive : True: siblings are ordered by inclusive values; None = only in a top-down view
+    depth : number of levels; None = all, or `CALLERS` in a bottom-up view
+    top : maximum number of siblings; a single remaining one is added; None = all
+    least : share of the total that a node needs for its own line; a single smaller sibling gets a
+        line, too
+    zoom : path of the first node; "" = the whole program
     keep : pattern of the call paths to show; "" = all
-    opened : paths of nodes that are open, and so what is above them; ``/**`` behind a path: with
-        everything below. Then one level is open beside them unless `depth` says more
-    closed : paths of nodes that are not
-    sort, reverse : what siblings are ordered by, and whether the smallest come first
-    most : from so many lines on nothing is opened; None = no limit
+    opened : paths of open nodes; their parents are open, too. With ``/**`` after a path, the whole
+        subtree is open. The default of `depth` is then 1
+    closed : paths of closed nodes
+    sort : sort key of siblings
+    reverse : True: the smallest comes first
+    most : number of lines from which on no further node is opened; None = no limit
     """
 
     kind: ViewKind = ViewKind.TOP_DOWN
@@ -79,21 +82,21 @@ class ViewRequest:
 
     @property
     def leads_inclusive(self) -> bool:
-        """Whether siblings are ordered by inclusive values."""
+        """True if siblings are ordered by inclusive values."""
         return self.kind is ViewKind.TOP_DOWN if self.inclusive is None else self.inclusive
 
     @property
     def hot_levels(self) -> int | None:
-        """How far the hot path is followed: to its end, but only so many callers up."""
+        """Maximum length of the hot path; None = no limit."""
         return CALLERS if self.kind is ViewKind.BOTTOM_UP else None
 
     def start(self, view: View) -> int:
-        """Return the node to begin with, or `ROOT`.
+        """Return the first node, or `ROOT`.
 
         Raises
         ------
         UsageError
-            If there is none of that path.
+            If no node has the path.
         """
         return find_node(view, self.zoom) if self.zoom else ROOT
 
@@ -102,14 +105,21 @@ class ViewRequest:
         view: View,
         column: int,
         whole: float = 1.0,
-        order: Callable[[Rows], Values] | None = None,
+        order: Callable[[Rows], FloatArray] | None = None,
     ) -> Selection:
-        """Return what gets a line, where `column` decides and 100 % of it is `whole`.
+        """Return the rules that decide which nodes get their own line.
+
+        Parameters
+        ----------
+        view : the view
+        column : column of values that decides on size and order
+        whole : value that is 100 % for `least`
+        order : function from nodes [nodes] to sort keys [nodes]; None = order by value
 
         Raises
         ------
         UsageError
-            If a path or pattern names nothing.
+            If no node has a given path, or if the pattern matches no call path.
         """
         depth = self.depth
         if depth is None and self.opened:
@@ -143,15 +153,14 @@ class ViewRequest:
 
 
 def columns_kept_by(view: View, pattern: str) -> Costs:
-    """Return what of a view a pattern of call paths keeps: one column, above zero for those.
+    """Return one column, above zero for the call paths that a pattern keeps in a view.
 
-    Top-down these are the call paths that match, who calls them, and what they call; else those
-    that match.
+    These are the matching call paths; in a top-down view, their callers and subtrees, too.
 
     Raises
     ------
     UsageError
-        If none matches.
+        If no call path matches.
     """
     tree = view.tree
     mask = match(tree, pattern)
@@ -160,7 +169,7 @@ def columns_kept_by(view: View, pattern: str) -> Costs:
     if view.kind is ViewKind.TOP_DOWN:
         count = np.concatenate([[0], np.cumsum(mask)])
         leads_to_any = count[tree.end] > count[:-1]
-        # In preorder, a row is below an earlier match if that one's subtree has not ended yet.
+        # In preorder, a row is below an earlier match if the match's subtree has not ended yet.
         reached = np.maximum.accumulate(np.where(mask, tree.end, 0))
         mask = leads_to_any | (np.arange(len(tree)) < reached)
     column = mask.astype(np.float64)[:, None]
@@ -168,7 +177,14 @@ def columns_kept_by(view: View, pattern: str) -> Costs:
 
 
 def node_path(view: View, node: int, *, short: bool = False) -> str:
-    """Return the path by which `find_node` finds a node; `short`: in short names where these do."""
+    """Return the path of a node, as for `find_node`.
+
+    Parameters
+    ----------
+    view : the view
+    node : the node
+    short : use short names where they are unique among siblings
+    """
     names: list[str] = []
     while node != ROOT:
         name, above = view.name(node), view.parent(node)
@@ -180,7 +196,7 @@ def node_path(view: View, node: int, *, short: bool = False) -> str:
         names.append(escape(name))
         node = above
     if view.kind is ViewKind.TOP_DOWN and len(names) > 1 and names[-1] == PROGRAM:
-        names.pop()  # an artificial program root is no part of the paths that people write
+        names.pop()  # paths do not contain an artificial program root
     return "/".join(reversed(names))
 
 
@@ -189,12 +205,12 @@ def _spellings(name: str) -> tuple[str, str]:
 
 
 def find_node(view: View, path: str) -> int:
-    """Return the node of a view that a path names.
+    """Return the node with the given path.
 
     Raises
     ------
     UsageError
-        If there is none.
+        If no node has the path.
     """
     if path.startswith("@") and view.kind is ViewKind.TOP_DOWN:
         return find_one(view.tree, path)
@@ -211,7 +227,7 @@ def find_node(view: View, path: str) -> int:
 
 
 def _at_the_top(view: View, name: str) -> Rows:
-    """Return where a path begins: an artificial program root is no part of it."""
+    """Return the nodes where a path begins; an artificial program root is not part of a path."""
     roots = view.roots
     programs = [node for node in roots.tolist() if view.name(node) == PROGRAM]
     if view.kind is not ViewKind.TOP_DOWN or name == PROGRAM or not programs:
@@ -221,5 +237,5 @@ def _at_the_top(view: View, name: str) -> Rows:
 
 def _not_found(view: View, path: str, name: str, nodes: Rows) -> UsageError:
     known = [short_name(view.name(node)) for node in nodes.tolist()]
-    hint = did_you_mean(name, known) or "the column 'path' of -f csv has all paths"
-    return UsageError(f"{path!r}: no {name!r} there in the {view.kind} view", hint=hint)
+    hint = did_you_mean(name, known) or "the column 'path' of `-f csv` lists all paths"
+    return UsageError(f"{path!r}: the {view.kind} view has no {name!r} at this position", hint=hint)

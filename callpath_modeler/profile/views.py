@@ -1,16 +1,16 @@
-"""Three views of one call tree: top-down, bottom-up and flat.
+"""The three views of a call tree: top-down, bottom-up and flat.
 
-A view is a forest of numbered nodes, and each node stands for a set of call paths:
+A view is a forest of numbered nodes. A node represents a set of call paths:
 
-- top-down: one call path; its children are what it calls
-- bottom-up: all call paths that end in one function; its children are the functions that call it
-- flat: all call paths of one module, file or function, whoever calls them
+- top-down: one call path; its children are its callees
+- bottom-up: all call paths that end in one function; its children are the callers of the function
+- flat: all call paths of a module, file or function, for all callers
 
-Its values are those of the group that these call paths are (`profile.groups`): of recursive
-functions, inclusive values count the outermost calls only.
+The value of a node is the value of this group of call paths (`profile.groups`). For recursive
+functions, inclusive values contain only the outermost calls.
 
-A view knows call paths only. Values come with every question, so one view serves any metric,
-any scale, predictions at any target, and excess work alike. Nodes are made when they are asked for.
+A view contains no values. Callers pass values of any metric or scale, predictions, or excess, so
+one view serves them all. Nodes are created on demand.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import (
     Codes,
@@ -36,7 +37,6 @@ from callpath_modeler.profile.groups import (
     Grouping,
     Groups,
     Rows,
-    Values,
     functions,
     level,
     outermost,
@@ -46,7 +46,7 @@ from callpath_modeler.profile.schema import PROGRAM
 
 
 class ViewKind(StrEnum):
-    """How call paths are arranged."""
+    """Arrangement of call paths."""
 
     TOP_DOWN = "top-down"
     BOTTOM_UP = "bottom-up"
@@ -54,7 +54,7 @@ class ViewKind(StrEnum):
 
 
 class View(ABC):
-    """A forest of nodes, numbered in the order in which they were first asked for."""
+    """A forest of nodes, numbered in the order of their creation."""
 
     kind: ViewKind
 
@@ -64,33 +64,33 @@ class View(ABC):
     @property
     @abstractmethod
     def roots(self) -> Rows:
-        """The nodes that stand at the top."""
+        """Nodes without a parent."""
 
     @abstractmethod
     def children(self, node: int) -> Rows:
-        """Return the nodes below `node`; the same numbers every time."""
+        """Return the children of `node`; repeated calls return the same numbers."""
 
     @abstractmethod
-    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
-        """Tell which nodes have any below them, [nodes], without making those."""
+    def has_children(self, nodes: Rows) -> BoolArray:
+        """Return True for nodes with children, [nodes], without creating the children."""
 
     @abstractmethod
     def parent(self, node: int) -> int:
-        """Return the node above, or `ROOT`."""
+        """Return the parent, or `ROOT`."""
 
     @abstractmethod
     def name(self, node: int) -> str:
-        """Return the function, file or module that `node` stands for."""
+        """Return the name of the function, file or module."""
 
     @abstractmethod
     def rows(self, node: int) -> Rows:
-        """Return the call paths that `node` stands for, ascending."""
+        """Return the call paths of `node`, ascending."""
 
     @abstractmethod
-    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def values(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, each [nodes, columns].
 
-        NaN where none of a node's call paths occurred.
+        NaN = none of the node's call paths occurred.
         """
 
     def names(self, node: int) -> tuple[str, ...]:
@@ -106,33 +106,34 @@ class View(ABC):
         """Return the largest code of each node's call paths, [nodes]."""
 
     @abstractmethod
-    def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
-        """Return the values of several siblings as if they were one node, each [columns].
+    def together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
+        """Return the values of several siblings as a single group, each [columns].
 
-        Where one of them is called by another, their inclusive values overlap and do not add up.
+        The inclusive values of siblings overlap if one of them calls another, so their sum is too
+        large.
         """
 
 
 class TopDown(View):
-    """The call tree itself: a node is a call path and has its row as number."""
+    """The call tree itself: a node is a call path, and its number is the row."""
 
     kind = ViewKind.TOP_DOWN
 
     @property
     def roots(self) -> Rows:
-        """The call paths that nothing calls."""
+        """Call paths without a caller."""
         return self.tree.roots
 
     def children(self, node: int) -> Rows:
-        """Return what `node` calls."""
+        """Return the callees of `node`."""
         return self.tree.called_by(node)
 
-    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
-        """Tell which call paths call anything, [nodes]."""
+    def has_children(self, nodes: Rows) -> BoolArray:
+        """Return True for call paths with callees, [nodes]."""
         return self.tree.end[nodes] > nodes + 1
 
     def parent(self, node: int) -> int:
-        """Return the caller."""
+        """Return the caller, or `ROOT`."""
         return int(self.tree.parent[node])
 
     def name(self, node: int) -> str:
@@ -140,10 +141,10 @@ class TopDown(View):
         return self.tree.name(node)
 
     def rows(self, node: int) -> Rows:
-        """Return the one call path that `node` is."""
+        """Return the call path of `node`, [1]."""
         return np.array([node])
 
-    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def values(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, each [nodes, columns]."""
         return costs.exclusive[nodes], costs.inclusive[nodes]
 
@@ -151,22 +152,22 @@ class TopDown(View):
         """Return the codes of the call paths, [nodes]."""
         return codes.numbers[nodes]
 
-    def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
-        """Return the sums over siblings, none of which is below another, each [columns]."""
+    def together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
+        """Return the sums over siblings, each [columns]; their subtrees do not overlap."""
         start = np.zeros(1, np.intp)
         return sums(costs.exclusive, nodes, start)[0], sums(costs.inclusive, nodes, start)[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Family:
-    """The nodes below one node.
+    """The children of one node.
 
     Attributes
     ----------
-    parent : that node
-    depth : how many nodes are above
-    first : number of the first
-    groups : one per node
+    parent : the parent node
+    depth : number of nodes above the children
+    first : number of the first child
+    groups : one group per child
     """
 
     parent: int
@@ -176,7 +177,7 @@ class _Family:
 
 
 class _Grouped(View):
-    """Nodes are groups of call paths, and are divided when they are opened."""
+    """A view whose nodes are groups of call paths; a group is divided when its node is opened."""
 
     def __init__(self, tree: CallTree) -> None:
         super().__init__(tree)
@@ -184,19 +185,19 @@ class _Grouped(View):
         self._firsts: list[int] = []
         self._children: dict[int, Rows] = {}
         self._making = Lock()
-        # What was made once of a family, by its first node, or of several siblings, is kept as
-        # long as what it was made of.
-        self._sums: WeakKeyDictionary[Costs, dict[int, tuple[Values, Values]]]
+        # Caches by the first node of a family, or by several siblings. An entry lives as long as
+        # its costs or codes.
+        self._sums: WeakKeyDictionary[Costs, dict[int, tuple[FloatArray, FloatArray]]]
         self._sums = WeakKeyDictionary()
         self._largest: WeakKeyDictionary[Codes, dict[int, NDArray[np.integer]]]
         self._largest = WeakKeyDictionary()
-        self._sums_together: WeakKeyDictionary[Costs, dict[bytes, tuple[Values, Values]]]
+        self._sums_together: WeakKeyDictionary[Costs, dict[bytes, tuple[FloatArray, FloatArray]]]
         self._sums_together = WeakKeyDictionary()
         self._outer_of: tuple[bytes, Rows] = b"", np.empty(0, np.int32)
 
     @abstractmethod
     def _divide(self, node: int, depth: int) -> Groups | None:
-        """Return what is below `node`, at `depth`; below `ROOT` is the top."""
+        """Return the groups of the children of `node`, at `depth`, or of the roots for `ROOT`."""
 
     @abstractmethod
     def _label(self, depth: int, key: int) -> str:
@@ -204,11 +205,11 @@ class _Grouped(View):
 
     @property
     def roots(self) -> Rows:
-        """The nodes that stand at the top."""
+        """Nodes without a parent."""
         return self.children(ROOT)
 
     def children(self, node: int) -> Rows:
-        """Return the nodes below `node`."""
+        """Return the children of `node`."""
         known = self._children.get(node)
         if known is None:
             with self._making:  # a view may be prepared in one thread while another shows it
@@ -233,11 +234,11 @@ class _Grouped(View):
         return family, node - family.first
 
     def parent(self, node: int) -> int:
-        """Return the node above, or `ROOT`."""
+        """Return the parent, or `ROOT`."""
         return self._find(node)[0].parent
 
     def name(self, node: int) -> str:
-        """Return the function, file or module."""
+        """Return the name of the function, file or module."""
         family, index = self._find(node)
         return self._label(family.depth, int(family.groups.key[index]))
 
@@ -247,8 +248,8 @@ class _Grouped(View):
         return family.groups.rows[family.groups.part(index)]
 
     def _by_family(self, nodes: Rows) -> Iterator[tuple[_Family, Rows, Rows]]:
-        """Yield each family, where in `nodes` its members are, and their numbers in it."""
-        # Families become many as a view is opened: nothing here may take longer for that.
+        """Yield each family, its members' positions in `nodes`, and their indices in the family."""
+        # An open view has many families, so the time must not depend on their number.
         known = (bisect_right(self._firsts, node) - 1 for node in nodes.tolist())
         family = np.fromiter(known, np.intp, len(nodes))
         order = np.argsort(family, kind="stable")
@@ -258,7 +259,7 @@ class _Grouped(View):
             found = self._families[family[here[0]]]
             yield found, here, nodes[here] - found.first
 
-    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def values(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, each [nodes, columns]."""
         own = np.empty((len(nodes), costs.exclusive.shape[1]))
         whole = np.empty_like(own)
@@ -279,10 +280,10 @@ class _Grouped(View):
             found[here] = known[family.first][index]
         return found
 
-    def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
-        """Return the values of several siblings as if they were one node, each [columns]."""
+    def together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
+        """Return the values of several siblings as a single group, each [columns]."""
         known = self._sums_together.setdefault(costs, {})
-        # The siblings are others each time, and often the same numbers.
+        # The arrays differ between calls, but often contain the same nodes.
         key = blake2b(np.asarray(nodes, np.int64).tobytes(), digest_size=16).digest()
         if key not in known:
             first = np.zeros(1, np.intp)
@@ -291,9 +292,9 @@ class _Grouped(View):
         return known[key]
 
     def _outermost(self, nodes: Rows, key: bytes) -> Rows:
-        """Return the call paths of several siblings that are below no other of theirs."""
+        """Return the call paths of several siblings that have no caller among these call paths."""
         known, outer = self._outer_of
-        if known != key:  # several columns of values are asked for one after the other
+        if known != key:  # several columns of values follow each other
             is_there = np.zeros(len(self.tree), bool)
             for family, _, index in self._by_family(nodes):
                 is_there[family.groups.chosen(index)] = True
@@ -304,10 +305,10 @@ class _Grouped(View):
 
 
 class BottomUp(_Grouped):
-    """Functions, and below each the functions that call it, up to the start of the program.
+    """Functions, and below each function its callers, up to the start of the program.
 
-    Regions of one name in files of one name are one function, whatever the lines. The
-    artificial program root counts as no caller.
+    Regions with the same name, in files with the same name, are one function, also if their lines
+    differ. An artificial program root is not a caller.
     """
 
     kind = ViewKind.BOTTOM_UP
@@ -315,11 +316,11 @@ class BottomUp(_Grouped):
     def __init__(self, tree: CallTree) -> None:
         super().__init__(tree)
         self._functions, self._names = functions(tree.regions)
-        self._is_called: dict[int, NDArray[np.bool_]] = {}
+        self._is_called: dict[int, BoolArray] = {}
 
     @cached_property
     def _caller(self) -> Rows:
-        """The caller of each call path, [call paths]; `ROOT` too where it is artificial."""
+        """Caller of each call path; `ROOT` also for callees of an artificial program root."""
         program = [k for k, region in enumerate(self.tree.regions) if region.name == PROGRAM]
         if not program:
             return self.tree.parent
@@ -340,15 +341,15 @@ class BottomUp(_Grouped):
         return Groups.of(self.tree, rows, at, self._functions[self.tree.region[at]])
 
     def _callers(self, node: int) -> Rows:
-        """Return who calls `node`, for each of its call paths."""
+        """Return the caller for each call path of `node`."""
         family, index = self._find(node)
         return self._caller[family.groups.at[family.groups.part(index)]]
 
     def _label(self, depth: int, key: int) -> str:  # noqa: ARG002 - all levels alike
         return self._names[key]
 
-    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
-        """Tell which nodes are called by anything, [nodes]."""
+    def has_children(self, nodes: Rows) -> BoolArray:
+        """Return True for nodes with callers, [nodes]."""
         found = np.empty(len(nodes), bool)
         for family, here, index in self._by_family(nodes):
             if family.first not in self._is_called:
@@ -359,11 +360,12 @@ class BottomUp(_Grouped):
 
 
 class Flat(_Grouped):
-    """Modules, files and functions, each with what it costs wherever it is called.
+    """Modules, files and functions, each with its cost summed over all callers.
 
     Parameters
     ----------
-    by : the levels of the view, the first at the top
+    tree : the call tree
+    by : levels of the view, the first at the top
     """
 
     kind = ViewKind.FLAT
@@ -382,8 +384,8 @@ class Flat(_Grouped):
     def _label(self, depth: int, key: int) -> str:
         return self._levels[depth][1][key]
 
-    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
-        """Tell which nodes are above the last level, [nodes]."""
+    def has_children(self, nodes: Rows) -> BoolArray:
+        """Return True for nodes above the last level, [nodes]."""
         last = len(self._levels) - 1
         found = np.empty(len(nodes), bool)
         for family, here, _ in self._by_family(nodes):
@@ -392,7 +394,7 @@ class Flat(_Grouped):
 
 
 def open_view(tree: CallTree, kind: ViewKind, by: Sequence[Grouping] = (Grouping.REGION,)) -> View:
-    """Return a view of `tree`; `by` are the levels of a flat one."""
+    """Return a view of `tree`; `by` contains the levels of a flat view."""
     if kind is ViewKind.FLAT:
         return Flat(tree, by)
     return TopDown(tree) if kind is ViewKind.TOP_DOWN else BottomUp(tree)

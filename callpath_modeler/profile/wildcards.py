@@ -1,4 +1,4 @@
-"""Segments of patterns: ``*``, ``?``, ``{a,b}``, and regular expressions behind ``~``."""
+"""Segments of call-path patterns: ``*``, ``?``, ``{a,b}``, and regular expressions after ``~``."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from callpath_modeler.profile.regular import Machine
 from callpath_modeler.syntax import ExpressionError
 
 _MOST_CHOICES = 1000
-"""Patterns without braces that one with braces may stand for."""
+"""Maximum number of expansions of a segment with braces."""
 
 _SPECIAL = re.compile(r"[*?]|\{[^{},]*,[^{}]*\}")
 _BRACES = re.compile(r"\{([^{},]*,[^{}]*)\}")
 
 
 def is_plain(segment: str) -> bool:
-    """Tell whether a segment spells a name out."""
+    """Return whether a segment is a name without wildcards."""
     return not segment.startswith("~") and not _SPECIAL.search(segment)
 
 
 def matcher_of(segment: str) -> Callable[[str], object]:
-    """Return what tells whether a segment fits a spelling.
+    """Return a function that returns a true value for matching names.
 
     Raises
     ------
     UsageError
-        If its regular expression is not read, or it stands for too many patterns.
+        If the regular expression is not supported, or the segment has too many expansions.
     """
     if not segment.startswith("~"):
         return re.compile("|".join(map(_glob, _without_braces(segment))), re.DOTALL).fullmatch
@@ -42,26 +42,27 @@ def matcher_of(segment: str) -> Callable[[str], object]:
 
 
 def _without_braces(segment: str) -> list[str]:
-    """Return the segments without ``{a,b}`` that one stands for."""
-    # Choices stand between texts; braces without a comma stand for themselves.
+    """Return the expansions of ``{a,b}`` in a segment."""
+    # Odd parts are choices. Braces without a comma are ordinary characters.
     parts = _BRACES.split(segment)
     found = [parts[0]]
     for choices, text in zip(parts[1::2], parts[2::2], strict=True):
         chosen = [f"{choice}{text}" for choice in choices.split(",")]
         if len(found) * len(chosen) > _MOST_CHOICES:
             raise UsageError(
-                f"pattern {shortened(segment)!r} stands for more than {_MOST_CHOICES} others",
-                hint="write fewer {a,b}",
+                f"pattern {shortened(segment)!r} has more than {_MOST_CHOICES} alternatives",
+                hint="use fewer braces {a,b}",
             )
         found = [f"{before}{choice}" for before in found for choice in chosen]
     return found
 
 
 def _glob(segment: str) -> str:
-    """Translate ``*`` and ``?``; every other character stands for itself.
+    """Return the regular expression for ``*`` and ``?``; other characters match themselves.
 
-    What follows a star is taken where it first comes up, and no other place is tried: the first
-    leaves most for what follows. A match then takes the product of both lengths at most.
+    The text after a star matches at its first occurrence; others are not tried, because the first
+    one leaves the most text for the rest. The time for a match is at most proportional to the
+    product of both lengths.
     """
     first, *others = (re.escape(part).replace(r"\?", ".") for part in segment.split("*"))
     if not others:

@@ -1,1 +1,1 @@
-"""From files to profiles: the reader contract, the readers installed, the runs found on disk."""
+"""Readers of profiles, and experiments from the profiles they read."""

@@ -1,4 +1,4 @@
-"""Experiments from profiles on disk: open, read, check and unify."""
+"""Experiments from profiles: the runs are read, checked and united on one call tree."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from types import NoneType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.argument_checks import check_count, check_type, parse_enum
+from callpath_modeler.arrays import Float32Array, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import shell_word
@@ -42,9 +42,9 @@ from callpath_modeler.units import percent
 
 _CONSERVED = 1e-6
 _TOO_MUCH = 1.25
-"""From this multiple of the total on, a sum of maxima is a finding."""
+"""Ratio of the sum of maxima to the total from which on a finding is reported."""
 ALTERING = frozenset({"CPM103", "CPM104", "CPM105", "CPM117"})
-"""Findings of a reader that has set values aside, so that call paths need not add up."""
+"""Findings of readers that removed values, so that call paths need not add up to the total."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +97,24 @@ def assemble(
     *,
     select: Callable[[list[ReadRun]], list[ReadRun]] | None = None,
 ) -> Experiment:
-    """Read profiles and make them one experiment.
+    """Read profiles and return one experiment.
 
     Parameters
     ----------
-    select : chooses runs before anything else is decided
+    files : profiles
+    registry : readers
+    options : options of reading
+    progress : function that gets the number of profiles read, and the number of all profiles
+    select : function that selects runs, before their parameters are determined; None = all runs
 
     Raises
     ------
     InputError
-        If there is no profile or none can be read (with `strict`: if any cannot).
+        If there is no profile, or if none can be read. With `strict`, if any cannot be read.
     DataError
         If the profiles do not belong together.
     UsageError
-        If they are of several programs, or a metric that was asked for is in none of them.
+        If the profiles are of several programs, or if no profile has a requested metric.
     """
     (experiment,) = assemble_groups(
         files, registry, options, progress, groups=lambda read: [select(read) if select else read]
@@ -126,11 +130,15 @@ def assemble_groups(
     *,
     groups: Callable[[list[ReadRun]], Sequence[list[ReadRun]]],
 ) -> list[Experiment]:
-    """Read profiles and make each group of runs an experiment of its own.
+    """Read profiles and return one experiment for each group of runs.
 
     Parameters
     ----------
-    groups : makes groups of the runs before anything else is decided
+    files : profiles
+    registry : readers
+    options : options of reading
+    progress : function that gets the number of profiles read, and the number of all profiles
+    groups : function that divides the runs into groups, before their parameters are determined
 
     Raises
     ------
@@ -146,11 +154,13 @@ def assemble_groups(
 
 
 def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) -> Experiment:
-    """Make an experiment of runs in memory.
+    """Return the experiment of runs in memory.
 
     Parameters
     ----------
-    name : where they come from, for people
+    name : source of the runs, for messages
+    runs : runs of one program, at least one
+    options : options of reading
 
     Raises
     ------
@@ -183,7 +193,7 @@ def _experiment_of(
         finding
         for run in read
         for finding in run.findings
-        # What the user has answered is no question any more.
+        # The user has decided on these parameters.
         if finding.code != "CPM141" or finding.subject not in options.parameter_sources
     ]
     _refuse_units(read)
@@ -198,7 +208,7 @@ def _without_repeats(files: Sequence[RunFile], findings: list[Finding]) -> list[
     seen: dict[Path, RunFile] = {}
     for file in files:
         if file.path.resolve() in seen:
-            findings.append(Finding("CPM122", str(file.path), "given twice, counted once"))
+            findings.append(Finding("CPM122", str(file.path), "given twice, used once"))
         seen.setdefault(file.path.resolve(), file)
     return list(seen.values())
 
@@ -242,14 +252,14 @@ def _require(read: Sequence[ReadRun], options: ReadOptions) -> None:
             for declared in (d for run in read for d in run.declared if d.metric.name == name):
                 raise DataError(
                     f"metric {name!r} cannot be read: {declared.note or declared.status}",
-                    hint=f"readable here: {', '.join(sorted(have))}",
+                    hint=f"readable metrics: {', '.join(sorted(have))}",
                 )
             known = {d.metric.name: 0 for r in read for d in r.declared if d.status in READABLE}
             raise unknown_metric(name, known)
 
 
 def _require_units(read: Sequence[ReadRun], options: ReadOptions) -> None:
-    """Refuse units of metrics that no profile has."""
+    """Raise `UsageError` if no profile has a metric for which the user gave a unit."""
     known = {declared.metric.name: 0 for run in read for declared in run.declared}
     for name in options.units:
         if name not in known:
@@ -261,34 +271,34 @@ def _refuse_mixture(read: Sequence[ReadRun]) -> None:
     if len(readers) > 1:
         raise DataError(
             f"profiles of several tools in one series: {', '.join(readers)}",
-            hint="their values do not mean the same; use --reader to choose one",
+            hint="their values have different meanings; choose one tool with --reader",
         )
     processed = [any(d.status is MetricStatus.DERIVED for d in run.declared) for run in read]
     if any(processed) and not all(processed):
         odd = read[processed.index(True)].name
         raise DataError(
-            f"{odd}: a post-processed report among plain profiles: its times mean something else",
+            f"{odd}: a post-processed report among plain profiles has times of another meaning",
             hint="give all runs as profile.cubex or all as summary.cubex",
         )
 
 
 def _refuse_several_metrics(read: Sequence[ReadRun]) -> None:
-    """Refuse runs whose run times, of which one each was read, are different metrics."""
+    """Raise `DataError` if the runs measured the run time with different metrics."""
     examples = {next(iter(run.values)): run.name for run in reversed(read) if run.values}
     if len(examples) < 2:
         return
     of_each = [{d.metric.name for d in run.declared if d.status in READABLE} for run in read]
     shared = sorted(set.intersection(*of_each))
     listed = ", ".join(f"{name} in {where}" for name, where in sorted(examples.items()))
-    chosen = f"choose one that all have: -m {shell_word(shared[0])}" if shared else ""
+    chosen = f"choose a metric of all runs: -m {shell_word(shared[0])}" if shared else ""
     raise DataError(
-        f"the run time is another metric in some runs: {listed}",
+        f"the runs measured the run time with different metrics: {listed}",
         hint=chosen or "measure all runs with the same metric",
     )
 
 
 def _refuse_units(read: Sequence[ReadRun]) -> None:
-    """Refuse values of one metric in several units; a run that tells none has any."""
+    """Raise `DataError` if runs have one metric in several units; an empty unit fits all units."""
     units: dict[str, dict[str, str]] = {}
     for run in read:
         for metric in (declared.metric for declared in run.declared):
@@ -296,12 +306,14 @@ def _refuse_units(read: Sequence[ReadRun]) -> None:
                 units.setdefault(metric.name, {}).setdefault(metric.unit, run.name)
     for name, known in units.items():
         if len(known) > 1:
-            listed = ", ".join(f"in {unit} in {where}" for unit, where in known.items())
-            raise DataError(f"{name} is {listed}", hint="give runs that measured it in one unit")
+            listed = ", ".join(f"{unit} in {where}" for unit, where in known.items())
+            raise DataError(
+                f"{name} has different units: {listed}", hint="give runs with the same unit"
+            )
 
 
 def _in_order(read: Sequence[ReadRun], settled: Settled) -> tuple[list[ReadRun], tuple[Run, ...]]:
-    """Order the runs by point and repetition; number the repetitions of each point from 1."""
+    """Return runs in order of point and repetition, with repetitions numbered from 1."""
     parameters = settled.parameters
 
     def key(i: int) -> tuple[tuple[float, ...], int, int]:
@@ -355,14 +367,14 @@ def _unite(
 def _column(
     name: str,
     read: Sequence[ReadRun],
-    rows: Sequence[NDArray[np.intp]],
+    rows: Sequence[IntArray],
     n_rows: int,
     reduction: Reduction,
 ) -> MetricValues:
     exclusive = np.full((n_rows, len(read)), np.nan)
     total, run_time = np.full((2, len(read)), np.nan)
     metric = next(d.metric for run in read for d in run.declared if d.metric.name == name)
-    # Files name their metrics: a control character would reach every terminal and page.
+    # Names of metrics come from files and may contain control characters.
     metric = metric.in_one_line()
     additive = metric.additive and reduction is not Reduction.IMBALANCE
     for i, run in enumerate(read):
@@ -371,7 +383,7 @@ def _column(
             exclusive[:, i] = scatter_to_union(own, rows[i], n_rows, additive=additive)
             total[i], run_time[i] = run.values[name].total, run.values[name].run_time
     if reduction is Reduction.IMBALANCE:
-        # A ratio: without a unit, and no sum of ratios means anything.
+        # A ratio has no unit, and ratios do not add up.
         words = f"{name}: maximum over mean of the processes"
         metric = Metric(metric.name, "1", words, additive=False)
         total[:] = run_time[:] = np.nan
@@ -383,11 +395,12 @@ def _column(
 
 
 def _imbalance(
-    name: str, read: Sequence[ReadRun], rows: Sequence[NDArray[np.intp]], n_rows: int
-) -> NDArray[np.float32] | None:
-    """Return what readers have told of it, [call paths, runs]; None = nothing.
+    name: str, read: Sequence[ReadRun], rows: Sequence[IntArray], n_rows: int
+) -> Float32Array | None:
+    """Return the imbalance from the readers, [call paths, runs]; None = no reader has it.
 
-    Of call paths that become one, it is the largest: sums of ratios are none.
+    If several call paths share a row, the row has their largest imbalance, because ratios do not
+    add up.
     """
     told = {i: run.values[name].imbalance for i, run in enumerate(read) if name in run.values}
     if all(column is None for column in told.values()):
@@ -403,7 +416,7 @@ def _imbalance(
 
 
 def _declared(read: Sequence[ReadRun]) -> dict[str, str]:
-    """Return every declared metric with why it cannot be read, or ""."""
+    """Return all declared metrics with the reason why they cannot be read, or ""."""
     notes: dict[str, str] = {}
     for run in read:
         for declared in run.declared:
@@ -418,12 +431,12 @@ def _unification_findings(
     read: Sequence[ReadRun], added: Sequence[int], renumbered: Sequence[str]
 ) -> list[Finding]:
     found = [
-        Finding("CPM112", run.name, f"{n} call paths added to a sibling of their name", n)
+        Finding("CPM112", run.name, f"{n} call paths added to a sibling of the same name", n)
         for run, n in zip(read, added, strict=True)
         if n
     ]
     found += [
-        Finding("CPM123", name, "first lines differ between runs: told apart by their order")
+        Finding("CPM123", name, "first lines differ between runs, so their order was used")
         for name in renumbered
     ]
     return found
@@ -432,7 +445,7 @@ def _unification_findings(
 def _cost_findings(
     columns: Mapping[str, MetricValues], read: Sequence[ReadRun], reduction: Reduction
 ) -> list[Finding]:
-    """Hold the sum over call paths against the program's total, which was measured on its own."""
+    """Return findings about runs whose call paths do not add up to the measured total."""
     found: list[Finding] = []
     for name, values in columns.items():
         for i, run in enumerate(read):
@@ -452,10 +465,10 @@ def _cost_findings(
 
 
 def _adds_up(run: ReadRun, values: MetricValues, reduction: Reduction) -> bool:
-    """Tell whether the call paths of a run have to add up to its total.
+    """Return whether the call paths of a run must add up to its total.
 
-    They need not where maxima were taken, be it over processes or, for times, over the threads of
-    a process, nor where the reader has set values aside and said so.
+    They need not if the values are maxima over processes or, for times, maxima over the threads of
+    a process. They need not if the reader removed values either.
     """
     folded = values.metric.is_time and run.extent.threads != 1
     altered = any(finding.code in ALTERING for finding in run.findings)

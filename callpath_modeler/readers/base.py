@@ -1,4 +1,9 @@
-"""What a reader plugin has to provide."""
+"""The contract of reader plugins.
+
+A reader recognises and opens the profiles of one tool. It implements `ProfileReader` or
+`SeriesReader`, and returns a `ProfileSource` for each run. `ReducedSource` and `VerifyingReader`
+are optional.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +15,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from callpath_modeler.arrays import Float32Array, FloatArray
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.calltree import CallTree
     from callpath_modeler.profile.schema import DeclaredMetric, Extent, Reduction
 
 API_VERSION = 1
-"""Raised whenever a reader written for the previous number would stop working."""
+"""Version of the contract; it increases with every change that breaks existing readers."""
 
 
 class Match(IntEnum):
-    """How sure a reader is that a path is one of its profiles."""
+    """Evidence that a path is a profile of a reader.
+
+    Attributes
+    ----------
+    NO : the path is not a profile of this reader
+    NAME : only the name fits
+    CONTENT : the content fits
+    """
 
     NO = 0
     NAME = 1
@@ -31,89 +41,105 @@ class Match(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """One metric of one profile, reduced over its locations.
+    """One metric of one profile, reduced to one value per call path.
+
+    All values are in the SI base unit that the profile's `DeclaredMetric` states.
 
     Attributes
     ----------
-    exclusive : [call paths] in rows of the profile's call tree, SI base units; NaN where the
-        profile has nothing to say of a call path (zero is a measured value)
-    total : the inclusive value of the whole program, reduced the same way but measured on
-        its own, not summed over call paths; NaN for metrics that do not add up
-    imbalance : [call paths], beside another reduction the largest over the mean of the processes,
-        where a reader has seen them all in passing; NaN where nothing was measured
-    run_time : of a duration, under every reduction: the inclusive time of the whole program on
-        the slowest process, which is that of its slowest thread; NaN where it is not recorded
+    exclusive : float64 [call paths], by row of the profile's call tree. 0 is a measured value; NaN
+        = the profile has no value
+    total : inclusive value of the whole program, with the same reduction, but measured separately
+        instead of summed over call paths; NaN for metrics that are not additive
+    imbalance : float32 [call paths], the largest over the mean of the processes, 1 = balanced; NaN
+        = not measured. None if the reader does not know it, or if the reduction is the imbalance
+    run_time : for durations, the inclusive time of the whole program on the slowest process, which
+        is the time of its slowest thread; the same for every reduction; NaN = not recorded
     """
 
-    exclusive: NDArray[np.float64]
+    exclusive: FloatArray
     total: float
-    imbalance: NDArray[np.float32] | None = None
+    imbalance: Float32Array | None = None
     run_time: float = float("nan")
 
 
 class ProfileSource(Protocol):
-    """One opened profile. Nothing large is read before `reduce` asks for it."""
+    """One opened profile.
+
+    Large data are read by `reduce`, not when the profile is opened.
+    """
 
     @property
     def call_tree(self) -> CallTree:
-        """The call paths; two siblings may carry one name, the experiment adds them."""
+        """The call paths; the experiment adds siblings of the same name."""
         ...
 
     @property
     def metrics(self) -> Sequence[DeclaredMetric]:
-        """Every metric the profile declares, readable or not."""
+        """All metrics that the profile declares, readable or not."""
         ...
 
     @property
     def extent(self) -> Extent:
-        """Processes, threads and nodes of the run."""
+        """Number of processes, threads and nodes of the run."""
         ...
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """What else the profile says of the run: creator, program, command line, ..."""
+        """Further entries of the profile, such as creator, program and command line."""
         ...
 
     def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
         """Return one exclusive value per call path.
 
-        Threads are folded into their process first, then processes into one value. A metric
-        with status ``ABSENT`` is zero everywhere. A profile that can do only some reductions
-        is a `ReducedSource` as well and is asked for no other.
+        The threads of a process are reduced first, then the processes. A metric with the status
+        ``ABSENT`` is zero everywhere.
+
+        Parameters
+        ----------
+        metric : name of a metric with the status ``DATA`` or ``ABSENT``
+        over_locations : statistic over processes; for a `ReducedSource`, always one of its
+            `reductions`
+
+        Returns
+        -------
+        Reduced
+            Values in rows of `call_tree`, in the SI base unit of the metric.
 
         Raises
         ------
         KeyError
-            If the profile declares no such metric, or its status is neither DATA nor ABSENT.
+            If the profile does not declare the metric, or if the metric has another status.
         InputError
-            If the file turns out to be unreadable.
+            If the file cannot be read.
         """
         ...
 
     def findings(self) -> Sequence[Finding]:
-        """Return what was noticed in opening the profile and in all reads so far."""
+        """Return the findings from opening the profile and from all calls of `reduce` so far."""
         ...
 
 
 @runtime_checkable
 class ReducedSource(Protocol):
-    """A profile whose locations were reduced when it was written: not every reduction is left."""
+    """A profile that was reduced when it was written, so that it has only some reductions."""
 
     @property
     def reductions(self) -> Sequence[Reduction]:
-        """What `reduce` can be asked for; the first is taken where nobody asks."""
+        """Available reductions, at least one; the default is the mean, or else the first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RunSource:
-    """One of the runs that a file holds.
+    """One run of a file.
 
     Attributes
     ----------
-    source : its profile
-    parameters : what the file states of its parameters; this counts before names
-    repetition : number of the repetition as the file states it, or None
+    source : the profile of the run
+    parameters : values of parameters by name, as the file states them; they have priority over
+        names of files and directories
+    repetition : number of the repetition, as the file states it; None = the file does not state it
     """
 
     source: ProfileSource
@@ -122,10 +148,17 @@ class RunSource:
 
 
 class Reader(Protocol):
-    """What `ProfileReader` and `SeriesReader` have in common.
+    """The common part of `ProfileReader` and `SeriesReader`.
 
-    Importing the module that holds a reader must be cheap: import the library that
-    parses the format where a file is opened.
+    The import of a reader's module must be fast. Import the library that parses the format only
+    when a file is opened.
+
+    Attributes
+    ----------
+    api_version : the `API_VERSION` for which the reader was written
+    name : name for the option ``--reader``
+    description : one line of text
+    suffixes : endings of file names, such as ``(".cubex",)``
     """
 
     api_version: ClassVar[int]
@@ -134,35 +167,57 @@ class Reader(Protocol):
     suffixes: ClassVar[tuple[str, ...]]
 
     def match(self, path: Path) -> Match:
-        """Say whether `path` is a profile of this tool, reading at most its first block."""
+        """Return the evidence that `path` is a profile of this tool.
+
+        The method reads at most the first block of a file.
+        """
         ...
 
 
 @runtime_checkable
 class ProfileReader(Reader, Protocol):
-    """Opens the profiles of one tool: one path, one run."""
+    """A reader of files or directories with one run each."""
 
     def open(self, path: Path) -> AbstractContextManager[ProfileSource]:
-        """Open `path`, or raise `InputError` saying what is wrong with it."""
+        """Return a context manager that opens `path` and closes it at the end.
+
+        Raises
+        ------
+        InputError
+            If `path` is not a valid profile. The message names the fault.
+        """
         ...
 
 
 @runtime_checkable
 class SeriesReader(Reader, Protocol):
-    """Opens files that may hold several runs, or that state the parameters of their run."""
+    """A reader of files with several runs, or with the parameters of their run."""
 
     def open_runs(self, path: Path) -> AbstractContextManager[Sequence[RunSource]]:
-        """Open all runs of `path`, or raise `InputError` saying what is wrong with it.
+        """Return a context manager that opens all runs of `path` and closes them at the end.
 
-        No two runs of a file agree in parameters and repetition. What is to be said of
-        the file as a whole is a finding of its first run.
+        The runs of a file differ in parameters or repetition. Findings about the whole file belong
+        to its first run.
+
+        Raises
+        ------
+        InputError
+            If `path` is not a valid file. The message names the fault.
         """
         ...
 
 
 @contextmanager
 def opened_runs(reader: Reader, path: Path) -> Iterator[Sequence[RunSource]]:
-    """Open the run or the runs of `path`, whichever way `reader` has."""
+    """Yield the runs of `path`, from `open_runs` or `open` of the reader.
+
+    Raises
+    ------
+    TypeError
+        If the reader has neither method.
+    InputError
+        If `path` is not a valid profile.
+    """
     if isinstance(reader, SeriesReader):
         with reader.open_runs(path) as runs:
             yield runs
@@ -175,14 +230,14 @@ def opened_runs(reader: Reader, path: Path) -> Iterator[Sequence[RunSource]]:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How one metric compares between a reader and an independent one.
+    """Comparison of one metric between a reader and an independent implementation.
 
     Attributes
     ----------
-    metric : metric name
-    compared : number of values compared
+    metric : name of the metric
+    compared : number of compared values
     differing : number of values that differ
-    note : why nothing could be compared, or ""
+    note : reason why no value was compared, or ""
     """
 
     metric: str
@@ -193,8 +248,8 @@ class Agreement:
 
 @runtime_checkable
 class VerifyingReader(Protocol):
-    """A reader that can check itself against an independent implementation."""
+    """A reader that can be compared with an independent implementation."""
 
     def verify(self, path: Path) -> Sequence[Agreement]:
-        """Read `path` twice, with both implementations, and compare value by value."""
+        """Read `path` with both implementations and return one comparison per metric."""
         ...

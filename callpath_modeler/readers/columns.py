@@ -1,4 +1,4 @@
-"""The numbers in the names of runs as columns: one value per run, by the word beside it."""
+"""Columns of the numbers in the names of runs: one value per run and word."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from callpath_modeler.readers.name_words import NameWord, word_of
 from callpath_modeler.readers.tokens import NumberToken, tokens_in
 
 _MOST_LEVELS = 8
-"""So many directories above a profile name its run."""
+"""Maximum number of names of a run: the file and the directories above it."""
 _MOST_NUMBERS = 32
-"""So many numbers of one name are looked at."""
+"""Maximum number of numbers that are read from one name."""
 _WHOLE = (
     NameWord.PROCESSES,
     NameWord.CORES,
@@ -21,12 +21,12 @@ _WHOLE = (
     NameWord.REPETITION,
     NameWord.IDENTIFIER,
 )
-"""Words of counts: 8.1 is not one of them, but 8 and another number."""
+"""Words of integers: 8.1 at one of them is the integer 8 and another number, 1."""
 _LARGE = 10
-"""From this whole number on, 30.1 and 30.2 are rather two runs of size 30 than two sizes."""
+"""Smallest integer from which on 30.1 and 30.2 are two runs of size 30 instead of two sizes."""
 
 Key = tuple[str, int, float]
-"""Word, or for a number without a word the level of the name and the position in it."""
+"""The word, or for a number without a word, its level and its position in the name."""
 Values = tuple[float | None, ...]
 
 
@@ -36,11 +36,11 @@ class NumberColumn:
 
     Attributes
     ----------
-    label : the word beside the number, or ""
-    word : its meaning
-    values : [runs]; None = the name has no such number
-    joined : word and number are one piece in all names, as in ``p64``
-    place : where the number stands, for people
+    label : the word next to the number, or ""
+    word : meaning of the word
+    values : [runs]; None = the names of the run lack the number
+    joined : True if word and number form one piece in all names, as in ``p64``
+    place : position of the number, for messages
     """
 
     label: str
@@ -51,7 +51,7 @@ class NumberColumn:
 
     @property
     def shown(self) -> str:
-        """Return the name of the column for people."""
+        """Name of the column in messages."""
         return self.label or f"the number in {self.place}"
 
 
@@ -60,13 +60,14 @@ def columns_of(names: Sequence[Sequence[str]]) -> list[NumberColumn]:
 
     Parameters
     ----------
-    names : per run the name of the file without its ending, and those of the directories above it,
-        the nearest first
+    names : for each run, the name of the file without its ending, then the names of the directories
+        above it, the nearest first
 
     Returns
     -------
-    columns in the order in which they first occur; numbers with the same word are one column,
-    whichever of the names they stand in
+    list of NumberColumn
+        In order of first occurrence. Numbers with the same word share a column, whether they are in
+        the name of the file or of a directory.
     """
     parts: dict[Key, dict[tuple[int, int], dict[int, NumberToken]]] = {}
     different, shared = _different(names)
@@ -95,7 +96,7 @@ def columns_of(names: Sequence[Sequence[str]]) -> list[NumberColumn]:
 
 
 def _completed(columns: Sequence[NumberColumn]) -> list[NumberColumn]:
-    """Join counts that some runs call by one word and the other runs by another."""
+    """Merge two columns of one kind of count if every run has at most one of the words."""
     done: list[NumberColumn] = []
     for column in columns:
         for k, other in enumerate(done):
@@ -114,11 +115,14 @@ def _completed(columns: Sequence[NumberColumn]) -> list[NumberColumn]:
 
 
 def _different(names: Sequence[Sequence[str]]) -> tuple[list[Sequence[str]], int]:
-    """Leave out the directories above the nearest one that all runs have in common.
+    """Return names without the directories above the nearest common directory.
 
     Returns
     -------
-    names, and 1 if the last one of each run is that directory, else 0
+    names : list of sequences of str
+        The remaining names of each run.
+    shared : int
+        1 if the last name of each run is the common directory, else 0.
     """
     above = [tuple(reversed(own[1:])) for own in names]
     shared = 0
@@ -126,14 +130,14 @@ def _different(names: Sequence[Sequence[str]]) -> tuple[list[Sequence[str]], int
         if len({*parts}) > 1:
             break
         shared += 1
-    # The directory of a file that lies beside all others is one that they have in common.
+    # If a file is directly in the common directory, this directory is its last name.
     is_near = any(len(own) - shared < 2 for own in names)
     levels = [max(2, min(len(own) - shared, _MOST_LEVELS)) for own in names]
     return [own[:most] for own, most in zip(names, levels, strict=True)], int(is_near)
 
 
 def _keyed(own: Sequence[str]) -> Iterator[tuple[Key, int, int, NumberToken]]:
-    """Yield the numbers of one run with their key, level and occurrence at that level."""
+    """Yield the numbers of one run, each with its key, level and occurrence at this level."""
     for level, name in enumerate(own):
         count: dict[str, int] = {}
         for token in islice(tokens_in(name), _MOST_NUMBERS):
@@ -153,10 +157,10 @@ _Tokens = Mapping[int, NumberToken]
 
 
 def _merged(places: Mapping[tuple[int, int], _Tokens], runs: int) -> tuple[int, _Tokens]:
-    """Return the level of a word and its number in each run.
+    """Return the level of a word, and its number in each run.
 
-    Where it occurs in several names of a run, those that vary count. What one name lacks is taken
-    from the next, from the file's name to that of the outermost directory.
+    If a run has the word in several names, the varying numbers have priority. Missing numbers are
+    taken from the next name, from the file to the outermost directory.
     """
     varying = [at for at, tokens in places.items() if len({t.text for t in tokens.values()}) > 1]
     order = sorted(varying or places)
@@ -169,7 +173,7 @@ def _merged(places: Mapping[tuple[int, int], _Tokens], runs: int) -> tuple[int, 
 
 
 def _is_split(tokens: Iterable[NumberToken], kind: NameWord) -> bool:
-    """Tell whether numbers such as 8.1 are two: 8, and the number 1 of a run."""
+    """Return whether a number such as 8.1 is two numbers: 8, and the run number 1."""
     texts = {token.text.lower() for token in tokens}
     if any("e" in text for text in texts):
         return False
@@ -187,7 +191,7 @@ def _is_split(tokens: Iterable[NumberToken], kind: NameWord) -> bool:
 
 
 def _counts(texts: set[str]) -> bool:
-    """Tell whether texts are the numbers from 1 on, or from 0."""
+    """Return whether texts are consecutive integers from 0 or 1."""
     if not all(text.isdigit() for text in texts):
         return False
     numbers = sorted(int(text) for text in texts)
@@ -203,7 +207,7 @@ def _values(tokens: _Tokens, runs: int, *, is_split: bool) -> Values:
 
 
 def _endings(tokens: _Tokens, runs: int) -> Values:
-    """Return the second one of numbers such as 8.1."""
+    """Return the second part of numbers such as 8.1."""
     values: list[float | None] = [None] * runs
     for run, token in tokens.items():
         ending = token.text.replace(",", ".").partition(".")[2]

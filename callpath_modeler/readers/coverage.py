@@ -1,4 +1,4 @@
-"""Which call paths do not occur in every run, and which of them take each other's place."""
+"""Findings about call paths that some runs lack, and about renamed call paths."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, MetricValues
@@ -15,11 +15,11 @@ from callpath_modeler.profile.experiment import Experiment, MetricValues
 _CODES = frozenset({"CPM113", "CPM137"})
 
 _MOST = 20
-"""So many pairs are named; the others are counted."""
+"""Maximum number of renamed pairs with a finding each; one more finding counts the others."""
 
 
 def coverage_findings(tree: CallTree, columns: Mapping[str, MetricValues]) -> list[Finding]:
-    """Count call paths that some runs lack, and name those that look renamed."""
+    """Return findings about call paths that some runs lack, and about pairs that look renamed."""
     for values in columns.values():
         occurs = ~np.isnan(values.exclusive)
         partly = int((~occurs.all(axis=1) & occurs.any(axis=1)).sum())
@@ -31,17 +31,20 @@ def coverage_findings(tree: CallTree, columns: Mapping[str, MetricValues]) -> li
 
 
 def with_coverage_of(experiment: Experiment) -> Experiment:
-    """Return an experiment of runs or call paths chosen from others, with findings of these."""
+    """Return an experiment with coverage findings about its own runs and call paths."""
     others = (finding for finding in experiment.findings if finding.code not in _CODES)
     found = coverage_findings(experiment.tree, experiment.columns)
     return replace(experiment, findings=(*others, *found))
 
 
-def _replaced(tree: CallTree, occurs: NDArray[np.bool_]) -> list[Finding]:
-    """Name siblings of which each run has one, if there are just these two, as of one renamed.
+def _replaced(tree: CallTree, occurs: BoolArray) -> list[Finding]:
+    """Return findings about pairs of siblings that complement each other, as if one was renamed.
+
+    Each run has exactly one sibling of such a pair, and no other sibling occurs in the same runs.
 
     Parameters
     ----------
+    tree : the call tree
     occurs : [call paths, runs]
     """
     runs = occurs.sum(axis=1)

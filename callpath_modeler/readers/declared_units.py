@@ -1,4 +1,4 @@
-"""Units of metrics that the user states because the profiles do not."""
+"""Units that the user gives for metrics without a unit in the profiles."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from callpath_modeler.profile.schema import DeclaredMetric, Extent, Reduction, b
 from callpath_modeler.readers.base import Reduced
 
 _UNKNOWN = frozenset({"1", "", "ticks"})
-"""Units that profiles without a unit get; ticks are those of a clock of unknown rate."""
+"""Units that stand for an unknown unit; a tick belongs to a clock of unknown rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredUnits:
-    """The metrics of a profile in the units that the user states.
+    """The metrics of a profile, with the units that the user gave.
 
     Attributes
     ----------
-    declared : the metrics of the profile, with these units
-    factors : from the values that the reader returns to base units, by metric
+    declared : metrics of the profile, with these units
+    factors : conversion factor from the reader's values to SI base units, by metric
     """
 
     declared: tuple[DeclaredMetric, ...]
     factors: Mapping[str, float]
 
     def converted(self, metric: str, found: Reduced, reduction: Reduction) -> Reduced:
-        """Return the values of a metric in base units."""
+        """Return the values of a metric in SI base units."""
         factor = self.factors.get(metric, 1.0)
-        # The imbalance is a ratio.
+        # The imbalance is a ratio without a unit.
         if factor == 1.0 or reduction is Reduction.IMBALANCE:
             return found
         return replace(
@@ -41,10 +41,10 @@ class DeclaredUnits:
         )
 
     def findings(self, subject: str, metrics: Iterable[str], reduction: Reduction) -> list[Finding]:
-        """Return a finding for each of the `metrics` that is taken to be in seconds.
+        """Return a finding for each metric whose unit is assumed to be seconds.
 
-        A table states its units in its titles, and a column `time` of a table is in seconds by
-        the documentation of the format: tables have no finding.
+        Tables get no finding: their titles state units, and their format defines seconds as the
+        unit of a column `time`.
         """
         if reduction is Reduction.GIVEN:
             return []
@@ -58,17 +58,18 @@ class DeclaredUnits:
 def in_given_units(
     declared: Sequence[DeclaredMetric], units: Mapping[str, str], extent: Extent
 ) -> DeclaredUnits:
-    """Return the metrics of a profile in the units that the user states.
+    """Return the metrics of a profile, with the units that the user gave.
 
     Parameters
     ----------
-    units : unit by metric
-    extent : of the run
+    declared : metrics of the profile
+    units : unit by metric name
+    extent : number of processes and threads of the run
 
     Raises
     ------
     UsageError
-        If the profile states another unit, or has added the durations of threads.
+        If the profile states the unit of the metric, or if a duration would be a sum over threads.
     """
     found, factors = [], {}
     for each in declared:
@@ -81,7 +82,7 @@ def in_given_units(
             raise UsageError(
                 f"--unit {metric.name}={units[metric.name]}: the profile states the unit "
                 f"of {metric.name}, and values are converted to {metric.unit}",
-                hint="leave the option out",
+                hint="omit the option",
             )
         if unit == "s" and not metric.is_time and metric.unit != "ticks" and extent.threads > 1:
             raise UsageError(

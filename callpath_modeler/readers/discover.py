@@ -1,4 +1,4 @@
-"""The runs behind what a user names: files, directories, manifests; parameters from names."""
+"""Discovery of runs in files, directories and manifests, and parameters from patterns of names."""
 
 from __future__ import annotations
 
@@ -22,43 +22,46 @@ from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.tokens import NUMBER
 
 MANIFEST = "runs.toml"
-"""A file of this name in a directory says which runs there are and what their parameters were."""
+"""Name of a file that lists the runs of its directory, and their parameters."""
 
-# Where a run directory holds a profile of this stem, what lies beside it (summary.cubex,
-# trace.cubex) was derived from the same run and measures other things.
+# Other files next to a profile of this stem (summary.cubex, trace.cubex) are derived from the same
+# run and contain other quantities.
 _MAIN_STEM = "profile"
-# A run that was measured once can leave both: the profile is small, and reading it is exact.
+# One measurement can write both. The profile is small, and its values are exact.
 _TRACE, _PROFILE = ".otf2", ".cubex"
 
 
-# Endings that say little of a content, or belong to formats that carry results from program to
-# program: beside profiles of a measurement tool, such files were made from them.
+# Endings of general formats, and of formats that exchange results between programs. Next to
+# profiles of a measurement tool, such files are derived from the profiles.
 _GENERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt", ".extra-p",
             ".folded", ".collapsed", ".dat", ".log", ".out", ".result", ".yaml", ".yml", ".pkl",
             ".pickle")  # fmt: skip
 
 _MOST_IN_A_NAME = 12
-"""Parameters in a pattern of names: a number may end in two ways at a decimal point."""
+"""Maximum number of parameters in a pattern of names.
+
+At a decimal point, a number can end in two ways, so the time of a match grows exponentially.
+"""
 
 _NAMED = 3
-"""Files that one finding names."""
+"""Maximum number of files that one finding names."""
 
 _Pattern = re.Pattern[str]
 
 
 @dataclass(frozen=True, slots=True)
 class RunFile:
-    """One profile on disk and what a manifest, or a pattern of names, says of it.
+    """One profile on disk, with the parameters from a manifest or a pattern of names.
 
     Attributes
     ----------
     path : the profile
-    parameters : parameter values by name, as a manifest or a pattern states them
+    parameters : values of parameters by name, from a manifest or a pattern
     repetition : number of the repetition, or None
-    from_manifest : True if a manifest gave the parameters: they then count as they are
-    from_pattern : True if a pattern of names says what the numbers of the name are
-    names : the name of the profile without its ending, and those of the directories above it,
-        the nearest first
+    from_manifest : True if a manifest lists the run; its parameters are used unchanged
+    from_pattern : True if a pattern of names determines the parameters
+    names : name of the profile without its ending, then the names of the directories above it, the
+        nearest first
     """
 
     path: Path
@@ -70,7 +73,7 @@ class RunFile:
 
     @property
     def components(self) -> tuple[str, ...]:
-        """Return the names, by default those of the path."""
+        """The names, or by default the names in the path."""
         if self.names:
             return self.names
         path = self.path.absolute()
@@ -78,7 +81,7 @@ class RunFile:
 
     @property
     def is_explicit(self) -> bool:
-        """Tell whether the parameters are given, so that nothing is inferred from the name."""
+        """True if the parameters are given, so that none is inferred from names."""
         return self.from_pattern or (self.from_manifest and bool(self.parameters))
 
 
@@ -100,21 +103,21 @@ def discover(
     name_pattern: str | None = None,
     findings: list[Finding] | None = None,
 ) -> list[RunFile]:
-    """Find the profiles that `sources` stand for, in a deterministic order.
+    """Return the profiles in `sources`, in a deterministic order.
 
     Parameters
     ----------
-    sources : profiles, directories (searched to any depth), manifests
-    registry : the readers that say what a profile is
+    sources : profiles, directories (searched to any depth), or manifests
+    registry : readers that recognise profiles
     name_pattern : pattern of run names such as ``"app.p{p}.n{n}.r{rep}"``
-    findings : takes in a finding for each directory with files that no reader recognises
+    findings : list to which a finding is added for each directory with unrecognised files
 
     Raises
     ------
     InputError
-        If a source does not exist, or a directory holds no profile.
+        If a source does not exist, or if a directory contains no profile.
     UsageError
-        If the pattern is malformed, or fits no run.
+        If the pattern is malformed, or if it matches no run.
     """
     runs: list[RunFile] = []
     pattern = None if name_pattern is None else _compiled(name_pattern)
@@ -136,14 +139,20 @@ def _require_matches(runs: Sequence[RunFile], pattern: str) -> None:
     named = [run for run in runs if not run.from_manifest]
     if named and not any(run.parameters or run.repetition is not None for run in named):
         raise UsageError(
-            f"run name pattern {pattern!r} fits no run",
-            hint=f"names are those of directories, or of files without their ending; the first is "
-            f"{named[0].path.absolute().parent.name}/{named[0].path.name}",
+            f"run name pattern {pattern!r} matches no run",
+            hint="a pattern matches names of directories, or of files without their ending; "
+            f"the first run is {named[0].path.absolute().parent.name}/{named[0].path.name}",
         )
 
 
 def write_manifest(runs: Iterable[RunFile], directory: Path) -> str:
-    """Return the text of a manifest for `runs`, with paths relative to `directory`."""
+    """Return the text of a manifest of `runs`, with paths relative to `directory`.
+
+    Raises
+    ------
+    InputError
+        If a path is not valid UTF-8.
+    """
     lines = ["schema = 1"]
     for run in runs:
         lines += ["", "[[run]]", f"path = {_toml(os.path.relpath(run.path, directory))}"]
@@ -159,7 +168,7 @@ def _toml(text: str) -> str:
     try:
         return msgspec.json.encode(text).decode()
     except UnicodeEncodeError as cause:
-        raise InputError(f"{text}: the name is no UTF-8 text", hint="rename the run") from cause
+        raise InputError(f"{text}: the name is not valid UTF-8", hint="rename the run") from cause
 
 
 def _in_directory(
@@ -169,7 +178,7 @@ def _in_directory(
     findings: list[Finding] | None,
 ) -> list[RunFile]:
     if not os.access(directory, os.R_OK | os.X_OK):
-        raise InputError(f"{directory}: may not be read", hint="check its permissions")
+        raise InputError(f"{directory}: no permission to read", hint="check its permissions")
     if (directory / MANIFEST).is_file():
         return _from_manifest(directory / MANIFEST, registry)
     runs = []
@@ -183,7 +192,7 @@ def _in_directory(
             break
     if findings is not None and unknown and runs:
         findings.append(_unrecognised(directory, unknown))
-    # What is no profile yet is opened all the same, to hear what is to be done about it.
+    # Raw data are opened as well, because the error of their reader explains how to convert them.
     known = {path for run in runs for path in (run.path, *run.path.parents)}
     runs += [
         _named(path, registry, pattern)
@@ -195,7 +204,7 @@ def _in_directory(
     if not runs:
         raise InputError(
             f"{directory}: no profiles in this directory",
-            hint=f"looked for {' '.join(registry.suffixes())}, to any depth",
+            hint=f"searched for {' '.join(registry.suffixes())}, at any depth",
         )
     return runs
 
@@ -209,32 +218,34 @@ def _walk(
         profiles = [path for name in names if is_profile(path := folder / name, registry)]
         if profiles:
             yield [folder] if _is_one(folder, profiles, registry) else profiles
-    # A directory that may not be read is left out by name, when it is opened as a profile.
+    # Opening a directory without read permission as a profile yields an error with its name.
     for name in closed:
         yield [Path(name)]
 
 
 def _without_traces(paths: Sequence[Path]) -> Sequence[Path]:
-    """Leave out the traces of runs that there are profiles of."""
+    """Return paths without traces, if there are profiles of the same run."""
     if not any(path.name.lower().endswith(_PROFILE) for path in paths):
         return paths
     return [path for path in paths if not path.name.lower().endswith(_TRACE)]
 
 
 def _is_one(folder: Path, files: Sequence[Path], registry: Registry) -> bool:
-    """Tell whether a directory is a single profile, of which `files` are parts."""
+    """Return whether a directory is a single profile that consists of `files`."""
     reader = registry.match(folder)
     return reader is not None and all(registry.match(file) is reader for file in files)
 
 
 def _folders(directory: Path, closed: list[str] | None = None) -> Iterator[tuple[Path, list[str]]]:
-    """Go through a directory, all below it, and the names of the files there.
+    """Yield a directory and all directories below it, with the names of their files.
 
-    Links to directories elsewhere are followed, each place once; hidden directories are not.
+    Links to directories are followed, but no directory is visited twice. Hidden directories are
+    skipped.
 
     Parameters
     ----------
-    closed : takes in the directories that may not be read
+    directory : where the search starts
+    closed : list to which directories without read permission are added
     """
     seen = [Path(os.path.realpath(directory))]
     for folder, subfolders, files in os.walk(
@@ -249,11 +260,12 @@ def _folders(directory: Path, closed: list[str] | None = None) -> Iterator[tuple
 
 
 def _leads_on(path: Path, seen: list[Path]) -> bool:
-    """Tell whether a directory is to be looked into, and note where a link leads.
+    """Return whether to search a directory, and record the target of a link.
 
     Parameters
     ----------
-    seen : places that are looked through anyway, first the one where the search began
+    path : the directory
+    seen : directories that are searched; the first is the start of the search
     """
     if not path.is_symlink():
         return True
@@ -265,9 +277,9 @@ def _leads_on(path: Path, seen: list[Path]) -> bool:
 
 
 def _is_made_of(profile: Path, raw: Path) -> bool:
-    """Tell whether a directory is what a tool measured of the run that `profile` is of.
+    """Return whether a directory contains the raw data of a profile.
 
-    They lie side by side, and one word tells them apart: ``hpctoolkit-app-measurements-17`` and
+    The two are adjacent and differ in one word, such as ``hpctoolkit-app-measurements-17`` and
     ``hpctoolkit-app-database-17``.
     """
     if profile.parent != raw.parent:
@@ -278,17 +290,17 @@ def _is_made_of(profile: Path, raw: Path) -> bool:
 
 
 def _is_profile(path: Path, registry: Registry) -> bool:
-    # By name first: a directory may hold thousands of other files on a slow file system.
+    # The name is checked first, because a directory may contain thousands of other files.
     if not path.name.lower().endswith(_telling(registry)):
         return False
-    # What is named like a profile and cannot be one is to be named, not passed over.
+    # A file with the name of a profile is reported, even if it cannot be read.
     if not path.is_file() or path.stat().st_size == 0 or not os.access(path, os.R_OK):
         return True
     return registry.match(path) is not None
 
 
 def _is_recognised(unknown: list[Path], path: Path, registry: Registry) -> bool:
-    """Tell whether a reader recognises a file; add others with a known ending to `unknown`."""
+    """Return whether a reader recognises the content of a file; append it to `unknown` if not."""
     if not path.name.lower().endswith(registry.suffixes()):
         return False
     is_recognised = registry.surest(path)[1] is Match.CONTENT
@@ -304,7 +316,7 @@ def _unrecognised(directory: Path, files: Sequence[Path]) -> Finding:
 
 
 def _telling(registry: Registry) -> tuple[str, ...]:
-    """Return the endings that say of what format a file is."""
+    """Return the endings that identify a format."""
     general = {*_GENERAL, *(f"{ending}.gz" for ending in _GENERAL)}
     return tuple(ending for ending in registry.suffixes() if ending not in general)
 
@@ -316,7 +328,7 @@ def natural_order(name: str) -> tuple[tuple[int, float, str], ...]:
 
 
 def _named(path: Path, registry: Registry, pattern: _Pattern | None) -> RunFile:
-    """Return a run with its names, or with what the pattern finds in them."""
+    """Return a run with its names, and with the parameters that a pattern finds in them."""
     lower = path.name.lower()
     endings = (end for end in registry.suffixes() if lower.endswith(end.lower()))
     ending = max(endings, key=len, default="")
@@ -332,7 +344,11 @@ def _named(path: Path, registry: Registry, pattern: _Pattern | None) -> RunFile:
 
 
 def _matched(pattern: _Pattern, names: Sequence[str]) -> dict[str, float]:
-    """Return what a pattern finds: in the path from above, or in the directory and the file."""
+    """Return the numbers that a pattern finds.
+
+    A pattern without slashes is searched in the names of the directory and of the file. A pattern
+    with slashes is searched in the end of the path, with and without the file.
+    """
     texts = [names[1] if len(names) > 1 else "", names[0]]
     levels = pattern.pattern.count("/")
     if levels:
@@ -354,14 +370,16 @@ def _from_manifest(path: Path, registry: Registry) -> list[RunFile]:
             hint="`cpmodel info RUNS --write-manifest` writes one to start from",
         ) from cause
     if manifest.schema != 1:
-        raise InputError(f"{path}: schema {manifest.schema} is not known", hint="schema = 1")
+        raise InputError(f"{path}: schema {manifest.schema} is not known", hint="write schema = 1")
     for run in manifest.run:
         if "\0" in run.path:
-            raise InputError(f"{path}: a null byte in path {run.path!r}", hint="mend the path")
+            raise InputError(f"{path}: a null byte in path {run.path!r}", hint="correct the path")
         _check_length(path, run.path)
         for name, value in run.parameters.items():
             if not math.isfinite(value):
-                raise InputError(f"{path}: {name} = {value} of {run.path}", hint="give a number")
+                raise InputError(
+                    f"{path}: {name} = {value} of {run.path} is not finite", hint="give a number"
+                )
     return [
         replace(
             _named(path.parent / run.path, registry, None),
@@ -374,7 +392,7 @@ def _from_manifest(path: Path, registry: Registry) -> list[RunFile]:
 
 
 def _check_length(manifest: Path, name: str) -> None:
-    """Refuse a path that no file can have; one that is not there is refused elsewhere."""
+    """Raise `InputError` for a path that cannot exist; missing files are reported elsewhere."""
     try:
         (manifest.parent / name).stat()
     except OSError as cause:
@@ -389,12 +407,12 @@ def _check_length(manifest: Path, name: str) -> None:
 
 
 def _is_no_border(text: str) -> bool:
-    """Tell whether what stands between two numbers could be a part of either."""
+    """Return whether the text between two numbers could be part of either number."""
     return not text or text.isdecimal()
 
 
 def _compiled(pattern: str) -> _Pattern:
-    """Turn ``"app.p{p}.r{rep}"`` into an expression that finds the numbers in run names."""
+    """Return the regular expression of a pattern such as ``"app.p{p}.r{rep}"``."""
     pieces = re.split(r"\{([A-Za-z]+)\}", pattern)
     names = pieces[1::2]
     if not names or len(set(names)) < len(names) or re.search(r"[{}]", "".join(pieces[::2])):
@@ -404,8 +422,9 @@ def _compiled(pattern: str) -> _Pattern:
         )
     if len(names) > _MOST_IN_A_NAME or any(_is_no_border(piece) for piece in pieces[2:-1:2]):
         raise UsageError(
-            f"run name pattern {shortened(pattern)!r} does not say where numbers end",
-            hint=f"put letters between them, up to {_MOST_IN_A_NAME}, e.g. 'app.p{{p}}.n{{n}}'",
+            f"run name pattern {shortened(pattern)!r} leaves open where numbers end",
+            hint="put letters between numbers, e.g. 'app.p{p}.n{n}', and use at most "
+            f"{_MOST_IN_A_NAME} numbers",
         )
     expression = "".join(
         re.escape(piece) if k % 2 == 0 else f"(?P<{piece}>{NUMBER})"

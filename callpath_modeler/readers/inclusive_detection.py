@@ -1,28 +1,31 @@
-"""Whether values that nobody called inclusive look as if they were."""
+"""Detection of inclusive values that are not labelled as inclusive."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.units import counted
 
 _CALLERS = 3
 _COMPARISONS = 6
-"""So many callers, and callers times runs, are no accident: exclusive values of callers, such as
-that of main, are mostly small."""
+"""Fewest pairs of caller and run for a decision.
+
+Exclusive values of callers such as main are mostly small, so many large ones are not an accident.
+"""
 _ROUNDING = 1e-3
-"""Tools print few digits, and take a little time themselves."""
+"""Relative tolerance, because tools print few digits and take a little time themselves."""
 _SAME = 0.01
-"""Functions whose times differ by less take the same time, which is recorded several times."""
+"""Relative difference below which two functions have the same time, recorded twice."""
 
 
-def looks_inclusive(tree: CallTree, values: NDArray[np.float64]) -> str:
-    """Say why exclusive times look inclusive; nothing where they do not.
+def looks_inclusive(tree: CallTree, values: FloatArray) -> str:
+    """Return the reason why exclusive times look inclusive; "" = they look exclusive.
 
     Parameters
     ----------
+    tree : the call tree
     values : [call paths, runs]; NaN = not measured
     """
     called = np.flatnonzero(tree.parent != ROOT)
@@ -38,21 +41,22 @@ def looks_inclusive(tree: CallTree, values: NDArray[np.float64]) -> str:
     callers = int(calls.sum())
     if callers < _CALLERS or comparisons < _COMPARISONS:
         return ""
-    return f"each of {callers} callers takes at least what its callees take together"
+    return f"each of {callers} callers takes at least the time of its callees"
 
 
-def same_times(tree: CallTree, values: NDArray[np.float64]) -> str:
-    """Say why times look as if they contained each other, although they are no sums of callees.
+def same_times(tree: CallTree, values: FloatArray) -> str:
+    """Return the reason why times seem to contain each other without being sums of callees.
 
     Parameters
     ----------
+    tree : the call tree
     values : [call paths, runs]; NaN = not measured
 
     Returns
     -------
     str
-        How many functions take the same time, the largest in every run, of a list without callers
-        or one below the other; nothing where there are none.
+        The number of functions that have the largest time in every run. They are either nested or
+        in a list without callers. "" = no such functions.
     """
     values = np.nan_to_num(values)
     largest = values.max(axis=0, initial=0.0)

@@ -1,18 +1,18 @@
-"""Roles of numbers that come with runs: parameter, repetition, run number, identifier.
+"""Roles of the numbers that come with runs: parameter, repetition, run number or identifier.
 
-The numbers stand in names of files and directories or in columns of a table. The design of the
-experiment decides their roles, not their words alone:
+The numbers are in names of files and directories, or in columns of a table. Their roles follow from
+the design of the experiment, not only from their words:
 
 - A number that never varies is a constant.
 - A number that equals the processes, threads or nodes of the profile confirms the profile.
-- A number that follows from the known parameters, such as a total size under weak scaling, varies
-  along with them.
-- A number that differs in every run while other parameters tell the scales is a run number.
-- A number whose values recur at several settings is a parameter. Small numbers that count the runs
-  of each setting from 1 number repetitions, unless their word is that of a size.
-- The only number that varies is a parameter, unless it counts the runs or looks like identifiers.
+- A number that the known parameters determine, such as a total size under weak scaling, depends on
+  them.
+- A number that differs in every run, while other parameters determine the scales, is a run number.
+- A number whose values recur at several settings is a parameter. However, small numbers that count
+  the runs of each setting from 1 are numbers of repetitions, unless their word denotes a size.
+- The only number that varies is a parameter, unless it counts the runs or looks like an identifier.
 
-Where the runs leave two readings open, the decision is in doubt, and a finding says so.
+If the runs fit two interpretations, a finding reports the doubt.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from callpath_modeler.readers.name_words import NameWord
 
 
 class Role(StrEnum):
-    """What a number is."""
+    """Role of a number."""
 
     PARAMETER = "parameter"
     REPETITION = "repetition"
@@ -45,11 +45,11 @@ class Decision:
 
     Attributes
     ----------
-    column : the number in every run
-    role : what it is
-    reason : why, as the end of a sentence about the number
-    name : of the parameter; "" for other roles
-    is_doubtful : another reading is possible, or the number varies and is not used
+    column : values of the number in every run
+    role : its role
+    reason : reason for the role, as the end of a sentence about the number
+    name : name of the parameter; "" for other roles
+    is_doubtful : True if another role is possible, or if the number varies and is not used
     """
 
     column: NumberColumn
@@ -70,13 +70,16 @@ _NAMES = {
     NameWord.NODES: "nodes",
 }
 _DENSE = 1.5
-"""Numbers that fill their range up to this factor count the runs, of which some may be missing."""
+"""Largest ratio of range to number of values at which numbers count the runs.
+
+Some runs may be missing.
+"""
 _ALIKE = (0.05, 0.25)
-"""Identifiers of 4 digits, and of 6, lie within these shares of the largest one."""
+"""Largest relative range of identifiers of 4 digits, and of 6 digits."""
 _GROWTH = 1.5
-"""A size that follows from p spans this factor at least."""
+"""Smallest ratio of the largest to the smallest value of a size that depends on p."""
 _ALMOST_ALL = 0.8
-"""Share of the runs from which on numbers that differ recur by chance."""
+"""Share of distinct values from which on the others recur by chance."""
 
 
 def infer(
@@ -86,18 +89,19 @@ def infer(
     counts: Mapping[str, Sequence[float]] | None = None,
     required: Collection[str] = (),
 ) -> list[Decision]:
-    """Decide the role of every number.
+    """Return the role of every number.
 
     Parameters
     ----------
     columns : numbers of all runs, at least one
-    given : parameters that the profiles state, by name, [runs]
-    counts : other counts of the profiles, such as nodes, which a number may confirm, [runs]
+    given : parameters that the profiles state, [runs], by name
+    counts : further counts of the profiles, such as nodes, [runs]; a number may confirm them
     required : names of parameters that the user takes from these numbers
 
     Returns
     -------
-    decisions in the order of `columns`
+    list of Decision
+        In the order of `columns`.
     """
     state = _State(columns, given, counts or {})
     decided: dict[int, Decision] = {}
@@ -116,7 +120,7 @@ def infer(
 
 
 def _required(columns: Sequence[NumberColumn], required: Collection[str]) -> list[int]:
-    """Return the columns that the user named; for a name of none, the only bare column."""
+    """Return the columns that the user named, or for another name, the only unlabelled column."""
     found = []
     for name in required:
         named = [k for k, c in enumerate(columns) if c.label == name or _NAMES.get(c.word) == name]
@@ -127,7 +131,7 @@ def _required(columns: Sequence[NumberColumn], required: Collection[str]) -> lis
 
 
 class _State:
-    """What is known of the runs while columns are decided one after the other."""
+    """The parameters that are known while columns are decided one after the other."""
 
     def __init__(
         self,
@@ -138,21 +142,21 @@ class _State:
         self.runs = len(columns[0].values) if columns else 0
         self.known = {name: tuple(values) for name, values in given.items()}
         self.counts = {name: tuple(values) for name, values in counts.items()}
-        # ``t`` means threads beside a number of processes, where profiles do not say otherwise.
+        # Next to a number of processes, ``t`` means threads, unless the profiles state the threads.
         words = {column.word for column in columns} | {_word(column) for column in columns}
         self.is_t = NameWord.PROCESSES in words and "threads" not in {*given, *counts}
 
     def add(self, name: str, column: NumberColumn) -> None:
-        """Count a column among the known parameters."""
+        """Add a column to the known parameters."""
         self.known[name] = tuple(value if value is not None else -1.0 for value in column.values)
 
     def settings(self) -> list[tuple[float, ...]]:
-        """Return the known parameters that vary, of each run."""
+        """Return the values of the varying known parameters, for each run."""
         varying = [values for values in self.known.values() if len({*values}) > 1]
         return [tuple(values[run] for values in varying) for run in range(self.runs)]
 
     def decide(self, column: NumberColumn) -> Decision:  # noqa: PLR0911 - one per role
-        """Decide the role of one column."""
+        """Return the role of one column."""
         word = self._word(column)
         present = {value for value in column.values if value is not None}
         if None in column.values:
@@ -191,7 +195,7 @@ class _State:
         )
 
     def _same(self, word: NameWord, values: tuple[float, ...]) -> str:
-        """Return which of the profile's numbers a column equals in every run, or ""."""
+        """Return the count of the profile that equals a column in every run, or ""."""
         if len({*values}) == 1 and word not in _NAMES:
             return ""
         told = {**self.counts, **self.known}
@@ -228,7 +232,7 @@ class _State:
                         alone and len({*values}) > 1)  # fmt: skip
 
     def _only(self, column: NumberColumn, word: NameWord, values: tuple[float, ...]) -> Decision:
-        """Decide a number that varies while nothing known does."""
+        """Return the role of a number that varies while all known parameters are constant."""
         distinct = {*values}
         loose = word is NameWord.NONE or (word is NameWord.OTHER and not column.joined)
         if word in {NameWord.OTHER, NameWord.NONE} and (
@@ -255,7 +259,7 @@ class _State:
         values: tuple[float, ...],
         settings: Sequence[tuple[float, ...]],
     ) -> Decision:
-        """Decide a number that varies beside known parameters that vary."""
+        """Return the role of a number that varies together with known parameters."""
         distinct = {*values}
         groups: dict[tuple[float, ...], list[float]] = {}
         for setting, value in zip(settings, values, strict=True):
@@ -265,7 +269,7 @@ class _State:
             return self._following(column, word, values, groups)
         if len(distinct) == len(values):
             if _is_ambiguous(column, word, groups.values()):
-                reason = "differs in every run, though runs of one setting differ much in it"
+                reason = "differs in every run, and much between runs of one setting"
                 return Decision(column, Role.UNDECIDED, reason, name, True)
             reason = "a run number, because it differs in every run"
             return Decision(column, Role.RUN_NUMBER, reason, "", True)
@@ -292,7 +296,7 @@ class _State:
         values: tuple[float, ...],
         groups: Mapping[tuple[float, ...], Sequence[float]],
     ) -> Decision:
-        """Decide a number of which each setting has one value."""
+        """Return the role of a number with a single value at each setting."""
         distinct = {*values}
         telling = (
             word is NameWord.SIZE or word in _NAMES or (word is NameWord.OTHER and column.joined)
@@ -300,13 +304,13 @@ class _State:
         counts = _is_counting(distinct) and word not in _NAMES
         if telling and not counts and _is_monotone(groups) and _spans(distinct):
             along = " and ".join(name for name, known in self.known.items() if len({*known}) > 1)
-            reason = f"follows from {along}, so it has no model of its own"
+            reason = f"depends on {along}, so it is not modelled separately"
             return Decision(column, Role.DEPENDENT, reason, self._name(column, word))
         if len(distinct) == len(values):
             reason = "a run number, because it differs in every run"
             return Decision(column, Role.RUN_NUMBER, reason, "", True)
         return Decision(
-            column, Role.UNUSED, "each scale has its own", "", word is not NameWord.NONE
+            column, Role.UNUSED, "each scale has its own value", "", word is not NameWord.NONE
         )
 
 
@@ -315,7 +319,7 @@ def _word(column: NumberColumn) -> NameWord:
 
 
 def _is_counting(values: set[float]) -> bool:
-    """Tell whether whole numbers fill their range, as numbers of runs do."""
+    """Return whether integers fill their range, as run numbers do."""
     if not all(value == int(value) for value in values) or len(values) < 2:
         return False
     width = max(values) - min(values) + 1
@@ -323,7 +327,7 @@ def _is_counting(values: set[float]) -> bool:
 
 
 def _are_identifiers(values: set[float]) -> bool:
-    """Tell whether numbers are long and close together, as job numbers are."""
+    """Return whether numbers are long and close together, as job numbers are."""
     if not all(value == int(value) for value in values):
         return False
     least, most = min(values), max(values)
@@ -332,7 +336,7 @@ def _are_identifiers(values: set[float]) -> bool:
 
 
 def _is_monotone(groups: Mapping[tuple[float, ...], Sequence[float]]) -> bool:
-    """Tell whether a number grows, or falls, all along the first known parameter."""
+    """Return whether a number increases, or decreases, along the first known parameter."""
     along = [values[0] for _, values in sorted(groups.items())]
     return along in (sorted(along), sorted(along, reverse=True))
 
@@ -342,14 +346,17 @@ def _spans(values: set[float]) -> bool:
 
 
 def _is_ambiguous(column: NumberColumn, word: NameWord, groups: Iterable[Sequence[float]]) -> bool:
-    """Tell whether a size that differs in every run may be designed: it varies at each setting."""
+    """Return whether a size that differs in every run may be a parameter.
+
+    This is the case if it varies much at each setting with several runs.
+    """
     several = [group for group in groups if len(group) > 1]
     counts = _is_counting({value for value in column.values if value is not None})
     return word is NameWord.SIZE and not counts and all(_spans({*group}) for group in several)
 
 
 def _numbers_repetitions(groups: Iterable[Sequence[float]]) -> bool:
-    """Tell whether numbers count the runs of each setting from 1 or 0; some may be missing."""
+    """Return whether numbers count the runs of each setting from 0 or 1; some may be missing."""
     sizes = [*groups]
     most = max(map(len, sizes))
     every = {value for group in sizes for value in group}

@@ -1,4 +1,4 @@
-"""The words of run names and table titles: counts of processes, repetitions, identifiers, sizes."""
+"""Meanings of words in run names and table titles: processes, repetition, identifier, size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from callpath_modeler.readers.titles import is_processes
 
 
 class NameWord(StrEnum):
-    """The meaning of the word beside a number."""
+    """Meaning of the word next to a number."""
 
     PROCESSES = "processes"
     CORES = "cores"
@@ -34,7 +34,7 @@ _THREADS = frozenset(
 )  # fmt: skip
 _NODES = frozenset({"nodes", "nnodes", "numnodes", "num nodes", "n nodes"})
 REPETITIONS = frozenset({"r", "rep", "reps", "run", "trial", "seed", "repetition", "repeat"})
-"""Words that number the repetitions of a point."""
+"""Words for the number of a repetition."""
 _IDENTIFIERS = frozenset(
     {"job", "jobid", "jid", "slurm", "slurmid", "pbs", "lsf", "id", "pid", "uid", "uuid", "guid",
      "hash", "sha", "commit", "rev", "revision",
@@ -54,7 +54,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def word_of(text: str) -> NameWord:
-    """Return the meaning of a word, or of several words that are joined by spaces or signs.
+    """Return the meaning of a word, or of several words joined by spaces or signs.
 
     >>> [str(word_of(word)) for word in ("ntasks", "omp-threads", "JobId", "n", "solver", "")]
     ['processes', 'threads', 'identifier', 'size', 'other', 'none']

@@ -1,4 +1,4 @@
-"""From many profiles on disk to the runs in them: by several processes, in the order given."""
+"""Parallel reading of profiles, with results in the order of the files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Progress = Callable[[int, int], None]
 Outcome = list[ReadRun] | InputError
 
 _SECONDS_PER_FILE, _SECONDS_PER_BYTE = 3e-3, 1e-8
-"""What reading takes, as a rule: less from memory, more of traces."""
+"""Typical time of reading; cached files take less, traces take more."""
 
 
 def read_files(
@@ -31,24 +31,29 @@ def read_files(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Iterator[tuple[RunFile, Outcome]]:
-    """Read profiles, all reduced like the first one that can be read.
+    """Yield the runs of each profile, all with the reduction of the first readable one.
 
     Parameters
     ----------
-    metrics, reduction, requirements, units : as of `read_runs`
-    jobs : how many processes may read; 0 = one for each processor
-    progress : is told how many profiles were read, and of how many
+    files : profiles
+    registry : readers
+    metrics, reduction, requirements, units : as in `read_runs`
+    jobs : maximum number of processes; 0 = one for each processor
+    progress : function that gets the number of profiles read, and the number of all profiles
 
     Yields
     ------
-    profile, and its runs, or why it cannot be read
+    file : RunFile
+        The profile.
+    outcome : list of ReadRun, or InputError
+        Its runs, or the error.
 
     Raises
     ------
     DataError
-        If one was reduced in another way when it was written.
+        If a profile was written with another reduction.
     WorkerDiedError
-        If a process that reads is ended.
+        If a reading process is killed.
     """
 
     def told(done: int) -> None:
@@ -69,8 +74,8 @@ def read_files(
                 continue
             agreed = agreed or outcome[0].reduction
             reader = reader or outcome[0].reader
-            # What a profile would be reduced by alone need not be what the series is. That of
-            # another tool has no place in it, which is said where all are known.
+            # A profile may have another default reduction than the series, so it is read again. A
+            # profile of another tool is reported when all runs are known.
             alike = outcome[0].reduction is agreed or outcome[0].reader != reader
             yield file, outcome if alike else tried(agreed, file)
 
@@ -94,7 +99,7 @@ def _path_of(file: RunFile) -> str:
 
 
 def _size(profile: Path) -> int:
-    """Return the bytes of a profile: those of its directory, or of one beside a trace, too."""
+    """Return the size of a profile in bytes, including its directory or that of a trace."""
     folders = [profile, profile.with_suffix("")]
     files = [file for folder in folders if folder.is_dir() for file in folder.rglob("*")]
     return sum(file.stat().st_size for file in [profile, *files] if file.is_file())

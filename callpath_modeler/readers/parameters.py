@@ -1,4 +1,4 @@
-"""The value of every parameter of every run, from its profile and its name."""
+"""Parameters of every run, from its profile and its names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from callpath_modeler.readers.name_words import NameWord
 from callpath_modeler.readers.undecided_numbers import named_number, refuse_undecided
 
 FROM_PROFILE = {"p": "processes", "threads": "threads", "nodes": "nodes"}
-"""Parameters that a profile states, and the count that each of them is."""
+"""Parameters that profiles contain, each with the count that is its source."""
 
 METADATA = "metadata:"
 NOT_USED = "none"
@@ -26,7 +26,7 @@ SOURCES = ("name", "profile", *FROM_PROFILE.values(), NOT_USED)
 
 
 class _ProfileRun(Protocol):
-    """The properties of a run that its parameters depend on."""
+    """The attributes of a run that determine its parameters."""
 
     @property
     def name(self) -> str: ...
@@ -46,11 +46,11 @@ class Settled:
 
     Attributes
     ----------
-    parameters : per run, the value of every parameter, in the order of the origins
-    origins : the source of each parameter, by name, in order
-    repetitions : per run, the number of the repetition, or None
-    numbers : the numbers in names and what each of them is
-    findings : disagreements between profile and name, and numbers whose role is in doubt
+    parameters : for each run, the values of all parameters by name, in the order of `origins`
+    origins : source of each parameter, by name
+    repetitions : for each run, the number of the repetition, or None
+    numbers : numbers in names, and their interpretation
+    findings : disagreements between profiles and names, and numbers whose role is in doubt
     """
 
     parameters: list[dict[str, float]]
@@ -61,18 +61,25 @@ class Settled:
 
 
 def settle_parameters(runs: Sequence[_ProfileRun], sources: Mapping[str, str]) -> Settled:
-    """Decide every parameter of every run.
+    """Return the parameters of every run.
 
-    A manifest counts unchanged. Otherwise `sources` decide where given, then the profile: the
-    parameters that it states, its number of processes as p, and its threads where they vary. If
-    every profile holds the same number of processes and larger ones in the names vary, the names
-    count, because only some of the processes were measured. All other parameters come from names.
+    The parameters of a manifest are used unchanged. Otherwise, `sources` have priority, then the
+    profile: the parameters that it states, its number of processes as p, and its threads if they
+    vary. If all profiles have the same number of processes, and the names have larger and varying
+    ones, the names have priority, because only some of the processes were measured. All other
+    parameters come from names.
+
+    Parameters
+    ----------
+    runs : the runs
+    sources : source of each parameter, by name: ``"name"``, ``"profile"``, ``"processes"``,
+        ``"threads"``, ``"nodes"``, ``"metadata:KEY"``, or ``"none"`` to exclude the parameter
 
     Raises
     ------
     UsageError
-        If a source is unknown, a run lacks a parameter that others have, or the runs leave open
-        what a number in their names is.
+        If a source is unknown, if a run lacks a parameter of the other runs, or if the role of a
+        number in the names cannot be decided.
     """
     for name, source in sources.items():
         check_source(name, source)
@@ -102,7 +109,7 @@ def settle_parameters(runs: Sequence[_ProfileRun], sources: Mapping[str, str]) -
 
 
 def check_source(name: str, source: str) -> None:
-    """Raise `UsageError` where parameter `name` cannot come from `source`."""
+    """Raise `UsageError` if `source` is not a source of parameters."""
     if source not in SOURCES and not source.startswith(METADATA):
         raise UsageError(
             f"unknown source {source!r} of parameter {name!r}",
@@ -111,7 +118,7 @@ def check_source(name: str, source: str) -> None:
 
 
 def _resolved(runs: Sequence[_ProfileRun], name: str, source: str) -> str:
-    """Return the source of a parameter: a name may also be that of a column of a table."""
+    """Return the source of a parameter; the source ``"name"`` also covers columns of a table."""
     told = source == "name" and all(name in run.metadata for run in runs)
     if told and not any(column.label == name for column in _columns(runs, {})):
         return f"{METADATA}{name}"
@@ -145,7 +152,7 @@ def _origins_of_profiles(
 def _is_named_as_well(
     runs: Sequence[_ProfileRun], stated: str, columns: Sequence[NumberColumn]
 ) -> bool:
-    """Tell whether the names hold a stated parameter under another name, in every run."""
+    """Return whether the names of all runs contain a stated parameter under another word."""
     values = tuple(run.stated.get(stated) for run in runs)
     return None not in values and any(
         column.values == values
@@ -169,7 +176,7 @@ def _values_of_profiles(
 
 
 def _counts(runs: Sequence[_ProfileRun]) -> dict[str, list[float]]:
-    """Return the counts that all profiles hold."""
+    """Return the counts that all profiles contain, [runs], by name."""
     counts = {
         name: [float(getattr(run.extent, of)) for run in runs] for name, of in FROM_PROFILE.items()
     }
@@ -177,9 +184,10 @@ def _counts(runs: Sequence[_ProfileRun]) -> dict[str, list[float]]:
 
 
 def _is_sample(runs: Sequence[_ProfileRun], columns: Sequence[NumberColumn]) -> bool:
-    """Tell whether names scale while every profile holds the same, smaller number of processes.
+    """Return whether only a sample of the processes was measured.
 
-    Measurements of large runs are often taken on some of their processes only.
+    All profiles then have the same number of processes, and the names have larger and varying ones.
+    Large runs are often measured in this way.
     """
     if len({(run.extent.processes, run.extent.threads) for run in runs}) != 1:
         return False
@@ -200,7 +208,7 @@ def _is_sample(runs: Sequence[_ProfileRun], columns: Sequence[NumberColumn]) -> 
 
 
 def _scales(values: Sequence[float | None], measured: float) -> bool:
-    """Tell whether all numbers are at least that of the measured processes, and vary by 2."""
+    """Return whether all numbers are at least `measured`, and vary by a factor of 2 or more."""
     told = [value for value in values if value is not None]
     if not told or len(told) < len(values):
         return False
@@ -210,7 +218,7 @@ def _scales(values: Sequence[float | None], measured: float) -> bool:
 def _named(
     runs: Sequence[_ProfileRun], decisions: Sequence[Decision], sources: Mapping[str, str]
 ) -> list[dict[str, float]]:
-    """Return what the names, manifests and patterns say of the parameters of each run."""
+    """Return the parameters of each run from names, manifests and patterns."""
     if any(run.file.is_explicit for run in runs):
         told = [_explicit(run.file) for run in runs]
         return [{k: v for k, v in own.items() if sources.get(k) != NOT_USED} for own in told]
@@ -227,7 +235,7 @@ def _named(
 
 
 def _explicit(file: RunFile) -> Mapping[str, float]:
-    """Return the parameters of a run beside others that a manifest or a pattern tells of."""
+    """Return the parameters from a manifest or a pattern, or else those in the names of the run."""
     if file.is_explicit:
         return file.parameters
     columns = columns_of([file.components])
@@ -250,7 +258,7 @@ def _add_origins_of_names(
     for name in dict.fromkeys(key for parameters in named for key in parameters):
         values = {parameters.get(name) for parameters in named}
         told = any(run.file.from_manifest and name in run.file.parameters for run in runs)
-        # A number that only some names have, and always the same, is no parameter.
+        # A constant number that some names lack is not a parameter.
         if told or None not in values or len(values) > 2:
             origins.setdefault(name, "name")
 
@@ -258,12 +266,12 @@ def _add_origins_of_names(
 def _settled(
     runs: Sequence[_ProfileRun], named: Sequence[Mapping[str, float]], origins: Mapping[str, str]
 ) -> tuple[list[dict[str, float]], list[Finding]]:
-    """Return the parameters of each run, and where profile and name disagree."""
+    """Return the parameters of each run, and findings about disagreements of profile and name."""
     settled: list[dict[str, float]] = []
     findings: list[Finding] = []
     for run, of_name in zip(runs, named, strict=True):
         parameters = {}
-        # The name of a file of several runs cannot tell one run's parameters from another's.
+        # The name of a file with several runs does not determine the parameters of one run.
         several = bool(run.stated) and run.name != str(run.file.path)
         for name, origin in origins.items():
             measured, told = _of_profile(run, name, origin), of_name.get(name)
@@ -271,7 +279,7 @@ def _settled(
             if measured is not None and told not in {None, measured} and not several:
                 counts = "manifest" if is_manifest else "profile"
                 message = f"{name} = {told:g} in the name, {measured:g} in the profile"
-                findings.append(Finding("CPM102", run.name, f"{message}: the {counts} counts"))
+                findings.append(Finding("CPM102", run.name, f"{message}: the {counts} is used"))
             value = told if measured is None or (is_manifest and not several) else measured
             if value is None:
                 where = "name" if origin == "name" else "profile or the name"
@@ -285,7 +293,7 @@ def _settled(
 
 
 def _repetitions(runs: Sequence[_ProfileRun], decisions: Sequence[Decision]) -> list[int | None]:
-    """Return the number of the repetition of each run, as far as it is told."""
+    """Return the number of the repetition of each run; None = not stated."""
     columns = [each.column.values for each in decisions if each.role is Role.REPETITION]
     found: list[int | None] = []
     for i, run in enumerate(runs):
@@ -301,11 +309,11 @@ def _sampling(
     if "p" in sources or origins.get("p") != "name" or not runs[0].extent.processes:
         return []
     message = f"p varies in the names, each profile holds {runs[0].extent.processes} processes"
-    return [Finding("CPM102", runs[0].name, f"{message}: the names count", len(runs))]
+    return [Finding("CPM102", runs[0].name, f"{message}: the names are used", len(runs))]
 
 
 def _in_doubt(decisions: Sequence[Decision], *, is_sample: bool) -> list[Finding]:
-    """Name the numbers that vary and are not used, and those whose role is in doubt."""
+    """Return findings about varying numbers that are not used, and about doubtful roles."""
     findings = []
     for decision in decisions:
         if decision.is_doubtful and not (is_sample and decision.name == "p"):
@@ -321,7 +329,7 @@ def _in_doubt(decisions: Sequence[Decision], *, is_sample: bool) -> list[Finding
 def _without_dependent(
     settled: list[dict[str, float]], origins: dict[str, str], name: str
 ) -> list[Finding]:
-    """Take `name` out if the other parameters determine it, and say how it varies with them."""
+    """Remove the parameter `name` if the others determine it; return a finding about its values."""
     values_at: dict[tuple[tuple[str, float], ...], set[float]] = {}
     for parameters in settled:
         others = tuple((key, value) for key, value in parameters.items() if key != name)
@@ -359,11 +367,11 @@ def _of_metadata(run: _ProfileRun, key: str) -> float:
         numeric = [name for name, text in run.metadata.items() if _is_number(text)]
         raise UsageError(
             f"{run.name}: no {key!r} in its metadata",
-            hint=f"numbers there: {', '.join(numeric) or 'none'}",
+            hint=f"numbers in the metadata: {', '.join(numeric) or 'none'}",
         ) from None
     except ValueError:
         raise UsageError(
-            f"{run.name}: {key} = {run.metadata[key]!r} is no number", hint="choose another one"
+            f"{run.name}: {key} = {run.metadata[key]!r} is not a number", hint="choose another key"
         ) from None
     return value
 

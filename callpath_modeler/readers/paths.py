@@ -1,4 +1,4 @@
-"""Call paths written as names to a call tree, and values along it."""
+"""Call trees from call paths as text, and exclusive values along the tree."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 
@@ -20,7 +20,7 @@ _OPENMP_ROLES = {"for": "loop", "do": "loop"}
 
 
 def known_region(name: str) -> Region:
-    """Return the region called `name`; MPI functions and OpenMP constructs are known by it."""
+    """Return the region called `name`, with the paradigm of MPI functions and OpenMP constructs."""
     if name == PROGRAM:
         return Region(name, role="artificial")
     if _MPI.match(name):
@@ -32,12 +32,12 @@ def known_region(name: str) -> Region:
     return Region(name)
 
 
-def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, NDArray[np.intp]]:
-    """Return the call tree that holds `paths`, and the row of each in it.
+def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, IntArray]:
+    """Return the call tree of `paths`, and the row of each path.
 
-    Callers that are no path themselves get a row as well. Siblings come in the order in which
-    they are first named. The artificial root, which this package leaves out of call paths, calls
-    all others where it is a path itself.
+    Callers get a row even if they are not in `paths`. Siblings have the order of first occurrence.
+    If the artificial program root is in `paths`, it becomes the caller of all other paths, because
+    paths as text do not contain it.
     """
     if (PROGRAM,) in paths:
         paths = [path if path[0] == PROGRAM else (PROGRAM, *path) for path in paths]
@@ -58,18 +58,15 @@ def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, NDArray[np.intp
     return tree, row_of[ends]
 
 
-def tree_of_nodes(
-    callers: Sequence[int], names: Sequence[str]
-) -> tuple[CallTree, NDArray[np.intp]]:
-    """Return the call tree of nodes in any order that has callers before callees.
+def tree_of_nodes(callers: Sequence[int], names: Sequence[str]) -> tuple[CallTree, IntArray]:
+    """Return the call tree of nodes, and the row of each node.
+
+    Siblings stay in order.
 
     Parameters
     ----------
-    callers : number of the node that calls each, or `ROOT`
-
-    Returns
-    -------
-    tree, and the row of each node in it; siblings stay in order
+    callers : for each node, the number of its caller, or `ROOT`; callers come before callees
+    names : for each node, the name of its region
     """
     roots: list[int] = []
     callees: list[list[int]] = [[] for _ in names]
@@ -92,20 +89,21 @@ def tree_of_nodes(
     return tree, row_of
 
 
-def exclusive_of(
-    tree: CallTree, inclusive: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Take from each value those of the call paths below.
+def exclusive_of(tree: CallTree, inclusive: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return exclusive values: each inclusive value less those of the callees.
 
     Parameters
     ----------
-    inclusive : [call paths, runs]; NaN = not measured: what is measured below is then taken
-        from the nearest caller that is
+    tree : the call tree
+    inclusive : [call paths, runs]; NaN = not measured. The values below are then subtracted from
+        the nearest measured caller
 
     Returns
     -------
-    exclusive : [call paths, runs], with rounding: it may be below zero
-    total : [runs] sum of the values that no measured caller holds
+    exclusive : ndarray
+        [call paths, runs]; rounding may make values negative.
+    total : ndarray
+        [runs] sum of the values without a measured caller.
     """
     measured = ~np.isnan(inclusive)
     runs = np.arange(inclusive.shape[1])
@@ -126,10 +124,10 @@ def exclusive_of(
 
 
 def split_paths(texts: Sequence[str]) -> list[tuple[str, ...]]:
-    r"""Split call paths at ``->``, or else at ``/``, or else at ``;``.
+    r"""Return the names of call paths that are joined by ``->``, ``/`` or ``;``.
 
-    All texts are split alike: at the first of these that any of them has. A slash inside a name
-    is written ``\/``; the arrow of ``operator->`` is no separator.
+    All texts are split at the first of these separators that occurs in any text. A slash in a name
+    is written ``\/``. The arrow of ``operator->`` is not a separator.
     """
     if any(_ARROW.search(text) for text in texts):
         return [split_at_arrows(text) for text in texts]
@@ -139,15 +137,15 @@ def split_paths(texts: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def split_at_arrows(text: str) -> tuple[str, ...]:
-    """Split a call path as Extra-P writes it."""
+    """Return the names of a call path in the notation of Extra-P."""
     return tuple(_ARROW.split(text.strip()))
 
 
 def join_with_arrows(names: Sequence[str]) -> str:
-    """Write a call path as Extra-P does; an arrow inside of a name becomes ``→``."""
+    """Return a call path in the notation of Extra-P; an arrow in a name becomes ``→``."""
     return "->".join(_ARROW_INSIDE.sub("→", " ".join(name.split())) for name in names)
 
 
 def split_at_slashes(text: str) -> tuple[str, ...]:
-    """Split a call path as this package writes it."""
+    """Return the names of a call path in the notation of this package."""
     return tuple(name.replace("\\/", "/") for name in _SLASH.split(text))

@@ -1,4 +1,4 @@
-"""Errors of reader plugins: what goes wrong in one names the plugin and the place in it."""
+"""Errors of reader plugins, with the plugin and the line of the fault."""
 
 from __future__ import annotations
 
@@ -15,18 +15,24 @@ _REQUIRED = ("api_version", "name", "description", "suffixes", "match")
 
 
 def loaded(make: Callable[[], Any], who: str, remedy: str) -> Reader:
-    """Make a reader, and make sure that it keeps the contract.
+    """Return a new reader after checking the contract.
+
+    Parameters
+    ----------
+    make : function that creates the reader
+    who : name of the reader, for messages
+    remedy : hint of the error
 
     Raises
     ------
     PluginError
-        If it cannot be made or does not keep it; says `who` it is about and what the remedy is.
+        If the reader cannot be created, or if it violates the contract.
     """
     try:
         reader: Reader = make()
     except MemoryError:
         raise
-    # A file that ends the process when it is imported is no better than one that fails.
+    # An import may also end the process with SystemExit.
     except (Exception, SystemExit) as cause:
         raise PluginError(f"{who} does not load: {error_line(cause)}", hint=remedy) from cause
     missing = [name for name in _REQUIRED if not hasattr(reader, name)]
@@ -39,18 +45,18 @@ def loaded(make: Callable[[], Any], who: str, remedy: str) -> Reader:
             f"{who} is for plugin API {reader.api_version}, this is {API_VERSION}", hint=remedy
         )
     if not isinstance(reader.suffixes, tuple):
-        raise PluginError(f"{who}: suffixes is no tuple of file name endings", hint=remedy)
+        raise PluginError(f"{who}: suffixes is not a tuple of file name endings", hint=remedy)
     return reader
 
 
 @contextmanager
 def naming_the_reader(reader: Reader, path: Path) -> Iterator[None]:
-    """Name the reader in whatever goes wrong inside of it.
+    """Convert unexpected exceptions of a reader to errors that name the reader.
 
     Raises
     ------
     PluginError
-        For every exception that the contract of readers does not provide for.
+        For every exception that the contract of readers does not allow.
     """
     try:
         yield
@@ -65,10 +71,10 @@ def naming_the_reader(reader: Reader, path: Path) -> Iterator[None]:
 
 
 def error_line(error: BaseException) -> str:
-    """Return an exception in one line, with the place in the plugin that it came from."""
+    """Return an exception as one line, with its position in the plugin."""
     words = " ".join([f"{type(error).__name__}:", *str(error).split()]).removesuffix(":")
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_machinery(f.filename)]
-    # A syntax error names its place by itself.
+    # The text of a syntax error contains its position.
     if not frames or isinstance(error, SyntaxError):
         return words
     return f"{words} ({Path(frames[-1].filename).name}:{frames[-1].lineno})"

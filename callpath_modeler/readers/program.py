@@ -1,4 +1,4 @@
-"""Whether profiles belong to one program, and how its problem grows."""
+"""Identification of the program of profiles, and recognition of weak or strong scaling."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
@@ -16,23 +16,21 @@ from callpath_modeler.profile.experiment import Experiment, MetricValues, Run, S
 from callpath_modeler.profile.schema import PROGRAM, Reduction
 from callpath_modeler.units import counted
 
-FloatArray = npt.NDArray[np.float64]
-
 _SAME_PROGRAM = 0.5
-"""Smallest share of the smaller program's function names that both must have."""
+"""Smallest share of functions of the smaller program that the other one has as well."""
 
 _MOST = 4
-"""So many programs are listed."""
+"""Maximum number of programs in an error."""
 
 AS_TOLD = "as told"
-"""The reason for a scaling that the user gave."""
+"""Reason for a scaling that the user gave."""
 
 _STRONG_SLOPE = -0.5
-"""Half-way between constant computation per process (weak, 0) and 1/p (strong, -1)."""
+"""Midpoint between constant computation per process (weak, 0) and 1/p (strong, -1)."""
 _DOUBTFUL_SLOPE = -0.2
-"""Computation that falls faster than this may be shared work: bytes and counts decide."""
+"""Slope below which computation may be shared work, so that bytes and counts decide."""
 _FEWEST = 3
-"""Points that tell a slope."""
+"""Fewest points of a slope."""
 
 
 class _Read(Protocol):
@@ -45,15 +43,16 @@ class _Read(Protocol):
 
 
 def refuse_several_programs(runs: Sequence[_Read]) -> None:
-    """Refuse profiles of several programs.
+    """Raise an error if profiles are of several programs.
 
-    Programs are told apart by the names of their own functions, not by the executable's name,
-    which often carries the number of processes.
+    Programs are distinguished by the names of their own functions. The name of the executable is
+    not compared, because it often contains the number of processes.
 
     Raises
     ------
     UsageError
-        With the programs, how many runs each of them has, and how to choose one.
+        If there are several programs. The error lists them with their runs, and explains how to
+        choose one.
     """
     trees = {id(run.tree): run.tree for run in runs}
     functions = {key: _own_functions(tree) for key, tree in trees.items()}
@@ -81,7 +80,7 @@ def refuse_several_programs(runs: Sequence[_Read]) -> None:
 
 
 def _choice(groups: Sequence[Sequence[_Read]]) -> str:
-    """Say how to choose one program: by its name, if no other program is called the same."""
+    """Return the hint how to choose a program: by a unique name, or else by its files."""
     names = [{_program(run) for run in group} for group in groups]
     others = {name for of in names[1:] for name in of}
     first = _program(groups[0][0])
@@ -93,7 +92,7 @@ def _choice(groups: Sequence[Sequence[_Read]]) -> str:
 
 
 def of_one_program(one: CallTree, other: CallTree) -> bool:
-    """Tell whether two call trees are of one program, as `refuse_several_programs` does."""
+    """Return whether two call trees are of one program, as in `refuse_several_programs`."""
     return _are_of_one(_own_functions(one), _own_functions(other))
 
 
@@ -114,7 +113,7 @@ def _program(run: _Read) -> str:
 
 
 def with_scaling_of(experiment: Experiment) -> Experiment:
-    """Return an experiment of runs chosen from others, which may scale in another way."""
+    """Return an experiment with the scaling of its own runs, unless the user gave the scaling."""
     if experiment.scaling_reason == AS_TOLD:
         return experiment
     scaling, reason = recognise_scaling(
@@ -126,18 +125,25 @@ def with_scaling_of(experiment: Experiment) -> Experiment:
 def recognise_scaling(
     tree: CallTree, columns: Mapping[str, MetricValues], runs: Sequence[Run], reduction: Reduction
 ) -> tuple[Scaling, str]:
-    """Tell weak from strong scaling by how the computation per process changes with p.
+    """Return weak or strong scaling, from the change of the computation per process with p.
 
-    Each function of the program itself votes with its slope of log time over log p, weighted
-    by its time at the smallest scale; the weighted median decides. Communication has no vote: it
-    may well grow under strong scaling; nor has what appears at large scale only, nor scales beyond
-    that at which a function takes least: what was shared may grow again. The least disturbed
-    repetition speaks for its point. Means over processes are compared: maxima grow with imbalance.
-    Where times fall by less than shared work would, but fall, bytes and counts decide.
+    Each function of the program itself contributes the slope of log time over log p. The weighted
+    median decides; the weight is the time at the smallest scale. Some data are excluded:
+
+    - communication, because it may grow under strong scaling
+    - functions that do not occur at every scale
+    - scales beyond the one with the smallest time of a function, because shared work may grow again
+
+    The fastest repetition represents its point. Means over processes are used, because maxima grow
+    with imbalance. If times decrease, but more slowly than shared work would, bytes and counts
+    decide.
 
     Returns
     -------
-    scaling, and the reason in words
+    scaling : Scaling
+        Weak or strong.
+    reason : str
+        The reason, in words.
     """
     timed = [v for v in columns.values() if v.metric.is_time and v.metric.additive]
     why = _undecided(timed, runs, reduction)
@@ -148,7 +154,7 @@ def recognise_scaling(
     own = np.array([region.computes for region in tree.regions])
     work = own[tree.region]
 
-    def slope_of(values: MetricValues, rows: npt.NDArray[np.bool_]) -> float:
+    def slope_of(values: MetricValues, rows: BoolArray) -> float:
         return _median_slope(values.means(reduction)[rows][:, chosen], of_run, reduction)
 
     slope = slope_of(timed[0], work)
@@ -157,7 +163,7 @@ def recognise_scaling(
     said = f"computation per process goes as {_power(slope)}"
     if not _STRONG_SLOPE <= slope < _DOUBTFUL_SLOPE:
         return (Scaling.STRONG if slope < _STRONG_SLOPE else Scaling.WEAK), said
-    # Work that is shared may be slowed down by a full memory: volumes are not.
+    # Memory contention may slow shared work down, but it does not change volumes.
     of_bytes = np.ones(len(work), bool)
     needs = [values for values in columns.values() if values.metric.is_requirement]
     volumes = [slope_of(each, of_bytes if each.metric.unit == "B" else work) for each in needs]
@@ -168,9 +174,9 @@ def recognise_scaling(
 
 
 def _undecided(timed: Sequence[MetricValues], runs: Sequence[Run], reduction: Reduction) -> str:
-    """Say why scaling cannot be told from the runs; nothing where it can."""
+    """Return the reason why the runs do not determine the scaling; "" = they do."""
     if reduction is Reduction.IMBALANCE:
-        return "imbalances do not tell"
+        return "imbalances do not show it"
     if "p" not in runs[0].parameters:
         return "the number of processes is unknown"
     processes = {runs[i].parameters["p"] for i in _longest_series(runs)}
@@ -182,12 +188,12 @@ def _undecided(timed: Sequence[MetricValues], runs: Sequence[Run], reduction: Re
 
 
 def _power(slope: float) -> str:
-    # Adding zero to a rounded slope takes the sign off "-0.00".
+    # Adding zero to a rounded slope removes the sign of "-0.00".
     return f"p^{round(slope, 2) + 0.0:.2f}"
 
 
 def _median_slope(work: FloatArray, of_run: FloatArray, reduction: Reduction) -> float:
-    """Return the weighted median of the slopes of call paths; NaN where none is at every scale."""
+    """Return the weighted median of the slopes of call paths; NaN = none occurs at every scale."""
     processes = np.unique(of_run)
     least = np.stack([work[:, of_run == p].min(axis=1) for p in processes], axis=1)
     if reduction is Reduction.SUM:
@@ -202,9 +208,10 @@ def _median_slope(work: FloatArray, of_run: FloatArray, reduction: Reduction) ->
 
 
 def _slopes(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return the slopes of rows `y` [n, K] over `x` [K], up to where each is least, [n].
+    """Return the slopes of rows `y` [n, K] over `x` [K], each up to its minimum, [n].
 
-    Those of rows that are least before the third are over all: two points are noise.
+    If the minimum is before the third point, the slope covers all points, because two points are
+    noise.
     """
     last = y.argmin(axis=1)
     there = (np.arange(len(x)) <= last[:, None]) | (last < _FEWEST - 1)[:, None]
@@ -214,10 +221,11 @@ def _slopes(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _longest_series(runs: Sequence[Run]) -> list[int]:
-    """Return the runs of the setting of all other parameters that has most scales.
+    """Return the runs at the setting of the other parameters that has the most scales.
 
-    Runs of several problem sizes at the same p tell nothing together; the largest ones compute
-    most, and are what is ranked. Where each p has its own size, all runs are one series.
+    Runs of several problem sizes at the same p do not determine a slope together. Of settings with
+    equally many scales, the largest values are used, because they compute most. If each p has its
+    own size, all runs are one series.
     """
     settings: dict[tuple[float, ...], set[float]] = {}
     of_run = []

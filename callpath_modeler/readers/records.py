@@ -1,4 +1,4 @@
-"""Rows of measurements to runs: what tables in files and data frames have in common."""
+"""Runs from rows of measurements, in tables and data frames."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -26,53 +27,51 @@ from callpath_modeler.readers.paths import exclusive_of, tree_of
 from callpath_modeler.readers.titles import Title, is_processes, means_first, read_title
 from callpath_modeler.units import parameter_value
 
-_Array = NDArray[np.float64]
-_Index = NDArray[np.intp]
-
 _ROUNDING = 1e-9
-"""Callees may add up to this much more than their caller without a word."""
+"""Relative excess of callees over their caller that is not reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Measurements as rows of one value each.
+    """Measurements as rows with one value each.
 
     Attributes
     ----------
-    subject : the file, or whatever the rows come from, for messages
-    paths : the distinct call paths, as names from the root
+    subject : name of the file or of another source, for messages
+    paths : distinct call paths, as names from the root
     path : [n] index into `paths`
-    parameters : by name, [n]
-    repetition : [n] number of the repetition, or None: then, where most call paths have several
-        rows at one setting, the second is the second repetition, and so on; where only some
-        have, they are siblings of one name and are added
+    parameters : [n] values of parameters, by name
+    repetition : [n] number of the repetition, or None. Without numbers, if most call paths have
+        several rows at a setting, the rows are repetitions in order; otherwise they are siblings of
+        one name and are added
     titles : titles of the columns of values
     title : [n] index into `titles`
     values : [n]; NaN = no value
-    units : units by title, where they are not part of it
-    lines : [n] where each row stands, or None
+    units : units by title, if the title does not contain the unit
+    lines : [n] line of each row, or None
     program : name of the program, or ""
     creator : name of the tool that wrote the file, or ""
-    words : texts about the runs, by title, [n]; those that a run has one of are its metadata
+    words : [n] texts about the runs, by title. A text that is the same in all rows of a run becomes
+        metadata
     """
 
     subject: str
     paths: Sequence[tuple[str, ...]]
-    path: _Index
-    parameters: Mapping[str, _Array]
-    repetition: _Index | None
+    path: IntArray
+    parameters: Mapping[str, FloatArray]
+    repetition: IntArray | None
     titles: Sequence[str]
-    title: _Index
-    values: _Array
+    title: IntArray
+    values: FloatArray
     units: Mapping[str, str] = field(default_factory=dict)
-    lines: _Index | None = None
+    lines: IntArray | None = None
     program: str = ""
     creator: str = ""
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class RecordedRun:
-    """One run out of rows: values as they were recorded, one per call path."""
+    """One run from rows of measurements, with recorded values that are not reduced further."""
 
     def __init__(
         self,
@@ -100,25 +99,25 @@ class RecordedRun:
 
     @property
     def extent(self) -> Extent:
-        """Processes, threads and nodes, as far as they are parameters."""
+        """Number of processes, threads and nodes, if they are parameters; 0 = not known."""
         return self._extent
 
     @property
     def reductions(self) -> Sequence[Reduction]:
-        """None is left: the values are as recorded."""
+        """Only ``GIVEN``: values are as recorded."""
         return (Reduction.GIVEN,)
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """What else is said of the run."""
+        """Further entries about the run."""
         return self._metadata
 
     def findings(self) -> Sequence[Finding]:
-        """Return what was noticed."""
+        """Return findings about the run."""
         return self._findings
 
     def reduce(self, metric: str, over_locations: Reduction) -> Reduced:  # noqa: ARG002
-        """Return the recorded values: nothing is left to reduce.
+        """Return the recorded values.
 
         Raises
         ------
@@ -130,37 +129,40 @@ class RecordedRun:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One metric of all runs: [call paths, runs] and [runs]."""
+    """One metric of all runs: exclusive [call paths, runs] and total [runs]."""
 
     metric: Metric
-    exclusive: _Array
-    total: _Array
+    exclusive: FloatArray
+    total: FloatArray
     unit_is_assumed: bool = False
 
 
 def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource]:
-    """Make runs of rows.
+    """Return the runs in rows of measurements.
 
     Parameters
     ----------
-    noticed : findings about the whole; they are handed out with the first run
+    records : the rows
+    noticed : findings about the whole source, which the first run reports
 
     Raises
     ------
     InputError
-        If there are no values, two of one call path, metric, setting and repetition, or a
-        setting that is no number.
+        If there are no values, if a setting is not finite, or if two values have the same call
+        path, metric, setting and repetition.
     """
     for name, column in records.parameters.items():
         if not np.isfinite(column).all():
-            raise InputError(f"{records.subject}: parameter {name} is no number", hint="mend it")
+            raise InputError(
+                f"{records.subject}: parameter {name} is not a number", hint="correct it"
+            )
     if np.isnan(records.values).all():
         raise InputError(f"{records.subject}: holds no values", hint="measure again")
     settings, setting = _settings(records)
     keys, run = _runs(records, setting)
     tree, row = tree_of(records.paths)
     notices = [Notices(records.subject) for _ in keys]
-    # What is too large to be added up is set aside where runs are read.
+    # Sums that overflow are removed when runs are read.
     with np.errstate(over="ignore", invalid="ignore"):
         columns = list(_columns(records, tree, row, run, notices))
     metadata = {"program": records.program, "creator": records.creator}
@@ -186,7 +188,7 @@ def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource
     return runs
 
 
-def _texts(records: Records, run: _Index, runs: int) -> list[dict[str, str]]:
+def _texts(records: Records, run: IntArray, runs: int) -> list[dict[str, str]]:
     """Return the texts of each run that are the same in all its rows."""
     texts: list[dict[str, str]] = [{} for _ in range(runs)]
     for title, column in records.words.items():
@@ -199,8 +201,8 @@ def _texts(records: Records, run: _Index, runs: int) -> list[dict[str, str]]:
     return texts
 
 
-def _settings(records: Records) -> tuple[list[dict[str, float]], _Index]:
-    """Return the distinct settings of the parameters, and which of them each row has."""
+def _settings(records: Records) -> tuple[list[dict[str, float]], IntArray]:
+    """Return the distinct settings of the parameters, and the setting of each row, [n]."""
     names = list(records.parameters)
     if "p" not in names:
         told = [name for name in names if is_processes(name)]
@@ -213,8 +215,8 @@ def _settings(records: Records) -> tuple[list[dict[str, float]], _Index]:
     return [dict(zip(names, row, strict=True)) for row in distinct], setting
 
 
-def _runs(records: Records, setting: _Index) -> tuple[list[tuple[int, int]], _Index]:
-    """Return setting and repetition of each run, and the run of each row."""
+def _runs(records: Records, setting: IntArray) -> tuple[list[tuple[int, int]], IntArray]:
+    """Return setting and repetition of each run, and the run of each row, [n]."""
     key = (setting * len(records.paths) + records.path) * len(records.titles) + records.title
     if records.repetition is None:
         number = 1 + _occurrence(key) * _repeats(key, setting)
@@ -228,28 +230,28 @@ def _runs(records: Records, setting: _Index) -> tuple[list[tuple[int, int]], _In
     return [(of, number) for of, number in pairs], run
 
 
-def _distinct(columns: Sequence[NDArray[Any]]) -> tuple[list[list[Any]], _Index]:
-    """Return the distinct rows of columns [n], ascending, and which of them each row is, [n]."""
+def _distinct(columns: Sequence[NDArray[Any]]) -> tuple[list[list[Any]], IntArray]:
+    """Return the distinct rows of columns [n], ascending, and the index of each row in them."""
     which, first = np.zeros(len(columns[0]), np.intp), np.zeros(1, np.intp)
     for column in columns:
-        # Far faster than to sort whole rows.
+        # This is much faster than sorting whole rows.
         values, own = np.unique(column, return_inverse=True)
         key = which * len(values) + own
         _, first, which = np.unique(key, return_index=True, return_inverse=True)
     return np.stack([column[first] for column in columns], axis=1).tolist(), which
 
 
-def _repeats(key: _Index, setting: _Index) -> NDArray[np.bool_]:
-    """Tell for each row whether most call paths have several rows at its setting, [n]."""
+def _repeats(key: IntArray, setting: IntArray) -> BoolArray:
+    """Return for each row whether most call paths have several rows at its setting, [n]."""
     _, first, count = np.unique(key, return_index=True, return_counts=True)
     keys = np.bincount(setting[first])
     several = np.bincount(setting[first], weights=count > 1)
-    repeated: NDArray[np.bool_] = (several * 2 > keys)[setting]
+    repeated: BoolArray = (several * 2 > keys)[setting]
     return repeated
 
 
-def _occurrence(key: _Index) -> _Index:
-    """Return how many rows of the same key come before each row, [n]."""
+def _occurrence(key: IntArray) -> IntArray:
+    """Return the number of earlier rows with the same key, [n]."""
     order = np.argsort(key, kind="stable")
     ordered = key[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
@@ -267,7 +269,7 @@ def _twice(records: Records, row: int) -> InputError:
     return InputError(
         f"{records.subject}:{where} a second value of {records.titles[records.title[row]]} "
         f"for {path} at {at}{number}",
-        hint="give each repetition its own number, or add the values of one call path up",
+        hint="give each repetition its own number, or add up the values of one call path",
     )
 
 
@@ -282,19 +284,19 @@ def _extent(setting: Mapping[str, float]) -> Extent:
 def _columns(
     records: Records,
     tree: CallTree,
-    row: _Index,
-    run: _Index,
+    row: IntArray,
+    run: IntArray,
     notices: Sequence[Notices],
 ) -> Iterator[_Column]:
-    """Yield the metrics, exclusive, in order of their first title."""
-    # Rows of call paths that are only named as somebody's callers.
+    """Yield the exclusive values of each metric, in order of the first title."""
+    # Call paths that occur only as callers of others.
     only_named = np.setdiff1d(np.arange(len(tree)), row)
 
-    def values(k: int, title: Title) -> _Array:
+    def values(k: int, title: Title) -> FloatArray:
         mine = (records.title == k) & ~np.isnan(records.values)
         at, value = (row[records.path[mine]], run[mine]), records.values[mine]
         table = np.full((len(tree), len(notices)), np.nan)
-        # Siblings of one name add up, or the largest stands.
+        # The values of siblings of one name are added, or the largest is used.
         table[at] = 0.0 if title.additive else -np.inf
         with np.errstate(over="ignore", invalid="ignore"):
             (np.add if title.additive else np.maximum).at(table, at, value * title.factor)
@@ -312,8 +314,8 @@ def _columns(
         tables = {inclusive: values(k, t) for inclusive, (k, t) in flavours.items()}
         column = _column(metric, tables, tree, notices)
         if list(tables) == [True] and len(tree) > 1 and (tree.parent == ROOT).all():
-            # Nobody tells which of them calls which: what they share would count several times.
-            message = f"{name}: {len(tree)} functions of a list without callers are inclusive"
+            # The callers are not known, so a sum would contain shared costs several times.
+            message = f"{name}: {len(tree)} functions in a list without callers are inclusive"
             notices[0].note("CPM155", message, about=name)
             column = _without_total(column)
         if metric.is_time and metric.additive and title.inclusive is None:
@@ -325,11 +327,11 @@ def _columns(
 
 
 def _by_looks(
-    column: _Column, table: _Array, tree: CallTree, notices: Sequence[Notices]
+    column: _Column, table: FloatArray, tree: CallTree, notices: Sequence[Notices]
 ) -> _Column:
-    """Read times whose title does not say so as inclusive, where they look like it.
+    """Return times without a label as inclusive if they look inclusive.
 
-    Those of a list without callers cannot be made exclusive: they do not add up.
+    Inclusive times in a list without callers cannot be made exclusive, so they are not additive.
     """
     metric, name = column.metric, column.metric.name
     why = looks_inclusive(tree, column.exclusive)
@@ -344,13 +346,13 @@ def _by_looks(
 
 
 def _without_total(column: _Column) -> _Column:
-    """Return a metric whose values do not add up."""
+    """Return a metric as not additive, without a total."""
     unknown = np.full_like(column.total, np.nan)
     return replace(column, metric=replace(column.metric, additive=False), total=unknown)
 
 
 def _note_siblings(
-    at: tuple[_Index, _Index], shape: tuple[int, ...], notices: Sequence[Notices]
+    at: tuple[IntArray, IntArray], shape: tuple[int, ...], notices: Sequence[Notices]
 ) -> None:
     count = np.zeros(shape, np.intp)
     np.add.at(count, at, 1)
@@ -360,7 +362,7 @@ def _note_siblings(
 
 
 def _metrics(records: Records, notices: Notices) -> dict[str, dict[bool, tuple[int, Title]]]:
-    """Return the columns of each metric: by name and flavour, True = inclusive."""
+    """Return the columns of each metric, by name and by flavour; True = inclusive."""
     metrics: dict[str, dict[bool, tuple[int, Title]]] = {}
     for k in means_first(records.titles):
         text = records.titles[k]
@@ -380,7 +382,7 @@ def _description(records: Records, flavours: Mapping[bool, tuple[int, Title]]) -
 
 
 def _column(
-    metric: Metric, tables: Mapping[bool, _Array], tree: CallTree, notices: Sequence[Notices]
+    metric: Metric, tables: Mapping[bool, FloatArray], tree: CallTree, notices: Sequence[Notices]
 ) -> _Column:
     if True not in tables:
         exclusive = tables[False]
@@ -396,8 +398,10 @@ def _column(
     return _Column(metric, exclusive, total)
 
 
-def _clip(metric: Metric, exclusive: _Array, bound: _Array, notices: Sequence[Notices]) -> None:
-    """Put zero for values below it, and say so where rounding does not explain them."""
+def _clip(
+    metric: Metric, exclusive: FloatArray, bound: FloatArray, notices: Sequence[Notices]
+) -> None:
+    """Replace negative values by zero, with a finding if they exceed rounding."""
     below = exclusive < -bound
     for at in np.flatnonzero(below.any(axis=0)).tolist():
         lowest, count = float(np.nanmin(exclusive[:, at])), int(below[:, at].sum())
@@ -405,8 +409,8 @@ def _clip(metric: Metric, exclusive: _Array, bound: _Array, notices: Sequence[No
     exclusive[exclusive < 0] = 0.0
 
 
-def _fill_named(column: _Column, tree: CallTree, rows: _Index) -> None:
-    """Let callers that no row is about occur, at no cost, where one of their callees does."""
+def _fill_named(column: _Column, tree: CallTree, rows: IntArray) -> None:
+    """Set callers without rows to zero cost where one of their callees occurs."""
     occurs = np.vstack(
         [
             np.zeros(column.exclusive.shape[1], np.intp)[None],

@@ -1,4 +1,4 @@
-"""Reductions over locations: threads into their process, processes into one value; pure arrays."""
+"""Reductions over locations: first the threads of a process, then the processes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Float32Array, FloatArray, Int64Array, IntArray
 from callpath_modeler.profile.schema import Reduction
 
-Block = NDArray[np.float64]
-Place = slice | NDArray[np.intp]
+Place = slice | IntArray
 
 _NOISE = 1e-9
-"""Differences of inclusive values below this share of them are rounding, not cost."""
+"""Relative difference of inclusive values below which it is rounding."""
 
 _INFINITE = np.float64(np.inf).view(np.uint64)
 
 
 class Fold(Enum):
-    """How the threads of a process become one value."""
+    """Statistic over the threads of a process."""
 
     MAX = "max"
     SUM = "sum"
@@ -30,15 +30,15 @@ class Fold(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns of a block of values count, by process.
+    """The columns of a block of values that belong to processes.
 
     Attributes
     ----------
-    stored : number of columns in a row of values, whether they count or not
+    stored : number of columns of a block, including unused ones
     processes : number of processes
     threads : largest number of threads in a process
-    layers : for the first, second, ... thread of a process: which processes have one, and
-        in which columns it lies
+    layers : for the first, second, ... thread: the processes that have such a thread, and its
+        columns
     """
 
     stored: int
@@ -52,13 +52,12 @@ class Columns:
 
         Parameters
         ----------
-        process : [columns], what the process of each is called; columns with a negative
-            number do not count
+        process : [columns] number of the process of each column; negative = the column is not used
 
         Raises
         ------
         ValueError
-            If no column counts.
+            If no column is used.
         """
         counting = np.flatnonzero(process >= 0)
         if not len(counting):
@@ -75,16 +74,15 @@ class Columns:
         )
         return cls(len(process), len(called), threads, layers)
 
-    def fold(self, block: NDArray[np.float64], how: Fold) -> NDArray[np.float64]:
-        """Return one value per process.
+    def fold(self, block: FloatArray, how: Fold) -> FloatArray:
+        """Return one value per process, [rows, processes].
+
+        The result is a view of `block` if each process has one thread.
 
         Parameters
         ----------
-        block : [rows x stored columns]; NaN counts as missing
-
-        Returns
-        -------
-        [rows x processes], a view of `block` where nothing has to be folded
+        block : [rows, stored columns]; NaN = missing
+        how : statistic over the threads of a process
         """
         processes, columns = self.layers[0]
         if len(self.layers) == 1:
@@ -96,7 +94,7 @@ class Columns:
         return folded
 
 
-def _combine(how: Fold) -> Callable[[Block, Block], Block]:
+def _combine(how: Fold) -> Callable[[FloatArray, FloatArray], FloatArray]:
     match how:
         case Fold.MAX:
             return np.fmax
@@ -106,8 +104,8 @@ def _combine(how: Fold) -> Callable[[Block, Block], Block]:
             return _add
 
 
-def _add(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    total: NDArray[np.float64] = first + second
+def _add(first: FloatArray, second: FloatArray) -> FloatArray:
+    total: FloatArray = first + second
     if np.isnan(np.add.reduce(total, axis=None)):
         total = np.where(np.isnan(first), second, np.where(np.isnan(second), first, total))
     return total
@@ -115,13 +113,13 @@ def _add(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.
 
 @dataclass(slots=True)
 class Noticed:
-    """What was wrong with values, counted while they stream by.
+    """Counts of invalid values, updated while blocks are added.
 
     Attributes
     ----------
-    not_finite : values that are NaN or infinite
-    negative : exclusive values below zero beyond rounding
-    worst, worst_row : the lowest of them, and its row in the call tree
+    not_finite : number of values that are NaN or infinite
+    negative : number of exclusive values that are negative beyond rounding
+    worst, worst_row : lowest negative value, and its row in the call tree
     """
 
     not_finite: int = 0
@@ -131,14 +129,14 @@ class Noticed:
 
 
 class Reducer:
-    """Reduces blocks of exclusive values to one value per call path, and to a total.
+    """Reducer of blocks of exclusive values to one value per call path, and to a total.
 
     Attributes
     ----------
-    values : [call paths], filled as blocks come in; call paths without a stored row are zero
-    imbalance : [call paths], largest over mean of the processes, of what `add` takes in; NaN where
-        that is nothing; None for one process alone, and where it is what `values` are
-    noticed : see there
+    values : [call paths], filled by `add`; call paths without a stored row are zero
+    imbalance : [call paths] the largest over the mean of the processes; NaN = not added. None for a
+        single process, or if the reduction is the imbalance
+    noticed : counts of invalid values
     """
 
     def __init__(
@@ -153,7 +151,7 @@ class Reducer:
         if reduction is Reduction.IMBALANCE:
             absent = np.nan
         self.values = np.full(call_paths, absent)
-        self.imbalance: NDArray[np.float32] | None = None
+        self.imbalance: Float32Array | None = None
         if columns.processes > 1 and reduction is not Reduction.IMBALANCE:
             self.imbalance = np.full(call_paths, np.nan, np.float32)
         self.noticed = Noticed()
@@ -164,17 +162,18 @@ class Reducer:
 
     def add(
         self,
-        rows: NDArray[np.int64],
-        block: Block,
-        within: Callable[[NDArray[np.intp]], Block] | None = None,
+        rows: Int64Array,
+        block: FloatArray,
+        within: Callable[[IntArray], FloatArray] | None = None,
     ) -> None:
-        """Take in the values of call paths; `block` is changed in place, NaN is missing.
+        """Add the values of call paths.
 
         Parameters
         ----------
-        rows : [k], rows in the call tree
-        block : [k x columns]
-        within : returns the inclusive values that rows of `block` are the remainder of
+        rows : [k] rows in the call tree
+        block : [k, columns] values, which are changed in place; NaN = missing
+        within : function from indices of rows in `block` to the inclusive values from which `block`
+            was computed
         """
         if not len(rows):
             return
@@ -186,30 +185,30 @@ class Reducer:
         if self.imbalance is not None:
             self.imbalance[rows] = imbalance(folded, values, self._reduction, missing=not plain)
 
-    def add_raw(self, rows: NDArray[np.int64], block: Block) -> None:
-        """Take in values that may be negative and may be NaN where there is nothing to say."""
+    def add_raw(self, rows: Int64Array, block: FloatArray) -> None:
+        """Add values that may be negative; NaN = missing."""
         folded = self._columns.fold(block, self._fold)
         self.values[rows] = self._statistic(block, folded, missing=not is_plain(block))
 
-    def add_to_total(self, block: Block) -> None:
-        """Add the values of call paths [k x columns] to the total of each location."""
+    def add_to_total(self, block: FloatArray) -> None:
+        """Add the values of call paths [k, columns] to the total of each location."""
         total = np.add.reduce(block, axis=0)
         if np.isnan(total).any():
             total = np.nansum(block, axis=0)
         self._total += total
 
     def total(self) -> float:
-        """Return the total, reduced like the values."""
+        """Return the total, with the same reduction as the values."""
         block = self._total[np.newaxis]
         folded = self._columns.fold(block, self._fold)
         return float(self._statistic(block, folded, missing=False)[0])
 
     def largest_total(self) -> float:
-        """Return the total of the process where it is largest: of a duration, the run time."""
+        """Return the largest total of a process; for durations, this is the run time."""
         return float(self._columns.fold(self._total[np.newaxis], self._fold).max())
 
-    def mark_missing(self, block: Block) -> None:
-        """Make infinite values of a stored block NaN and count both."""
+    def mark_missing(self, block: FloatArray) -> None:
+        """Replace infinite values of a block by NaN, and count both."""
         if is_plain(block):
             return
         bad = ~np.isfinite(block)
@@ -218,11 +217,11 @@ class Reducer:
 
     def _clear(
         self,
-        rows: NDArray[np.int64],
-        block: Block,
-        within: Callable[[NDArray[np.intp]], Block] | None,
+        rows: Int64Array,
+        block: FloatArray,
+        within: Callable[[IntArray], FloatArray] | None,
     ) -> None:
-        """Make negative values zero and infinite ones missing."""
+        """Replace negative values by zero, and infinite values by NaN."""
         odd = np.flatnonzero(np.maximum.reduce(block.view(np.uint64), axis=1) >= _INFINITE)
         values = block[odd]
         values[~np.isfinite(values)] = np.nan
@@ -234,10 +233,10 @@ class Reducer:
             k = int(np.nanargmin(low))
             if low[k] < self.noticed.worst:
                 self.noticed.worst, self.noticed.worst_row = float(low[k]), int(rows[odd[k]])
-        # Unlike a mask, this leaves NaN alone.
+        # Unlike a mask, this keeps NaN.
         block[odd] = np.maximum(values, 0.0)
 
-    def _statistic(self, block: Block, folded: Block, *, missing: bool) -> NDArray[np.float64]:
+    def _statistic(self, block: FloatArray, folded: FloatArray, *, missing: bool) -> FloatArray:
         with np.errstate(all="ignore"):
             values = statistic(folded, self._reduction)
             if missing:
@@ -247,20 +246,22 @@ class Reducer:
 
 
 def imbalance(
-    folded: Block, values: NDArray[np.float64], reduction: Reduction, *, missing: bool
-) -> NDArray[np.float64]:
-    """Return the largest over the mean of each row of `folded` [k x processes].
+    folded: FloatArray, values: FloatArray, reduction: Reduction, *, missing: bool
+) -> FloatArray:
+    """Return the largest over the mean of each row of `folded`, [k].
 
     Parameters
     ----------
-    values : [k], what `reduction` makes of it; the largest or the mean is not made again
-    missing : whether there is NaN in it
+    folded : [k, processes]
+    values : [k] result of `reduction`, so that the maximum or the mean is not computed again
+    reduction : the reduction that computed `values`
+    missing : True if `folded` contains NaN
     """
     with np.errstate(all="ignore"):
         if missing:
             return statistic_of_present(folded, Reduction.IMBALANCE)
         if reduction is Reduction.MAX:
-            # Faster than `np.add.reduce`, and for single precision it is exact enough.
+            # This is faster than `np.add.reduce`, and exact enough for single precision.
             return np.asarray(values * folded.shape[1] / np.einsum("ij->i", folded))
         if reduction in {Reduction.MEAN, Reduction.SUM}:
             processes = folded.shape[1] if reduction is Reduction.SUM else 1
@@ -268,22 +269,22 @@ def imbalance(
         return statistic(folded, Reduction.IMBALANCE)
 
 
-def is_plain(block: Block) -> bool:
-    """Tell whether no value is negative, infinite or NaN.
+def is_plain(block: FloatArray) -> bool:
+    """Return whether no value is negative, infinite or NaN.
 
-    The bits of numbers that are not negative rank like the numbers, with infinity and NaN
-    above them, and a sign ranks above everything: one pass answers all three questions.
+    The bits of non-negative numbers have the order of the numbers. Infinity and NaN are larger, and
+    a sign bit is larger than all of them. Therefore one maximum over the bits suffices.
     """
     return bool(np.maximum.reduce(block.view(np.uint64), axis=None, initial=0) < _INFINITE)
 
 
-def statistic(block: Block, reduction: Reduction) -> NDArray[np.float64]:
-    """Reduce each row of `block` [k x processes]; all values are finite.
+def statistic(block: FloatArray, reduction: Reduction) -> FloatArray:
+    """Return the reduction of each row of `block` [k, processes], [k].
 
-    The imbalance of a row of zeros is NaN.
+    All values must be finite. The imbalance of a row of zeros is NaN.
     """
     processes = block.shape[1]
-    result: NDArray[np.float64]
+    result: FloatArray
     match reduction:
         case Reduction.MAX:
             result = np.maximum.reduce(block, axis=1)
@@ -305,11 +306,14 @@ def statistic(block: Block, reduction: Reduction) -> NDArray[np.float64]:
     return result
 
 
-def statistic_of_present(block: Block, reduction: Reduction) -> NDArray[np.float64]:
-    """Reduce what is not NaN in each row of `block` [k x processes]; NaN if nothing is."""
+def statistic_of_present(block: FloatArray, reduction: Reduction) -> FloatArray:
+    """Return the reduction of the values that are not NaN in each row of `block`, [k].
+
+    NaN = all values of the row are NaN.
+    """
     absent = np.isnan(block)
     present = block.shape[1] - np.count_nonzero(absent, axis=1)
-    result: NDArray[np.float64]
+    result: FloatArray
     match reduction:
         case Reduction.MAX:
             result = np.fmax.reduce(block, axis=1)
@@ -333,8 +337,8 @@ def statistic_of_present(block: Block, reduction: Reduction) -> NDArray[np.float
     return result
 
 
-def _place(places: NDArray[np.intp], total: int) -> Place:
-    """Return `places` as a slice if they are evenly spaced: slices need no copy."""
+def _place(places: IntArray, total: int) -> Place:
+    """Return `places` as a slice if they are evenly spaced, because slices need no copy."""
     if len(places) == 1:
         return slice(int(places[0]), int(places[0]) + 1)
     steps = np.diff(places)

@@ -1,4 +1,4 @@
-"""Finding the reader for a profile, among those built in and those installed."""
+"""The registry of readers: built-in readers and installed plugins."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ OURS = "callpath-modeler"
 
 
 def offered() -> list[EntryPoint]:
-    """Return all readers that installed packages offer, ours first, importing none."""
+    """Return the readers of all installed packages without imports, this package's first."""
     return sorted(entry_points(group=GROUP), key=lambda e: (package_of(e) != OURS, e.name, e.value))
 
 
 def installed() -> dict[str, EntryPoint]:
-    """Return the installed readers by name, importing none; of two of one name the first counts."""
+    """Return the installed readers by name, without imports; of two of one name, the first."""
     by_name: dict[str, EntryPoint] = {}
     for entry in offered():
         by_name.setdefault(entry.name, entry)
@@ -31,19 +31,19 @@ def installed() -> dict[str, EntryPoint]:
 
 
 def package_of(entry: EntryPoint) -> str:
-    """Return the name of the package that brings a plugin."""
+    """Return the name of the package that contains a plugin."""
     return entry.dist.name if entry.dist else entry.value
 
 
 def load(name: str) -> Reader:
-    """Import one reader by its name.
+    """Import the reader with this name.
 
     Raises
     ------
     UsageError
-        If no reader has that name.
+        If no reader has the name.
     PluginError
-        If it does not load or was written for another version of the contract.
+        If the reader cannot be imported, or if it violates the contract.
     """
     try:
         entry = installed()[name]
@@ -51,18 +51,18 @@ def load(name: str) -> Reader:
         known = ", ".join(installed()) or "none"
         raise UsageError(
             f"no reader is called {name!r}",
-            hint=f"installed readers: {known}; a reader of your own: --reader FILE.py",
+            hint=f"installed readers: {known}; your own reader: --reader FILE.py",
         ) from None
     return load_entry(entry)
 
 
 def load_entry(entry: EntryPoint) -> Reader:
-    """Import one reader and make sure that it keeps the contract.
+    """Import a reader and check the contract.
 
     Raises
     ------
     PluginError
-        If it does not.
+        If the reader cannot be imported, or if it violates the contract.
     """
     remedy = f"upgrade, reinstall or remove {package_of(entry)}"
 
@@ -74,13 +74,13 @@ def load_entry(entry: EntryPoint) -> Reader:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The readers of this session; a plugin that does not load is kept out, and why is kept.
+    """The readers of a session.
 
     Attributes
     ----------
-    readers : those that load
-    broken : the errors of those that do not
-    requested : what `of_installed` was asked for, if these are of it
+    readers : readers that were imported
+    broken : errors of the readers that could not be imported
+    requested : argument of `of_installed`, if that created the registry
     """
 
     readers: tuple[Reader, ...]
@@ -89,9 +89,18 @@ class Registry:
 
     @classmethod
     def of_installed(cls, only: str | None = None) -> Registry:
-        """Load all installed readers, or `only` one, whose failure then is an error.
+        """Return a registry of all installed readers, or of a single one.
 
-        `only` is the name of a reader, or a Python file that holds one.
+        Parameters
+        ----------
+        only : name of a reader, or a Python file with readers; None = all installed readers
+
+        Raises
+        ------
+        UsageError
+            If no reader has the name, or if the file does not exist.
+        PluginError
+            If the single reader cannot be imported. Without `only`, such readers are in `broken`.
         """
         if only is not None and only.endswith(".py"):
             return cls(readers_in(Path(only)), requested=(only,))
@@ -106,17 +115,17 @@ class Registry:
         return cls(tuple(readers), tuple(broken), requested=(only,))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Be pickled as what was asked for: readers need not be fit for it, nor need their home."""
+        """Pickle the request, because readers and their modules may not support pickling."""
         if self.requested:
             return Registry.of_installed, self.requested
         return Registry, (self.readers, self.broken)
 
     def match(self, path: Path) -> Reader | None:
-        """Return the reader that is surest of `path`, or None."""
+        """Return the reader with the strongest evidence for `path`, or None."""
         return self.surest(path)[0]
 
     def surest(self, path: Path) -> tuple[Reader | None, Match]:
-        """Return the reader that is surest of `path`, and how sure it is."""
+        """Return the reader with the strongest evidence for `path`, or None, and the evidence."""
         best, surest = None, Match.NO
         # Opening a named pipe would wait for a writer that never comes.
         if not (path.is_file() or path.is_dir()):
@@ -129,31 +138,31 @@ class Registry:
         return best, surest
 
     def find(self, path: Path) -> Reader:
-        """Return the reader that is surest of `path`.
+        """Return the reader with the strongest evidence for `path`.
 
         Raises
         ------
         InputError
-            If no reader knows it.
+            If the path does not exist or cannot be read, or if no reader recognises it.
         """
         if not path.exists():
             raise InputError(f"{path}: no such file or directory", hint="check the spelling")
         reader = self.match(path)
         if reader is None and not os.access(path, os.R_OK):
-            raise InputError(f"{path}: may not be read", hint="check its permissions")
+            raise InputError(f"{path}: no permission to read", hint="check its permissions")
         if reader is None:
             raise InputError(f"{path}: {_what(path)}", hint=self._hint())
         return reader
 
     def suffixes(self) -> tuple[str, ...]:
-        """Return the file name endings that the readers know."""
+        """Return the endings of file names of all readers."""
         known = (suffix for reader in self.readers for suffix in reader.suffixes)
         return tuple(dict.fromkeys(known))
 
     def _hint(self) -> str:
         known = ", ".join(reader.name for reader in self.readers) or "none"
         broken = "".join(f"; {error}" for error in self.broken)
-        return f"readers: {known}; `cpmodel plugins` lists what they take{broken}"
+        return f"readers: {known}; `cpmodel plugins` lists their formats{broken}"
 
 
 def _what(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Conditions on runs, such as ``p>=64`` and ``InputType=Random``."""
+"""Conditions that select runs, such as ``p>=64`` and ``InputType=Random``."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _R = TypeVar("_R", bound=_Stating)
 
 @dataclass(frozen=True, slots=True)
 class RunCondition:
-    """One condition.
+    """A condition on one parameter or on one entry of the metadata.
 
     Attributes
     ----------
-    name : parameter, or key of the metadata
+    name : name of a parameter, or key of the metadata
     sign : comparison
-    text : the other side; for texts with ``=`` and ``!=`` it may hold ``*`` and ``?``
+    text : right-hand side; for text with ``=`` and ``!=``, it may contain ``*`` and ``?``
     """
 
     name: str
@@ -54,12 +54,12 @@ class RunCondition:
     text: str
 
     def holds(self, value: str | float | None) -> bool:
-        """Tell whether a parameter, or a text of the metadata, meets the condition.
+        """Return whether a parameter or a text of the metadata meets the condition.
 
         Raises
         ------
         UsageError
-            If texts are to be compared by size.
+            If a text would be compared by size.
         """
         if value is None:
             return self.sign == "!="
@@ -68,7 +68,7 @@ class RunCondition:
             return bool(_COMPARE[self.sign](left, right))
         if self.sign not in {"=", "==", "!="}:
             raise UsageError(
-                f"--where {self.name}{self.sign}{self.text}: the value {value!r} is no number",
+                f"--where {self.name}{self.sign}{self.text}: the value {value!r} is not a number",
                 hint="compare words with = or !=, e.g. --where "
                 + shell_word(f"{self.name}={value}"),
             )
@@ -77,12 +77,12 @@ class RunCondition:
 
 
 def parse_conditions(text: str) -> list[RunCondition]:
-    """Return the conditions that are joined by commas.
+    """Return the conditions in a text, which commas separate.
 
     Raises
     ------
     UsageError
-        If one is malformed.
+        If a condition is malformed.
     """
     conditions = []
     for part in text.split(","):
@@ -97,19 +97,19 @@ def parse_conditions(text: str) -> list[RunCondition]:
 
 
 class RunSelection:
-    """Conditions on runs, of which those on metadata choose before parameters are known."""
+    """Conditions on runs; those on metadata are applied before parameters are known."""
 
     def __init__(self, text: str) -> None:
         self.open = parse_conditions(text) if text else []
         """Conditions that have not been applied."""
 
     def by_metadata(self, runs: list[_R]) -> list[_R]:
-        """Return the runs whose metadata meet the conditions on them.
+        """Return the runs that meet the conditions on metadata.
 
         Raises
         ------
         DataError
-            If there are none.
+            If no run meets them.
         """
         parameters = {name for run in runs for name in run.stated} | FROM_PROFILE.keys()
         chosen = runs
@@ -125,7 +125,7 @@ class RunSelection:
 
 
 def metadata_value(run: _Described, name: str) -> str | None:
-    """Return the text of a run's metadata under a key, whose case does not matter."""
+    """Return the metadata of a run under a key; upper and lower case are equal."""
     if name in run.metadata:
         return run.metadata[name]
     found = (text for key, text in run.metadata.items() if key.lower() == name.lower())
@@ -133,7 +133,7 @@ def metadata_value(run: _Described, name: str) -> str | None:
 
 
 def is_metadata(runs: Sequence[_Described], name: str) -> bool:
-    """Tell whether some run's metadata have a key."""
+    """Return whether any run has the key in its metadata."""
     return any(metadata_value(run, name) is not None for run in runs)
 
 

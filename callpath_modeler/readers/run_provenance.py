@@ -1,4 +1,4 @@
-"""Whether runs that count as one series were made alike: machine, compiler, arguments."""
+"""Findings about runs of one series that differ in machine, compiler, arguments or inputs."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from callpath_modeler.units import counted, setting_text
 _OF_MACHINES = ("machine", "cluster")
 _OF_BUILDS = ("compiler", "compilerversion", "Compiler Name", "Compiler Version", "mpi")
 _ARGUMENTS = ("command line", "cmdline")
-"""What profiles call the program with its arguments."""
+"""Keys of the metadata for the program and its arguments."""
 _OTHERS = frozenset({*_OF_MACHINES, *_OF_BUILDS, *_ARGUMENTS, "program", "creator"})
 _CHANCE = re.compile(
     r"date|time|host|user|path|output|file|log|pid|seed|version|launch", re.IGNORECASE
 )
-"""Metadata that differ between runs by chance, or by where they were started."""
+"""Keys of metadata that vary by chance, or with the place of the start."""
 _MOST = 3
-"""So many values are named."""
+"""Maximum number of values in a finding."""
 _ALL_NEW = 2
-"""If more runs than these all differ, they do so by chance."""
+"""If more than this number of runs all differ in a value, they differ by chance."""
 
 
 def provenance_findings(runs: Sequence[Run]) -> list[Finding]:
-    """Say in what runs differ that are taken for scales and repetitions of one program.
+    """Return findings about differences between the runs of one series.
 
-    Machines and compilers may differ nowhere. Arguments may change with the scale, so they are
-    compared among the repetitions of each point, as are all other metadata whose values recur.
+    Machines and compilers are compared between all runs. Arguments may depend on the scale, so they
+    are compared among the repetitions of each point. The same holds for other metadata with
+    recurring values.
     """
     findings = []
     for key in (*_OF_MACHINES, *_OF_BUILDS):
@@ -49,7 +50,7 @@ def provenance_findings(runs: Sequence[Run]) -> list[Finding]:
 
 
 def _inputs(runs: Sequence[Run], points: Sequence[Sequence[Run]]) -> list[Finding]:
-    """Name the metadata that differ between the runs of a point, and whose values recur."""
+    """Return findings about metadata with recurring values that differ within a point."""
     findings = []
     for key in dict.fromkeys(key for run in runs for key in run.metadata):
         if key in _OTHERS or word_of(key) is NameWord.IDENTIFIER or _CHANCE.search(key):
@@ -84,7 +85,7 @@ def _is_number(text: str) -> bool:
 
 
 def _arguments(metadata: Mapping[str, str]) -> str:
-    """Return with what a program was called, without its name; nothing where that is not told."""
+    """Return the arguments of the program, without its name; "" = not known."""
     for key in _ARGUMENTS:
         if key in metadata:
             words = metadata[key].strip("[]").replace(",", " ").split()
@@ -93,14 +94,14 @@ def _arguments(metadata: Mapping[str, str]) -> str:
 
 
 def _odd(told: Iterable[tuple[str, Run]]) -> str:
-    """Name values with their runs, the most frequent first; nothing where they are all alike."""
+    """Return the distinct values with their runs, the most frequent first; "" = all are equal."""
     first: dict[str, Run] = {}
     count: Counter[str] = Counter()
     for value, run in told:
         if value:
             first.setdefault(value, run)
             count[value] += 1
-    # Names of containers, or seeds: what is another one in every run tells no two kinds apart.
+    # A value that differs in every run, such as a container name or a seed, means nothing.
     always_new = len(count) == sum(count.values()) > _ALL_NEW
     if len(count) < 2 or always_new:
         return ""

@@ -1,4 +1,4 @@
-"""From one profile on disk to the runs in it, read."""
+"""Runs from one profile on disk."""
 
 from __future__ import annotations
 
@@ -35,18 +35,26 @@ from callpath_modeler.units import counted, parameter_value
 READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
 
 _LARGEST = 1e100
-"""Nobody measures more: bits were flipped. Squares of larger values would be infinite."""
+"""Largest plausible value; larger ones come from flipped bits, and their squares are infinite."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRun:
-    """One run, read.
+    """One run with its values.
 
     Attributes
     ----------
-    name : path of the profile, and which of its runs where it holds several
+    name : path of the profile, and the run in it if there are several
     file : the profile on disk
     stated : parameters that the profile states
+    reader : name of the reader
+    tree : call tree of the run
+    extent : number of processes, threads and nodes
+    metadata : further entries of the profile
+    declared : metrics of the profile
+    reduction : statistic over processes
+    values : reduced values, by metric name, in SI base units
+    findings : findings about the run
     """
 
     name: str
@@ -71,27 +79,29 @@ def read_runs(
     requirements: bool = False,
     units: Mapping[str, str] | None = None,
 ) -> list[ReadRun]:
-    """Read the run or the runs of a profile.
+    """Return the runs of a profile.
 
     Parameters
     ----------
-    metrics : names to read; empty = the first duration, or else the first metric; None = all
-    reduction : over locations; None = the mean, or what there is
-    requirements : read besides what call paths need beside time
-    units : units of metrics whose profiles do not state them
+    file : the profile
+    registry : readers
+    metrics : names of metrics; empty = the first duration, or else the first metric; None = all
+    reduction : statistic over processes; None = the mean, or else the first available one
+    requirements : True: read requirements (visits, bytes, operations), too
+    units : units of metrics, by name, if the profile does not state them
 
     Raises
     ------
     InputError
-        If it cannot be read.
+        If the profile cannot be read.
     DataError
-        If it was reduced in another way when it was written.
+        If the profile was written with another reduction.
     """
     reader = registry.find(file.path)
     read: list[ReadRun] = []
     with naming_the_reader(reader, file.path), opened_runs(reader, file.path) as runs:
         if not runs:
-            raise InputError(f"{file.path}: holds no run", hint="measure again, or leave it out")
+            raise InputError(f"{file.path}: holds no run", hint="measure again, or omit the file")
         for run in runs:
             several = len(runs) > 1
             reduction = reduction_of(run.source, reduction, file.path)
@@ -107,7 +117,13 @@ def read_runs(
 
 
 def reduction_of(source: ProfileSource, requested: Reduction | None, path: Path) -> Reduction:
-    """Return how to reduce over locations: as asked, or refuse with a `DataError`."""
+    """Return the requested reduction over processes, or the default of a profile.
+
+    Raises
+    ------
+    DataError
+        If the profile does not have the requested reduction.
+    """
     can = tuple(source.reductions) if isinstance(source, ReducedSource) else COMPUTED
     if requested is None:
         return Reduction.MEAN if Reduction.MEAN in can else can[0]
@@ -116,7 +132,7 @@ def reduction_of(source: ProfileSource, requested: Reduction | None, path: Path)
             f"{path}: holds no {requested} over processes: it was reduced when it was written",
             hint=f"--locations {' or '.join(can)}"
             if Reduction.GIVEN not in can
-            else "leave --locations out",
+            else "omit --locations",
         )
     return requested
 
@@ -132,13 +148,20 @@ def read_run(
     requirements: bool = False,
     units: Mapping[str, str] | None = None,
 ) -> ReadRun:
-    """Read one run, which may be one of `several` in its file.
+    """Return one run with its values.
 
-    Parameters are those of `read_runs`; `reader` is the name of the reader.
+    Parameters
+    ----------
+    file : the profile
+    run : the opened run
+    reader : name of the reader
+    metrics, requirements, units : as in `read_runs`
+    reduction : statistic over processes
+    several : True if the file has several runs
     """
     source, name = run.source, str(file.path)
     if several:
-        # The name of a file of several runs cannot tell one run's parameters from another's.
+        # The name of a file with several runs does not determine the parameters of one run.
         others = {k: v for k, v in file.parameters.items() if k not in run.parameters}
         file, name = replace(file, parameters=others), f"{name}[{_which(run)}]"
     if run.repetition is not None:
@@ -157,7 +180,7 @@ def read_run(
     return ReadRun(
         name,
         file,
-        # Tables name their parameters: a control character would reach every terminal and page.
+        # Names of parameters come from tables and may contain control characters.
         {printable(name): value for name, value in run.parameters.items()},
         reader,
         source.call_tree,
@@ -171,7 +194,7 @@ def read_run(
 
 
 def _sensible(found: Reduced) -> tuple[Reduced, int]:
-    """Make values that cannot be measured missing, and say how many there were."""
+    """Return values with implausible ones as NaN, and the number of these."""
     beyond = np.abs(found.exclusive) > _LARGEST
     count = int(np.count_nonzero(beyond))
     if not count and not abs(found.total) > _LARGEST:
@@ -183,7 +206,7 @@ def _sensible(found: Reduced) -> tuple[Reduced, int]:
 
 
 def _which(run: RunSource) -> str:
-    """Say which run of its file it is, e.g. ``p=64,n=30 r1``."""
+    """Return the parameters of a run in its file, e.g. ``p=64,n=30 r1``."""
     setting = ",".join(f"{k}={parameter_value(v)}" for k, v in run.parameters.items())
     return f"{setting} r{run.repetition}".strip() if run.repetition is not None else setting
 
@@ -194,7 +217,7 @@ def _wanted(
     readable = [d for d in declared if d.status in READABLE]
     if metrics is None:
         return [d.metric.name for d in readable]
-    # Whatever is asked for, the run time comes along: it tells weak from strong scaling.
+    # The run time is always read, because it distinguishes weak from strong scaling.
     timed = [d.metric.name for d in readable if d.metric.is_time and d.metric.additive][:1]
     if not metrics and not timed:
         timed = [d.metric.name for d in readable][:1]

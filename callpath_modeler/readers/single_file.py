@@ -1,4 +1,4 @@
-"""Readers in a Python file that nobody installed."""
+"""Readers from a Python file that is not installed."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from callpath_modeler.errors import PluginError, UsageError
 from callpath_modeler.readers.base import Reader
 from callpath_modeler.readers.plugin_errors import error_line, loaded
 
-_MEND = "mend the file, or read without it"
+_MEND = "correct the file, or read without it"
 
 
 def readers_in(path: Path) -> tuple[Reader, ...]:
-    """Import `path` and return the readers whose classes it defines.
+    """Import `path` and return its readers.
 
-    A class counts as a reader if it has a method ``match``.
+    A reader is a class with a method ``match`` that the file defines.
 
     Raises
     ------
     UsageError
-        If there is no such file.
+        If the file does not exist.
     PluginError
-        If it does not load, holds no reader, or one that does not keep the contract.
+        If the file cannot be imported, contains no reader, or contains one that violates the
+        contract.
     """
     if not path.is_file():
         raise UsageError(f"{path}: no such file", hint="check the spelling")
@@ -49,9 +50,9 @@ def _imported(path: Path) -> ModuleType:
     name = f"cpmodel_reader_{path.stem}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise PluginError(f"{path}: is no Python file", hint="give a file that ends in .py")
+        raise PluginError(f"{path}: is not a Python file", hint="give a file that ends in .py")
     module = module_from_spec(spec)
-    # Dataclasses and pickle look a class's module up by its name.
+    # Dataclasses and pickle need the module of a class by its name.
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)

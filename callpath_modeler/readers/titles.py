@@ -1,4 +1,4 @@
-"""What the title of a column of values tells: metric, unit, inclusive or exclusive."""
+"""Titles of columns of values: metric, unit, inclusive or exclusive."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _DURATIONS = frozenset(
 )
 _TIMES = frozenset({"time", "times", "duration", "runtime", "walltime", "elapsed", "latency"})
 _BYTES = frozenset({"byte", "bytes"})
-# The difference of two maxima is no maximum.
+# The difference of two maxima is not a maximum.
 _EXTREMES = frozenset({"median", "min", "minimum", "max", "maximum"})
 _MEANS = frozenset({"mean", "avg", "average", "median"})
 _NUMBERS = frozenset({"cnt", "count", "counts"})
 _STATISTICS = _EXTREMES | {"mean", "avg", "average", "sum", "total"}
-# Values of these do not add up along the call tree.
+# These are not additive along the call tree.
 _SPREADS = frozenset({"sd", "std", "stddev", "stdev", "iqr", "ci", "var", "variance"})
 _RATIOS = frozenset(
     {"cv", "ratio", "percent", "pct", "imbalance", "ipc", "rate", "bandwidth", "efficiency",
@@ -47,17 +47,17 @@ _MEASURED = _TIMES | _BYTES | _STATISTICS | _SPREADS | _RATIOS | _COUNTS
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """The title of a column of values, taken apart.
+    """The parts of the title of a column of values.
 
     Attributes
     ----------
-    name : the metric, without unit and without the words for inclusive and exclusive
+    name : name of the metric, without the unit and the words for inclusive and exclusive
     unit : SI base unit
-    factor : what brings values to that unit
-    inclusive : None where the title does not say
-    additive : False for spreads, ratios and rates, and for inclusive extremes, of which no
-        exclusive ones can be made
-    is_assumed : True for durations whose unit the title does not state
+    factor : conversion factor from values of the column to this unit
+    inclusive : True for inclusive, False for exclusive; None = the title does not state it
+    additive : False for spreads, ratios and rates, and for inclusive extremes, which cannot be made
+        exclusive
+    is_assumed : True for durations whose unit is not stated
     """
 
     name: str
@@ -69,8 +69,15 @@ class Title:
 
 
 def read_title(title: str, unit: str | None = None) -> Title:
-    """Take a title apart; `unit` is what else is said of the unit.
+    """Return the parts of a title.
 
+    Parameters
+    ----------
+    title : the title
+    unit : unit from another source; None = from the title
+
+    Examples
+    --------
     >>> read_title("time_excl_max_us")
     Title(name='time_max', unit='s', factor=1e-06, inclusive=False, additive=True)
     >>> read_title("time (inc) [ms]").name, read_title("bytes_sent").unit, read_title("visits").unit
@@ -84,8 +91,8 @@ def read_title(title: str, unit: str | None = None) -> Title:
     inclusive = True if flavours & _INCLUSIVE else False if flavours & _EXCLUSIVE else None
     units = [note for note in notes if note.lower() not in _INCLUSIVE | _EXCLUSIVE]
     if not units:
-        # The first of several words names the metric, even if it also names a unit; s alone is no
-        # time.
+        # The first of several words is the metric, even if it is also a unit. A single "s" is not
+        # a time.
         units = [word for word in lower[1:] or lower if word in _DURATIONS and lower != ["s"]]
         dropped = _INCLUSIVE | _EXCLUSIVE | {*units}
     else:
@@ -104,9 +111,9 @@ def read_title(title: str, unit: str | None = None) -> Title:
 
 
 def means_first(titles: Sequence[str]) -> list[int]:
-    """Return the numbers of titles in an order in which a mean comes before extremes of the same.
+    """Return the indices of titles, with means before extremes of the same quantity.
 
-    Only titles that differ by the word of the statistic change places.
+    Only titles that differ in nothing but the statistic are reordered.
 
     >>> means_first(["io", "time_min", "time_max", "time_avg[s]", "time_cnt"])
     [0, 3, 1, 2, 4]
@@ -125,7 +132,7 @@ def means_first(titles: Sequence[str]) -> list[int]:
 
 
 def is_measured(title: str) -> bool:
-    """Tell whether a title names a measured quantity rather than a parameter.
+    """Return whether a title is that of a measured quantity instead of a parameter.
 
     >>> [is_measured(title) for title in ("wait [ms]", "mean", "triad[MB/s]", "grid [cells]")]
     [True, True, True, False]
@@ -143,7 +150,7 @@ def is_measured(title: str) -> bool:
 
 
 def is_processes(name: str) -> bool:
-    """Tell whether a parameter is the number of processes.
+    """Return whether a parameter is the number of processes.
 
     >>> [is_processes(name) for name in ("Ranks", "mpi.world.size", "ntasks", "rank", "tasks")]
     [True, True, True, False, False]
@@ -152,7 +159,7 @@ def is_processes(name: str) -> bool:
 
 
 def _is_rate(unit: str) -> bool:
-    # Of a longer text the expression would try too many divisions.
+    # In a longer text, the expression would try too many divisions.
     return len(unit) <= _LONGEST_UNIT and bool(_RATE.fullmatch(unit.strip()))
 
 

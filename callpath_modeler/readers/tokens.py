@@ -1,4 +1,4 @@
-"""Numbers in the names of files and directories, with the word that each belongs to."""
+"""Numbers in the names of files and directories, each with its word."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 from callpath_modeler.readers.name_words import NameWord, word_of
 
 _LONGEST_NAME = 255
-"""Letters of a name that are looked at; file systems allow no more."""
+"""Maximum number of characters that are read from a name; file systems allow no more."""
 
 _DATE = r"(?:19|20)\d\d(?P<d>[-_.]?)(?:0[1-9]|1[0-2])(?P=d)(?:0[1-9]|[12]\d|3[01])"
 _CLOCK = r"(?:[01]\d|2[0-3])(?P<c>[-:_.]?)[0-5]\d(?P=c)[0-5]\d(?:[.,]\d{1,9})?"
@@ -21,14 +21,13 @@ _OPAQUE = re.compile(
     r"|(?<![A-Za-z0-9])[rx]\d+c\d+(?:s\d+)?(?:b\d+)?n\d+(?![A-Za-z0-9])"
     r"|(?<!\d)\d{16,}(?!\d)"
 )
-"""Identifiers that are no numbers: a UUID, a date with or without the time of day, a time of day,
-a node by rack and slot, and more digits than a number has."""
+"""Identifiers: UUIDs, dates, times of day, nodes by rack and slot, numbers from 16 digits on."""
 _HEXADECIMAL = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{7,64}(?![A-Za-z0-9])")
 _FEWEST_CHANGES = 3
-"""A hexadecimal hash changes between digits and letters as often as this at least."""
+"""Fewest changes between digits and letters in a hexadecimal hash."""
 
 NUMBER = r"\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
-"""A number in a name; a comma may stand for the decimal point."""
+"""Expression for a number in a name; a comma may be the decimal separator."""
 _PARTS = re.compile(rf"(?P<number>{NUMBER})|(?P<word>[A-Za-zµ]+)|(?P<sign>[^A-Za-zµ0-9]+)")
 _MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9,
               "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
@@ -48,10 +47,10 @@ class NumberToken:
 
     Attributes
     ----------
-    word : what stands beside the number, or ""
+    word : the word next to the number, or ""
     value : the number
-    text : the number as it is written
-    joined : the word and the number are one piece, as in ``p64``, ``p=64`` and ``64ranks``
+    text : the number as written
+    joined : True if word and number form one piece, as in ``p64``, ``p=64`` and ``64ranks``
     """
 
     word: str
@@ -61,9 +60,9 @@ class NumberToken:
 
 
 def tokens_in(name: str) -> list[NumberToken]:
-    """Return the numbers in a name of a file or directory, in order.
+    """Return the numbers in the name of a file or directory, in order.
 
-    Dates, times of day, UUIDs and hexadecimal hashes are identifiers and hold no numbers.
+    Dates, times of day, UUIDs and hexadecimal hashes are identifiers, not numbers.
 
     >>> [(t.word, t.value) for t in tokens_in("mm.x1,25y1.r1")]
     [('x', 1.25), ('y', 1.0), ('r', 1.0)]
@@ -84,14 +83,14 @@ def _is_hash(text: str) -> bool:
 
 
 def _tokens(parts: Sequence[tuple[str, str]]) -> Iterator[NumberToken]:
-    """Yield the numbers among the words, numbers and signs of a name; a word belongs to one."""
+    """Yield the numbers among the words, numbers and signs of a name; each word has one number."""
     used: set[int] = set()
     for k, (kind, text) in enumerate(parts):
         if kind != "number":
             continue
         value = float(text.replace(",", "."))
         behind = parts[k + 1] if k + 1 < len(parts) else ("", "")
-        # A prefix ends the piece: the b of 10b5 is the next number's word.
+        # A prefix must be at the end of a piece: in 10b5, b is the word of the next number.
         ends = k + 2 == len(parts) or (k + 2 < len(parts) and parts[k + 2][0] == "sign")
         if behind[0] == "word" and behind[1] in _MULTIPLES and ends:
             value *= _MULTIPLES[behind[1]]
@@ -106,7 +105,7 @@ def _tokens(parts: Sequence[tuple[str, str]]) -> Iterator[NumberToken]:
 def _word_of_number(  # noqa: C901, PLR0911 - one case per form of a name
     parts: Sequence[tuple[str, str]], k: int, used: set[int]
 ) -> tuple[str, bool, set[int]]:
-    """Return the word of the number at `k`, whether they are one piece, and which parts it is."""
+    """Return the word of the number at `k`, whether they form one piece, and the word's parts."""
 
     def is_word(i: int) -> bool:
         return 0 <= i < len(parts) and parts[i][0] == "word" and i not in used
@@ -119,7 +118,7 @@ def _word_of_number(  # noqa: C901, PLR0911 - one case per form of a name
     while last + 1 < len(parts) and parts[last + 1][0] != "sign":
         last += 1
     if parts[first][0] == "number" and last > k:
-        # 16ranks; of 10x20x30, the words are signs of multiplication.
+        # In 16ranks, the word follows the number. In 10x20x30, x is a multiplication sign.
         ends = parts[last][0] == "word"
         return (parts[k + 1][1], True, {k + 1}) if after and ends else ("", False, set())
     if parts[first][0] == parts[last][0] == "number" and first < k:
@@ -144,16 +143,16 @@ def _word_of_number(  # noqa: C901, PLR0911 - one case per form of a name
 
 
 def _has_own_number(parts: Sequence[tuple[str, str]], word: int) -> bool:
-    """Tell whether a number is attached to a word from behind, as in ``8_rep1``."""
+    """Return whether a number directly follows a word, as in ``8_rep1``."""
     return word + 1 < len(parts) and parts[word + 1][0] == "number"
 
 
 def _with_words_before(
     parts: Sequence[tuple[str, str]], last: int, used: set[int], *, joined: bool
 ) -> tuple[str, bool, set[int]]:
-    """Return a word with those before it that it means something together with.
+    """Return a word, with preceding words if they have a joint meaning.
 
-    These are ``ntasks-per-node`` and such, and ``num_ranks``.
+    Examples are ``ntasks-per-node`` and ``num_ranks``.
     """
     chain = [last]
     while (

@@ -1,4 +1,4 @@
-"""Numbers in names, in the words of findings and errors."""
+"""Descriptions of numbers in names, for findings and errors."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from callpath_modeler.readers.inference import Decision, Role
 from callpath_modeler.units import parameter_value
 
 _MOST = 5
-"""So many values are listed."""
+"""Maximum number of values in a list."""
 
 
 def named_number(decision: Decision) -> RunNumber:
-    """Return a number in names with its values and its role, for people."""
+    """Return a number in names, with its values and its role as text."""
     column = decision.column
     values = sorted({value for value in column.values if value is not None})
     shown = [parameter_value(value) for value in values]
@@ -27,7 +27,7 @@ def named_number(decision: Decision) -> RunNumber:
 
 
 def refuse_undecided(decisions: Sequence[Decision], runs: Sequence[str]) -> None:
-    """Raise `UsageError` for the first number whose role the runs leave open."""
+    """Raise `UsageError` for the first number whose role cannot be decided."""
     for decision in decisions:
         if decision.role is not Role.UNDECIDED:
             continue
@@ -38,11 +38,11 @@ def refuse_undecided(decisions: Sequence[Decision], runs: Sequence[str]) -> None
             raise UsageError(
                 f"{lacking}: no parameter {name!r} in the name of this run",
                 hint="give a pattern (--name 'app.p{p}.n{n}.r{rep}') or a manifest runs.toml, "
-                f"or leave the number out with --param {name}=none",
+                f"or exclude the number with --param {name}=none",
             )
         option = name or "n"
         what = f"{number.name} = {number.values}" if name else f"the numbers {number.values}"
-        leave = f", --param {name}=none if it is none" if name else ""
+        leave = f", --param {name}=none if it is not" if name else ""
         raise UsageError(
             f"{what} in {number.place} may be a parameter or not: {decision.reason}",
             hint=f"--param {option}=name if it is a parameter{leave}, "

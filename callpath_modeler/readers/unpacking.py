@@ -1,7 +1,7 @@
-"""The budget of unpacked data, and streams that stay within it.
+"""Limits for unpacked data, and streams that enforce them.
 
 A packed file of a few megabytes can unpack to terabytes, and one line of text can fill the memory.
-Every reader takes what it unpacks through this module, so there is one limit for all of them.
+All readers unpack data with this module, so one limit applies to all of them.
 """
 
 from __future__ import annotations
@@ -21,24 +21,27 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 GZIP = b"\x1f\x8b"
-"""What packed files begin with."""
+"""First bytes of gzip files."""
 
 VARIABLE = "CPMODEL_UNPACK_LIMIT"
-"""Environment variable: the largest size in bytes that a file may unpack to."""
+"""Environment variable for the largest size, in bytes, to which a file may unpack."""
 
 _ALWAYS = 64 * 2**20
-"""Bytes that every packed file may unpack to."""
+"""Bytes to which every packed file may unpack."""
 _RATIO = 200
-"""Times its own size that a packed file may unpack to: text of tables reaches 50 to 100."""
+"""Largest ratio of unpacked to packed size; tables as text reach 50 to 100."""
 _ON_DISK = 16 * 2**30
 _IN_MEMORY = 192 * 2**20
-"""Bytes that a file may unpack to in memory, as a whole: those of a character may become four."""
+"""Bytes to which a file may unpack in memory; a character may need four bytes."""
 _RATIO_IN_MEMORY = 4
 _MEMORY = 256 * 2**20
-"""Bytes of the objects that unpacked data may become, beside the interpreter: numbers and texts of
-a few letters take ten times the memory of their text. A refusal then stays below 512 MB."""
+"""Bytes of objects from unpacked data, in addition to the interpreter.
+
+Numbers and short texts need ten times the memory of their text. The limit keeps the process below
+512 MB.
+"""
 _MEMORY_RATIO = 32
-"""Times its own size that the objects of a packed file may take."""
+"""Largest ratio of the memory of objects to the packed size."""
 _LONGEST_LINE = 8 * 2**20
 _MOST_BLANK = 4 * 2**20
 _PIECE = 2**16
@@ -46,13 +49,13 @@ _PIECE = 2**16
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The number of bytes that one file may unpack to.
+    """The limits for unpacking one file.
 
     Attributes
     ----------
     path : the packed file, for messages
-    limit : in bytes
-    memory : bytes of the objects that these may become
+    limit : maximum unpacked size in bytes
+    memory : maximum size of objects from the data in bytes
     """
 
     path: Path
@@ -60,12 +63,12 @@ class Budget:
     memory: int
 
     def check(self, size: int) -> None:
-        """Refuse a size above the limit.
+        """Raise an error if an unpacked size exceeds the limit.
 
         Raises
         ------
         InputError
-            If `size` bytes are more than the budget.
+            If `size`, in bytes, exceeds the limit.
         """
         if size > self.limit:
             raise InputError(
@@ -75,12 +78,12 @@ class Budget:
             )
 
     def check_memory(self, size: int) -> None:
-        """Refuse objects that take more memory than the budget.
+        """Raise an error if objects exceed the memory limit.
 
         Raises
         ------
         InputError
-            If `size` bytes are more than that.
+            If `size`, in bytes, exceeds the limit.
         """
         if size > self.memory:
             raise InputError(
@@ -91,16 +94,17 @@ class Budget:
 
 
 def budget_of(path: Path, *, in_memory: bool = False) -> Budget:
-    """Return the budget of a packed file.
+    """Return the limits for a packed file.
 
     Parameters
     ----------
-    in_memory : whether the unpacked data are held in memory as a whole
+    path : the packed file
+    in_memory : True if the unpacked data are in memory as a whole
 
     Raises
     ------
     UsageError
-        If the environment variable holds no number.
+        If the environment variable is not a number.
     """
     given = os.environ.get(VARIABLE)
     if given:
@@ -121,12 +125,12 @@ def budget_of(path: Path, *, in_memory: bool = False) -> Budget:
 
 
 def packed_budget(path: Path) -> Budget | None:
-    """Return the budget of a file that is packed with gzip; None of any other.
+    """Return the limits for a file that is packed with gzip; None for any other file.
 
     Raises
     ------
     UsageError
-        As `budget_of`.
+        As in `budget_of`.
     """
     try:
         with path.open("rb") as file:
@@ -137,12 +141,12 @@ def packed_budget(path: Path) -> Budget | None:
 
 
 def unpacked_pieces(stream: BinaryIO, budget: Budget) -> Iterator[bytes]:
-    """Yield what a gzip stream unpacks to, piece by piece.
+    """Yield the unpacked data of a gzip stream, piece by piece.
 
     Raises
     ------
     InputError
-        If that is more than the budget.
+        If the data exceed the limit.
     EOFError, zlib.error, OSError
         If the stream is damaged.
     """
@@ -155,13 +159,13 @@ def unpacked_pieces(stream: BinaryIO, budget: Budget) -> Iterator[bytes]:
 
 
 class BoundedStream(io.RawIOBase):
-    """A binary stream of text that stays within limits while it is read.
+    """A binary stream of text with limits for size, lines and blank lines.
 
     Parameters
     ----------
     stream : the stream to read from
     path : the file, for messages
-    budget : of unpacked bytes; None where the file is not packed
+    budget : limits for unpacked data; None = the file is not packed
     """
 
     def __init__(self, stream: BinaryIO, path: Path, budget: Budget | None) -> None:
@@ -169,19 +173,19 @@ class BoundedStream(io.RawIOBase):
         self._size = self._line = self._blank = 0
 
     def readable(self) -> bool:
-        """Tell that this can be read."""
+        """Return True."""
         return True
 
     def readinto(self, target: WriteableBuffer) -> int:
-        """Fill `target`, and return the number of bytes.
+        """Read data into `target`, and return the number of bytes.
 
         Raises
         ------
         InputError
-            If the budget is spent, a line is longer than 8 MiB, or 4 MiB of blank lines follow
-            each other.
+            If the data exceed the limit, if a line is longer than 8 MiB, or if more than 4 MiB of
+            blank lines follow each other.
         """
-        # Small pieces: a gzip stream otherwise unpacks all that the caller has room for.
+        # Small pieces keep a gzip stream from filling the whole target at once.
         piece = self._stream.read(min(_PIECE, len(cast("bytes", target))))
         cast("bytearray", target)[: len(piece)] = piece
         self._size += len(piece)
@@ -193,7 +197,7 @@ class BoundedStream(io.RawIOBase):
         if self._line > _LONGEST_LINE:
             raise InputError(
                 f"{self._path}: a line is longer than {_LONGEST_LINE >> 20} MiB, "
-                "so this is no table",
+                "so this is not a table",
                 hint="write one row per line",
             )
         if self._blank > _MOST_BLANK:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import change_point, changes_since
 from callpath_modeler.units import parameter_value
@@ -29,7 +30,7 @@ def formula_from_text(fitted: Fitted, rows: NDArray[np.integer]) -> str:
     return f"  from {fitted.parameter} = {parameter_value(since)} on" if since else ""
 
 
-def from_texts(fitted: Fitted, rows: NDArray[np.intp]) -> list[str]:
+def from_texts(fitted: Fitted, rows: IntArray) -> list[str]:
     """Say the same of some call paths in a table's cell: `` from 256``; -1 = no call path."""
     since = np.where(rows >= 0, changes_since(fitted.models.take(rows)), 0.0)
     return [f" from {parameter_value(at)}" if at else "" for at in since.tolist()]

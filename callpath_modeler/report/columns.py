@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.units import interval, parameter_value, percent, quantity
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from callpath_modeler.analysis.forecast import Forecast
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.fitted import Fitted
@@ -85,7 +84,7 @@ def _repeats_the_largest(answer: Ranking | Forecast) -> bool:
     return answer.repetitions > 0 and answer.target == answer.fitted.points[-1]
 
 
-def has_maxima(fitted: Fitted, maximum: NDArray[np.float64]) -> bool:
+def has_maxima(fitted: Fitted, maximum: FloatArray) -> bool:
     """Tell whether maxima over processes say more than exclusive values do: means or sums."""
     several = any(run.extent.processes > 1 for run in fitted.experiment.runs)
     reduced = fitted.experiment.reduction in {Reduction.MEAN, Reduction.SUM}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.predict import predict_sum
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 
 _BANDED = 16
@@ -30,12 +31,12 @@ class Curve:
     seen : value, low and high of what was measured there, if that is the answer
     """
 
-    points: NDArray[np.float64]
-    measured: NDArray[np.float64]
-    grid: NDArray[np.float64]
-    value: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    points: FloatArray
+    measured: FloatArray
+    grid: FloatArray
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
     end_of_data: float
     target: float | None
     seen: tuple[float, float, float] | None = None
@@ -189,7 +190,7 @@ def sketch(
     return replace(curve, low=low, high=high)
 
 
-def measured_of(fitted: Fitted, rows: NDArray[np.integer]) -> NDArray[np.float64]:
+def measured_of(fitted: Fitted, rows: NDArray[np.integer]) -> FloatArray:
     """Return what some call paths cost together at each point, [K]; NaN = none occurred."""
     total = np.full(len(fitted.points), np.nan)
     for point in range(len(total)):  # one after the other: of many call paths, all are large

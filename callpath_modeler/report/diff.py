@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.text import Text
 
 from callpath_modeler.analysis.diff import Changes, ExperimentDifference, only_in_one
 from callpath_modeler.analysis.gates import Violation
-from callpath_modeler.profile.groups import Values
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.diff_table import VERDICTS, growth_texts
 from callpath_modeler.report.invocation import NEW, Invocation
@@ -65,7 +64,7 @@ class TextStyle:
 
 def difference_text(
     found: ExperimentDifference,
-    rows: NDArray[np.intp],
+    rows: IntArray,
     style: TextStyle,
     invocation: Invocation = NEW,
 ) -> list[Text]:
@@ -85,9 +84,7 @@ def difference_text(
     return [*_head(found, style), Text(""), *body, Text(""), *_grey(footer, style)]
 
 
-def difference_listing(
-    found: ExperimentDifference, rows: NDArray[np.intp], style: TextStyle
-) -> Listing:
+def difference_listing(found: ExperimentDifference, rows: IntArray, style: TextStyle) -> Listing:
     """Return the comparison as a list of call paths of the new experiment.
 
     Parameters
@@ -113,7 +110,7 @@ def _head(found: ExperimentDifference, style: TextStyle) -> list[Text]:
 
 
 def _body(
-    found: ExperimentDifference, rows: NDArray[np.intp], style: TextStyle, marks: Sequence[str] = ()
+    found: ExperimentDifference, rows: IntArray, style: TextStyle, marks: Sequence[str] = ()
 ) -> list[Text]:
     """Return the table: a header, the call paths, and what is not among them."""
     tree = found.pair.tree
@@ -185,7 +182,7 @@ def _not_shown(found: ExperimentDifference, changes: Changes) -> str:
     return f"{said}: {'what was measured does not' if backed else 'centres do not'} back it"
 
 
-def _leaves_out_zero(changes: Changes) -> NDArray[np.bool_]:
+def _leaves_out_zero(changes: Changes) -> BoolArray:
     """Tell where an interval, which is of a call path by itself, leaves out zero, [n + 1]."""
     with np.errstate(invalid="ignore"):
         return (changes.low > 0) | (changes.high < 0)
@@ -229,13 +226,13 @@ def _context(found: ExperimentDifference) -> str:
 
 
 def _columns(
-    found: ExperimentDifference, rows: NDArray[np.intp], others: NDArray[np.intp], style: TextStyle
+    found: ExperimentDifference, rows: IntArray, others: IntArray, style: TextStyle
 ) -> list[TextColumn]:
     unit, additive, costs = found.pair.metric.unit, found.pair.metric.additive, found.costs
     extra = [""] * bool(len(others))
     last = [len(costs.base) - 1] if additive else []
 
-    def cost(values: Values) -> list[str]:
+    def cost(values: FloatArray) -> list[str]:
         parts = [*values[rows]]
         if len(others):
             parts.append(float(np.nansum(values[others])) if additive else np.nan)
@@ -298,9 +295,7 @@ def _band(changes: Changes, row: int) -> str:
     return "" if np.isnan(low) else f"{signed_percent(low)} … {signed_percent(high)}"
 
 
-def _growth_cells(
-    found: ExperimentDifference, rows: NDArray[np.intp], style: TextStyle
-) -> list[str]:
+def _growth_cells(found: ExperimentDifference, rows: IntArray, style: TextStyle) -> list[str]:
     """Write growth: once if it is the same, with an arrow only where it surely changed."""
     if found.growth is None:
         return [""] * len(rows)

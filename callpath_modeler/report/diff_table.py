@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.diff import Changes, ExperimentDifference, only_in_one
 from callpath_modeler.analysis.gates import Violation
 from callpath_modeler.argument_checks import check_type
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.comparison import Compared
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
@@ -25,7 +25,7 @@ _OF_GROWTH = {1: "faster", -1: "slower", 0: "not shown"}
 
 
 def difference_table(
-    compared: Compared, rows: NDArray[np.intp] | None = None, broken: Sequence[Violation] = ()
+    compared: Compared, rows: IntArray | None = None, broken: Sequence[Violation] = ()
 ) -> Table:
     """Return a comparison as a table with one row per call path.
 
@@ -71,9 +71,7 @@ def _occurs(found: ExperimentDifference, row: int) -> str:
     return "both" if both else ("base" if found.in_base[row] else "new")
 
 
-def _change_columns(
-    changes: Changes | None, form: str, rows: NDArray[np.intp]
-) -> dict[str, list[Cell]]:
+def _change_columns(changes: Changes | None, form: str, rows: IntArray) -> dict[str, list[Cell]]:
     names = ("base", "new", "change", "relative", "low", "high", "p", "rate")
     if changes is None:
         return {form.format(name): [None] * len(rows) for name in (*names, "verdict")}
@@ -84,14 +82,14 @@ def _change_columns(
     return {**columns, form.format("verdict"): [*verdicts]}
 
 
-def _bases(found: ExperimentDifference, rows: NDArray[np.intp]) -> list[Cell]:
+def _bases(found: ExperimentDifference, rows: IntArray) -> list[Cell]:
     changes = found.at_target
     if changes is None:
         return [None] * len(rows)
     return [None if unknown else found.basis for unknown in np.isnan(changes.change[rows])]
 
 
-def _growth_columns(found: ExperimentDifference, rows: NDArray[np.intp]) -> dict[str, list[Cell]]:
+def _growth_columns(found: ExperimentDifference, rows: IntArray) -> dict[str, list[Cell]]:
     growth = found.growth
     if growth is None:
         names = ("growth_base", "growth_new", "faster", "slower", "verdict_of_growth")
@@ -175,14 +173,14 @@ def _total(changes: Changes | None) -> dict[str, object] | None:
 
 
 def growth_texts(
-    found: ExperimentDifference, rows: NDArray[np.intp], *, pretty: bool = False
+    found: ExperimentDifference, rows: IntArray, *, pretty: bool = False
 ) -> tuple[list[str | None], list[str | None]]:
     """Return the growth of each call path before and after, None without a model."""
     growth, pair = found.growth, found.pair
     if growth is None:
         return [None] * len(rows), [None] * len(rows)
 
-    def texts(fitted: Fitted | None, models: NDArray[np.intp]) -> list[str | None]:
+    def texts(fitted: Fitted | None, models: IntArray) -> list[str | None]:
         known = models >= 0
         if fitted is None:
             return [None] * len(models)

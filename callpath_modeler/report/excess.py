@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -20,10 +19,11 @@ from callpath_modeler.analysis.ensemble import (
     unmatched,
 )
 from callpath_modeler.analysis.excess import efficiency_of, is_summed
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
-from callpath_modeler.profile.groups import Costs, Values
+from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import left_out
@@ -47,7 +47,7 @@ from callpath_modeler.units import (
     to_ascii,
 )
 
-_Overlaps = tuple[NDArray[np.bool_], NDArray[np.bool_]] | None
+_Overlaps = tuple[BoolArray, BoolArray] | None
 
 _GREY = "dim"
 _WORTH_A_NOTE = 0.01
@@ -143,7 +143,7 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
     return Table(columns, units, _header(shown, findings))
 
 
-def _efficiency(shown: ExcessView, excess: Values, cost: Values, pair: int) -> Values:
+def _efficiency(shown: ExcessView, excess: FloatArray, cost: FloatArray, pair: int) -> FloatArray:
     """Return the cost of lines under perfect scaling over their cost, [lines].
 
     Parameters
@@ -158,7 +158,7 @@ def _flags(overlaps: _Overlaps, which: int, size: int) -> list[Cell]:
     return [None] * size if overlaps is None else [bool(flag) for flag in overlaps[which]]
 
 
-def _occurs(before: Values, after: Values) -> list[Cell]:
+def _occurs(before: FloatArray, after: FloatArray) -> list[Cell]:
     words = {(True, True): "both", (True, False): "base", (False, True): "scale"}
     pairs = zip(~np.isnan(before), ~np.isnan(after), strict=True)
     return [words.get((bool(a), bool(b)), "neither") for a, b in pairs]
@@ -365,7 +365,7 @@ def _costs(shown: ExcessView, *, ascii_only: bool) -> list[TextColumn]:
     return found
 
 
-def _shares(values: Values, overlaps: _Overlaps, which: int) -> list[str]:
+def _shares(values: FloatArray, overlaps: _Overlaps, which: int) -> list[str]:
     """Write shares, ``~`` before those that the spread of the repetitions may be behind."""
     doubtful = np.abs(values) >= NOTICEABLE
     doubtful &= False if overlaps is None else overlaps[which]

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.aggregation import aggregate_for
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Aggregate, centre
 from callpath_modeler.profile.calltree import CallTree
@@ -248,9 +248,7 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
-def at_largest(
-    experiment: Experiment, metric: str, aggregate: Aggregate = "auto"
-) -> NDArray[np.float64]:
+def at_largest(experiment: Experiment, metric: str, aggregate: Aggregate = "auto") -> FloatArray:
     """Return what the largest runs cost, [call paths]; NaN = did not occur.
 
     Parameters
@@ -271,7 +269,7 @@ def at_largest(
     return centre(values[:, None], how)[:, 0]
 
 
-def folded(tree: CallTree, exclusive: NDArray[np.float64], unit: str = "1") -> str:
+def folded(tree: CallTree, exclusive: FloatArray, unit: str = "1") -> str:
     """Return folded stacks: a line per call path, with a whole number, as all tools read them.
 
     Times are in microseconds. Numbers are rounded such that their sum is the rounded total.
@@ -291,7 +289,7 @@ def folded(tree: CallTree, exclusive: NDArray[np.float64], unit: str = "1") -> s
     return "".join(lines)
 
 
-def _whole(values: NDArray[np.float64]) -> list[int]:
+def _whole(values: FloatArray) -> list[int]:
     """Round values so that they add up to the rounded sum: the largest fractions go up."""
     down = np.floor(values)
     fractions = values - down
@@ -302,7 +300,7 @@ def _whole(values: NDArray[np.float64]) -> list[int]:
     return whole
 
 
-def speedscope(tree: CallTree, columns: Mapping[Metric, NDArray[np.float64]], name: str) -> str:
+def speedscope(tree: CallTree, columns: Mapping[Metric, FloatArray], name: str) -> str:
     """Return the JSON of speedscope: a profile per metric that adds up, as calls one by one.
 
     A call is as long as it costs with all that it calls; first its own part, then its callees.
@@ -353,7 +351,7 @@ def _speedscope_profile(
             "endValue": now, "events": events}  # fmt: skip
 
 
-def hatchet_literal(tree: CallTree, columns: Mapping[Metric, NDArray[np.float64]]) -> str:
+def hatchet_literal(tree: CallTree, columns: Mapping[Metric, FloatArray]) -> str:
     """Return the JSON of a list of nodes that Hatchet's ``from_literal`` takes.
 
     Parameters

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 
 from callpath_modeler.analysis.excess import measured_excess, scaling_over
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.rank import FIRST, Ranking
 from callpath_modeler.analysis.requirements import Requirements
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
@@ -176,7 +176,7 @@ def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
     return f"{text}   growth {growth}"
 
 
-def rows_of(ranking: Ranking, row: int) -> NDArray[np.intp]:
+def rows_of(ranking: Ranking, row: int) -> IntArray:
     """Return the call paths that a ranked value is made of."""
     end = ranking.fitted.experiment.tree.end[row] if ranking.inclusive else row + 1
     return np.arange(row, end)
@@ -272,9 +272,9 @@ class ExcessStep:
     base: float
     scale: float
     predicted: bool
-    inclusive: NDArray[np.float64]
-    exclusive: NDArray[np.float64]
-    efficiency: NDArray[np.float64]
+    inclusive: FloatArray
+    exclusive: FloatArray
+    efficiency: FloatArray
 
     @property
     def title(self) -> str:

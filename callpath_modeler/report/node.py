@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
 from callpath_modeler.analysis.trust import marks_text
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.groups import Rows, Values, outermost
+from callpath_modeler.profile.groups import Rows, outermost
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import View, ViewKind
@@ -290,7 +291,7 @@ class NodeReport:
         return _named(tree, callers, value[rows[called]]), _named(tree, below, value[below])
 
 
-def _named(tree: CallTree, rows: NDArray[np.integer], values: Values) -> str:
+def _named(tree: CallTree, rows: NDArray[np.integer], values: FloatArray) -> str:
     """Name functions, the costliest first, with their parts of the whole."""
     regions = tree.region[rows]
     finite = np.nan_to_num(values, posinf=1.0)

@@ -10,8 +10,9 @@ from functools import cached_property
 import numpy as np
 from rich.text import Text
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.calltree import ROOT, CallTree, escape
-from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.groups import Costs, Rows
 from callpath_modeler.profile.hot_path import hot_path
 from callpath_modeler.profile.outline import Outline, OutlineLine, SumCheck, outline
 from callpath_modeler.profile.pattern import short_name
@@ -72,7 +73,7 @@ class OutlinedView(ABC):
         return self.request.leads_inclusive
 
     @property
-    def order(self) -> Callable[[Rows], Values] | None:
+    def order(self) -> Callable[[Rows], FloatArray] | None:
         """What siblings are ordered by in place of what decides."""
         return None
 
@@ -92,7 +93,7 @@ class OutlinedView(ABC):
         """The nodes of the hot path."""
         costs = self.costs.only(self.column)
 
-        def worth(nodes: Rows) -> Values:
+        def worth(nodes: Rows) -> FloatArray:
             own, whole = self.view.values(nodes, costs)
             return (whole if self.inclusive else own)[:, 0]
 

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import in_one_line, python_docstring
 from callpath_modeler.report.answer import omissions
@@ -103,7 +103,7 @@ def identifiers(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _notes(fitted: Fitted, rows: NDArray[np.intp]) -> list[str]:
+def _notes(fitted: Fitted, rows: IntArray) -> list[str]:
     """Return growths and statuses; of models that some runs have closer ones than, that alone."""
     growths = fitted.models.growth_texts(rows, fitted.parameter)
     said = zip(growths, fitted.statuses(rows), strict=True)

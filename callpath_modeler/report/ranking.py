@@ -15,6 +15,7 @@ from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.target_costs import deviation
 from callpath_modeler.analysis.trust import marks_text
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import shell_words
 from callpath_modeler.profile.calltree import CallTree, escape
@@ -47,8 +48,6 @@ from callpath_modeler.units import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from callpath_modeler.analysis.expectations.check import Check
 
 _GREY = "dim"
@@ -68,7 +67,7 @@ _WORTH_A_WORD = 0.005
 
 def ranking_text(
     ranking: Ranking,
-    rows: NDArray[np.intp],
+    rows: IntArray,
     *,
     width: int | None,
     full_names: bool,
@@ -136,7 +135,7 @@ def points_text(fitted: Fitted) -> str:
     return text + (f", measured at {setting_text(fitted.measured_at)}" if fitted.held else "")
 
 
-def distinct_names(tree: CallTree, rows: NDArray[np.intp], *, full: bool) -> list[list[str]]:
+def distinct_names(tree: CallTree, rows: IntArray, *, full: bool) -> list[list[str]]:
     """Return the call paths, with short function names unless two would then look the same."""
     whole = [list(tree.names(int(row))) for row in rows]
     if full:
@@ -147,20 +146,20 @@ def distinct_names(tree: CallTree, rows: NDArray[np.intp], *, full: bool) -> lis
     return [s if count[tuple(s)] == 1 else w for s, w in zip(short, whole, strict=True)]
 
 
-def remainder(ranking: Ranking, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+def remainder(ranking: Ranking, rows: IntArray) -> IntArray:
     """Return the ranked call paths that are not shown; inclusive values overlap: none."""
     if ranking.inclusive:
         return np.array([], np.intp)
     return np.setdiff1d(ranking.order, rows)
 
 
-def _below(ranking: Ranking, others: NDArray[np.intp]) -> list[list[str]]:
+def _below(ranking: Ranking, others: IntArray) -> list[list[str]]:
     rest = [[counted(len(others), "other")]] if len(others) else []
     return [*rest, ["total"]] if ranking.fitted.metric.additive else rest
 
 
 def ranking_cells(
-    ranking: Ranking, rows: NDArray[np.intp], others: NDArray[np.intp], *, ascii_only: bool
+    ranking: Ranking, rows: IntArray, others: IntArray, *, ascii_only: bool
 ) -> dict[str, TextColumn]:
     """Return the values of rows as text, by what they are.
 
@@ -184,7 +183,7 @@ def ranking_cells(
     def band(low: float, high: float) -> str:
         return band_text(low, high, unit, ascii_only=ascii_only)
 
-    def sums(values: NDArray[np.float64]) -> list[float]:
+    def sums(values: FloatArray) -> list[float]:
         total = np.nansum(values[others]) if fitted.metric.additive else np.nan
         return [float(total)] if len(others) else []
 
@@ -244,7 +243,7 @@ def ranking_cells(
     return informative(ranking, columns)
 
 
-def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
+def _places(ranking: Ranking, rows: IntArray) -> list[int]:
     place = np.zeros(len(ranking.value), np.intp)
     place[ranking.order] = np.arange(1, len(ranking.order) + 1)
     return [int(k) for k in place[rows]]

@@ -13,14 +13,13 @@ import numpy as np
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.argument_checks import check_type
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth, changes_since
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.verdicts import verdict_columns, verdict_header
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from callpath_modeler.analysis.forecast import Forecast
     from callpath_modeler.analysis.optimal_scale import ScalingOptimum
     from callpath_modeler.diagnostics import Finding
@@ -31,7 +30,7 @@ def growth_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
     return growth_texts(ranking, np.array([row]), pretty=pretty)[0]
 
 
-def growth_texts(ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = False) -> list[str]:
+def growth_texts(ranking: Ranking, rows: IntArray, *, pretty: bool = False) -> list[str]:
     """Return the growth of each of some ranked values, as `growth_text` does."""
     fitted, leader = ranking.fitted, ranking.leader[rows]
     texts = fitted.models.growth_texts(leader, fitted.parameter, pretty=pretty)
@@ -43,14 +42,12 @@ def growth_range_text(ranking: Ranking, row: int, *, pretty: bool = False) -> st
     return growth_range_texts(ranking, np.array([row]), pretty=pretty)[0]
 
 
-def growth_range_texts(
-    ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = False
-) -> list[str]:
+def growth_range_texts(ranking: Ranking, rows: IntArray, *, pretty: bool = False) -> list[str]:
     """Write the growth of each of some ranked values as `growth_range_text` does."""
     return model_range_texts(ranking.fitted, ranking.leader[rows], pretty=pretty)
 
 
-def model_range_texts(fitted: Fitted, rows: NDArray[np.intp], *, pretty: bool = False) -> list[str]:
+def model_range_texts(fitted: Fitted, rows: IntArray, *, pretty: bool = False) -> list[str]:
     """Write the growth of the models of call paths, as a range where it is not decided.
 
     A range is short: ``O(p^½ … p)`` has no logarithms, ``O(1 … log p)`` has the same powers. There
@@ -70,7 +67,7 @@ def model_range_texts(fitted: Fitted, rows: NDArray[np.intp], *, pretty: bool = 
     return texts
 
 
-def _growth_ends(fitted: Fitted, rows: NDArray[np.intp]) -> list[tuple[Growth, ...] | None]:
+def _growth_ends(fitted: Fitted, rows: IntArray) -> list[tuple[Growth, ...] | None]:
     """Return the slowest and the fastest growth that call paths may have; None for rows of -1."""
     growths = fitted.models.shapes.growths
     return [
@@ -84,7 +81,7 @@ def formula_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
     return formula_texts(ranking, np.array([row]), pretty=pretty)[0]
 
 
-def formula_texts(ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = False) -> list[str]:
+def formula_texts(ranking: Ranking, rows: IntArray, *, pretty: bool = False) -> list[str]:
     """Return the models of some ranked values, each as `formula_text` does."""
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     models, name, leader = fitted.models, fitted.parameter, ranking.leader[rows].tolist()
@@ -96,14 +93,14 @@ def formula_texts(ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = Fa
     return [text if row >= 0 else "" for text, row in zip(texts, leader, strict=True)]
 
 
-def _since(ranking: Ranking, rows: NDArray[np.intp]) -> list[Cell]:
+def _since(ranking: Ranking, rows: IntArray) -> list[Cell]:
     """Return the first scale of the law beyond a change point; None where there is none."""
     leader = ranking.leader[rows]
     since = changes_since(ranking.fitted.models.take(np.maximum(leader, 0)))
     return [at if at and row >= 0 else None for at, row in zip(since.tolist(), leader, strict=True)]
 
 
-def all_rows(ranking: Ranking) -> NDArray[np.intp]:
+def all_rows(ranking: Ranking) -> IntArray:
     """Return every call path that occurred: ranked ones in order, then those without a value."""
     occurs = ~np.isnan(ranking.fitted.measured).all(axis=1)
     rest = np.setdiff1d(np.flatnonzero(occurs), ranking.order)
@@ -130,7 +127,7 @@ def measured_json(fitted: Fitted) -> dict[str, object]:
 
 def ranking_table(
     ranking: Ranking,
-    rows: NDArray[np.intp] | None = None,
+    rows: IntArray | None = None,
     findings: Sequence[Finding] = (),
     check: Check | None = None,
 ) -> Table:

@@ -11,9 +11,10 @@ from rich.text import Text
 
 from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
 from callpath_modeler.analysis.trust import marks_text
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.groups import Costs, Rows
 from callpath_modeler.profile.outline import SumCheck
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
@@ -95,7 +96,7 @@ class ForecastView(OutlinedView):
         return self.forecast.check(self.outline)
 
     @property
-    def order(self) -> Callable[[Rows], Values] | None:
+    def order(self) -> Callable[[Rows], FloatArray] | None:
         """What siblings are ordered by in place of the share."""
         return self.forecast.order(self.view, self.request.sort, inclusive=self.inclusive)
 
@@ -297,7 +298,7 @@ def value_cells(
     unit = forecast.fitted.metric.unit
     main, other = (whole, own) if inclusive else (own, whole)
 
-    def texts(values: Values) -> list[str]:
+    def texts(values: FloatArray) -> list[str]:
         return [quantity(value, unit, ascii_only=ascii_only) for value in values.tolist()]
 
     ends = zip(main.low.tolist(), main.high.tolist(), strict=True)

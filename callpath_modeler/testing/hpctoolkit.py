@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
+
 _KINDS = ("SUMMARY", "NODE", "RANK", "THREAD", "GPUDEVICE", "GPUCONTEXT", "GPUSTREAM", "CORE")
 _SCOPES = ("point", "function", "lex_aware", "execution")
 _VALUE = np.dtype([("metric", "<u2"), ("value", "<f8")])
@@ -303,7 +305,7 @@ class _Propagation:
         order = np.argsort(depth, kind="stable")
         self._levels = np.split(order, np.cumsum(np.bincount(depth))[:-1])
 
-    def values(self, one: Measured, metrics: Sequence[str], layout: Layout) -> NDArray[np.float64]:
+    def values(self, one: Measured, metrics: Sequence[str], layout: Layout) -> FloatArray:
         """Return what is stored for a thread, [contexts and before them the whole x numbers]."""
         table = np.zeros((len(self._parent) + 1, len(metrics) * len(_SCOPES)))
         for k, metric in enumerate(metrics):
@@ -325,7 +327,7 @@ class _Propagation:
                 table[0, k * len(_SCOPES) + 3] = columns["execution"][roots].sum()
         return table
 
-    def _sums(self, own: NDArray[np.float64], *, lexical_only: bool) -> NDArray[np.float64]:
+    def _sums(self, own: FloatArray, *, lexical_only: bool) -> FloatArray:
         total = own.copy()
         for level in reversed(self._levels[1:]):
             rows = level[self._lexical[level]] if lexical_only else level
@@ -334,7 +336,7 @@ class _Propagation:
 
 
 def _profile_file(
-    measured: Sequence[Measured], profiles: Sequence[NDArray[np.float64]], layout: Layout
+    measured: Sequence[Measured], profiles: Sequence[FloatArray], layout: Layout
 ) -> bytes:
     buffer = _Buffer(0x30)
     size = 40 if layout.early else 48 + layout.spare
@@ -369,14 +371,14 @@ def _identifiers(ids: Mapping[str, int]) -> bytes:
     return struct.pack("<H6x", len(parts)) + b"".join(parts)
 
 
-def _starts(keys: NDArray[np.intp], dtype: np.dtype[np.void], name: str) -> NDArray[np.void]:
+def _starts(keys: IntArray, dtype: np.dtype[np.void], name: str) -> NDArray[np.void]:
     distinct, first = np.unique(keys, return_index=True)
     index = np.empty(len(distinct), dtype)
     index[name], index["start"] = distinct, first
     return index
 
 
-def _context_file(profiles: Sequence[NDArray[np.float64]], contexts: int) -> bytes:
+def _context_file(profiles: Sequence[FloatArray], contexts: int) -> bytes:
     """Return the same values once more, context by context."""
     buffer = _Buffer(0x20)
     infos = buffer.section(16)

@@ -1,1 +1,1 @@
-"""TOML files that people write: where everything stands in them, and what may."""
+"""TOML files that users write: their formats, and the lines of their keys."""

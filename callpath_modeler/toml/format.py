@@ -1,4 +1,4 @@
-"""A kind of TOML file: read one, or say on which line stands what does not belong there."""
+"""Formats of TOML files, and errors with line numbers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ D = TypeVar("D", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True)
 class TomlFile(Generic[D]):
-    """A file that was read, and where everything in it stands.
+    """A TOML file with the line of every key.
 
     Attributes
     ----------
-    path : as the user wrote it
-    document : what it says
+    path : path of the file, as the user gave it
+    document : content of the file
     lines : line of every key
-    fault : the error that something in it is refused with
+    fault : type of errors about the file
     """
 
     path: str
@@ -34,24 +34,24 @@ class TomlFile(Generic[D]):
     fault: type[CallpathModelerError]
 
     def line(self, place: Place) -> int:
-        """Return the line of a key, or of the table that it would stand in."""
+        """Return the line of a key, or of its table if the key is missing."""
         return _line(self.lines, place)
 
     def refuse(self, place: Place, message: str, hint: str) -> NoReturn:
-        """Raise the error about what stands at a place."""
+        """Raise an error about the value at a place, with file and line."""
         raise self.fault(f"{self.path}:{self.line(place)}: {message}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class TomlFormat(Generic[D]):
-    """What files of one kind may hold.
+    """The format of one kind of TOML file.
 
     Attributes
     ----------
     document : type of a whole file; all its tables forbid unknown fields
-    examples : how every key is written
-    fault : the error that what does not belong there is refused with
-    homes : where keys belong that may be meant elsewhere, by name
+    examples : example of the value of every key, by key
+    fault : type of errors about the file
+    homes : hint on the right table for keys that users often put into a wrong one, by key
     """
 
     document: type[D]
@@ -60,18 +60,23 @@ class TomlFormat(Generic[D]):
     homes: Mapping[str, str] = field(default_factory=dict)
 
     def parse(self, content: bytes | str, path: str) -> TomlFile[D]:
-        """Read what a file holds.
+        """Return the content of a file.
+
+        Parameters
+        ----------
+        content : the file, as bytes or text
+        path : path of the file, for messages
 
         Raises
         ------
         `fault`
-            If it is not TOML, or holds what does not belong there; the message begins with file
-            and line.
+            If the file is not TOML, or if it has an unknown key or a value of the wrong type. The
+            message begins with file and line.
         """
         try:
             text = content if isinstance(content, str) else content.decode("utf-8-sig")
         except UnicodeDecodeError as cause:
-            raise self.fault(f"{path}: not text in UTF-8", hint="TOML is") from cause
+            raise self.fault(f"{path}: not text in UTF-8", hint="save the file as UTF-8") from cause
         if (deep := _DOTTED.search(text)) is not None:
             line = 1 + text.count("\n", 0, deep.start())
             hint = f"a key has at most {_MOST_DOTS} parts"
@@ -88,7 +93,7 @@ class TomlFormat(Generic[D]):
             found = _DIGITS.search(text)
             line = 1 + text.count("\n", 0, found.start() if found else 0)
             hint = "write a number with a point or an exponent, e.g. 1e30"
-            raise self.fault(f"{path}:{line}: a number of too many digits", hint=hint) from None
+            raise self.fault(f"{path}:{line}: a number with too many digits", hint=hint) from None
         except RecursionError:
             deepest = _NESTED.search(text)
             line = 1 + text.count("\n", 0, deepest.start() if deepest else 0)
@@ -107,7 +112,7 @@ class TomlFormat(Generic[D]):
         return TomlFile(path, document, lines, self.fault)
 
     def _misfit(self, said: str, data: Mapping[str, Any]) -> tuple[Place, str, str]:
-        """Put into words, and find, what msgspec tells of a value that does not fit."""
+        """Return place, message and hint for a validation error of msgspec."""
         what, _, where = said.partition(" - at `$")
         place, kind = _found(self.document, data, where.rstrip("`"))
         named = _QUOTED.findall(what)
@@ -127,7 +132,7 @@ class TomlFormat(Generic[D]):
             got = {"str": "text", "float": "a fraction"}.get(
                 named[-1], _WORDS.get(named[-1], named[-1])
             )
-            return place, f"{key} is to be {wanted}, not {got}", example
+            return place, f"{key} must be {wanted}, not {got}", example
         allowed = _alternatives(kind)
         hint = f"one of {', '.join(map(str, allowed))}" if allowed else example
         return place, f"{key} = {named[0]!r} is not known", hint
@@ -138,14 +143,14 @@ _MOST_DOTS = 32
 _DOTTED = re.compile(
     rf"""(?<![\w."'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_MOST_DOTS},}}"""
 )
-"""Keys of keys of keys: reading them takes the square of their number."""
+"""Keys with many dots: the time for reading them grows with the square of their number."""
 _DIGITS = re.compile(r"[0-9_]{1000}")
 _NESTED = re.compile(r"(?:[\[{]\s*){20}")
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 def _large_number(data: object) -> Place | None:
-    """Return the place of a whole number beyond 64 bits, which TOML does not have."""
+    """Return the place of an integer of more than 64 bits, which TOML does not allow, or None."""
     rest: list[tuple[Place, object]] = [((), data)]
     while rest:
         place, value = rest.pop()
@@ -182,7 +187,7 @@ _QUOTED = re.compile("[`']([^`']*)[`']")
 
 
 def _wanted(kinds: Sequence[str]) -> str:
-    # A whole number is a number.
+    # "a number" includes whole numbers.
     told = [kind for kind in kinds if kind in _WORDS and not (kind == "int" and "float" in kinds)]
     *others, last = (_WORDS[kind] for kind in told)
     return f"{', '.join(others)} or {last}" if others else last
@@ -195,7 +200,7 @@ def _line(lines: Mapping[Place, int], place: Place) -> int:
 
 
 def _found(document: type[msgspec.Struct], data: Any, where: str) -> tuple[Place, Any]:
-    """Return the place that msgspec means, and what it knows of the type there."""
+    """Return the place in an error of msgspec, and the type of its value."""
     from msgspec import inspect
 
     kind: Any = inspect.type_info(document)
@@ -208,7 +213,7 @@ def _found(document: type[msgspec.Struct], data: Any, where: str) -> tuple[Place
         elif number:
             step, kind = int(number), _described(kind, "item_type").item_type
         else:
-            # msgspec keeps quiet about which of the tables with names of the user's own it is.
+            # For tables with names of the user, msgspec does not report the name.
             kind = _described(kind, "value_type").value_type
             if not isinstance(kind, inspect.StructType):
                 break
@@ -218,7 +223,7 @@ def _found(document: type[msgspec.Struct], data: Any, where: str) -> tuple[Place
 
 
 def _described(kind: Any, having: str = "") -> Any:
-    """Return a type, or of a choice the first that is not None and has this attribute."""
+    """Return a type; of a union, the first type with the attribute that is not None."""
     from msgspec import inspect
 
     if not isinstance(kind, inspect.UnionType):

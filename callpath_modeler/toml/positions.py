@@ -1,4 +1,4 @@
-"""Where in a TOML text its keys stand: parsers give values, messages need lines."""
+"""Lines of the keys in a TOML text: parsers return values, but messages need lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 
 Place = tuple[str | int, ...]
-"""Path of a value: keys of tables, numbers of array entries from 0."""
+"""Path of a value: keys of tables, and indices of array entries from 0."""
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _KEY = re.compile(r"""[A-Za-z0-9_-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*'""")
@@ -21,7 +21,8 @@ _SCALAR = re.compile(r"[^,\]}#\n]+")
 def lines_of(text: str) -> Mapping[Place, int]:
     r"""Return the line, from 1, of every key, table and array entry of a valid TOML text.
 
-    Tables count from their header; one that dotted keys make, from the first of these.
+    The line of a table is that of its header. For a table from dotted keys, it is the line of the
+    first such key.
 
     >>> lines_of("a = 1\n[[b]]\nc.d = [2,\n3]")[("b", 0, "c", "d", 1)]
     4
@@ -30,7 +31,7 @@ def lines_of(text: str) -> Mapping[Place, int]:
 
 
 class _Scanner:
-    """Walks over a text that a parser has accepted; it only has to find where things are."""
+    """A scanner for the positions of keys in a text that a parser has already accepted."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -60,7 +61,7 @@ class _Scanner:
         return found.group()
 
     def _next_is(self, sign: str) -> bool:
-        """Go over blanks and, if it is next, over `sign`."""
+        """Skip blanks, and also `sign` if it follows; return whether it does."""
         self._take(_BLANK)
         found = self._text.startswith(sign, self._at)
         self._at += len(sign) * found
@@ -86,7 +87,7 @@ class _Scanner:
         return place
 
     def _below(self, place: Place, names: list[str], start: int) -> Place:
-        """Return the place of a table; below an array of tables, that of its last entry."""
+        """Return the place of a table; below an array of tables, the place in its last entry."""
         for name in names:
             place = (*place, name)
             self._note(place, start)
@@ -95,7 +96,7 @@ class _Scanner:
         return place
 
     def _names(self) -> list[str]:
-        """Read a key, dotted or not."""
+        """Return the parts of a key, dotted or not."""
         names: list[str] = []
         while not names or self._next_is("."):
             self._take(_BLANK)

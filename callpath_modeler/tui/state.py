@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.groups import Costs, Rows
 from callpath_modeler.profile.hot_path import hot_path
 from callpath_modeler.profile.outline import SHARED, Outline, Selection, SumCheck, outline
 from callpath_modeler.profile.view_request import ViewRequest, columns_kept_by, node_path
@@ -111,7 +112,7 @@ class State:
             view.values(view.roots, costs)
         wanted = replace(self.shortly(), kind=kind)
 
-        def worth(nodes: Rows) -> Values:
+        def worth(nodes: Rows) -> FloatArray:
             return view.values(nodes, made.decides)[1 if wanted.leads_inclusive else 0][:, 0]
 
         hot_path(view, worth, levels=wanted.hot_levels)
@@ -260,7 +261,7 @@ class State:
 
     # The hot path
 
-    def _worth(self, nodes: Rows) -> Values:
+    def _worth(self, nodes: Rows) -> FloatArray:
         """Return what the hot path follows, [nodes]; NaN for what is filtered out."""
         values = self.view.values(nodes, self.forecast.decides)[1 if self.leads_inclusive else 0][
             :, 0

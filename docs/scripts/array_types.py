@@ -1,4 +1,4 @@
-"""A Sphinx extension: the types of arrays in signatures are written in one word."""
+"""A Sphinx extension that shortens the types of arrays in signatures."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The documentation site: `make docs` builds it from the pages in `docs/` and from the code.
+"""The documentation site, from the pages in `docs/` and from the code.
 
-The pages are copied to `build/docs-source`, so that pages made of the code can stand beside them;
-the site is `build/docs`.
+`make docs` runs this script. It copies the pages to `build/docs-source`, adds pages generated from
+the code, and builds the site in `build/docs`.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ BESIDE = {
     "benchmarks/RESULTS.md": "explanation/benchmarks.md",
     "README.md": "index.md",
 }
-"""Pages outside `docs/`, and their places on the site. Links to the README lead to the start."""
+"""Pages outside `docs/`, with their paths on the site; the README leads to the home page."""
 
 SECTIONS = ("tutorial", "how-to", "reference", "explanation")
 FOLDERS = {"reference": ("command-line", "python")}
-"""Folders of a section that have a page of contents of their own."""
+"""Folders of a section that have their own table of contents."""
 _LINK = re.compile(r"(\]\()([^)\s:#]+)(#[^)\s]*)?(\))")
 _FINDING = re.compile(r"#(cpm\d+)$", re.IGNORECASE)
 
 
 def on_the_site(path: str) -> str:
-    """Return where a file of the repository stands on the site."""
+    """Return the path on the site of a file in the repository."""
     return BESIDE.get(path, path.removeprefix("docs/"))
 
 
 def relinked(text: str, page: str) -> str:
-    """Return a page whose links to other files hold on the site.
+    """Return a page with links that are valid on the site.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def contents(index: str, pages: Sequence[str]) -> str:
 
     Parameters
     ----------
-    index : text of `index.md`, whose links order the pages of each section
-    pages : all pages of the site; those that `index.md` does not link come last
+    index : text of `index.md`, whose links determine the order of pages in each section
+    pages : all pages of the site; pages without a link in `index.md` come last
     """
     linked = [target for _, target, _, _ in _LINK.findall(index)]
     blocks = []
@@ -85,7 +85,7 @@ def _tree(caption: str, pages: Iterable[str]) -> str:
 
 
 def write_source() -> None:
-    """Copy the pages, and make those that come from the code."""
+    """Copy the pages, and generate the pages from the code."""
     from reference_pages import pages
 
     shutil.rmtree(SOURCE, ignore_errors=True)
@@ -105,7 +105,7 @@ def write_source() -> None:
 
 
 def main() -> int:
-    """Build the site; a warning is an error."""
+    """Build the site; warnings are errors."""
     from sphinx.cmd.build import main as sphinx
 
     write_source()

@@ -1,4 +1,4 @@
-"""The commands of `cpmodel` and their texts, for man pages and for the site."""
+"""The commands of `cpmodel` and their help texts, for man pages and for the site."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import click
 
 ROOT = Path(__file__).resolve().parents[2]
 VERBATIM = "\b"
-"""click's sign for a paragraph that keeps its line breaks."""
+"""Mark of click for a paragraph that keeps its line breaks."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandText:
-    """The texts of one command.
+    """The help texts of one command.
 
     Attributes
     ----------
-    words : the words that call it, e.g. ``("cpmodel", "trace", "spec")``
-    summary : the first sentence of the help, without a full stop
-    usage : the arguments as the usage line has them, e.g. ``"[OPTIONS] EXP..."``
-    paragraphs : the help; a paragraph with line breaks keeps them
+    words : words of the command, e.g. ``("cpmodel", "trace", "spec")``
+    summary : first sentence of the help, without a full stop
+    usage : arguments as in the usage line, e.g. ``"[OPTIONS] EXP..."``
+    paragraphs : paragraphs of the help; verbatim ones contain line breaks
     options : spelling and help of each option
-    subcommands : the words of each subcommand, and its summary
+    subcommands : words and summary of each subcommand
     """
 
     words: tuple[str, ...]
@@ -39,12 +39,12 @@ class CommandText:
 
     @property
     def name(self) -> str:
-        """Return the words, joined as in the name of a man page."""
+        """The words, joined as in the name of a man page."""
         return "-".join(self.words)
 
 
 def command_texts() -> list[CommandText]:
-    """Return the texts of `cpmodel` and of every command of this project, parents first."""
+    """Return the texts of `cpmodel` and of all commands of this project, parents first."""
     from callpath_modeler.cli.group import cpmodel
 
     return list(_texts(cpmodel, ("cpmodel",), None))
@@ -73,7 +73,7 @@ def _texts(
 
 
 def _subcommands(group: click.Group, context: click.Context) -> dict[str, click.Command]:
-    """Return the subcommands of this project, which need not be installed."""
+    """Return the subcommands of this project, installed or not."""
     found = {}
     if context.parent is None:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -81,7 +81,7 @@ def _subcommands(group: click.Group, context: click.Context) -> dict[str, click.
             module, _, attribute = target.partition(":")
             found[name] = getattr(importlib.import_module(module), attribute)
     for name in group.list_commands(context):
-        # A command of another package is no part of these pages.
+        # These pages do not contain commands of other packages.
         command = found.get(name) or group.get_command(context, name)
         if command and not command.hidden and _is_ours(command):
             found[name] = command

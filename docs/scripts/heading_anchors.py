@@ -14,7 +14,7 @@ _ANCHOR = re.compile(r"\s*\{#([\w-]+)\}$")
 
 
 def slug(title: str) -> str:
-    """Return the anchor that a heading names, or the one that code hosts make of its words.
+    """Return the anchor of a heading: the named one, or else the one that code hosts generate.
 
     >>> slug("Sums of models {#sums}"), slug("Sums of models")
     ('sums', 'sums-of-models')
@@ -24,7 +24,7 @@ def slug(title: str) -> str:
 
 
 class HideAnchors(SphinxTransform):
-    """Takes the names of anchors out of the headings."""
+    """A transformation that removes the names of anchors from headings."""
 
     default_priority = 100
 

@@ -1,6 +1,6 @@
 """Man pages of `cpmodel` and its commands, from the texts of `--help`.
 
-``python docs/scripts/man_pages.py FOLDER`` writes them; the build of a wheel does so too.
+``python docs/scripts/man_pages.py FOLDER`` writes them. The build of a wheel writes them, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 
 def escaped(text: str) -> str:
-    r"""Return text that roff prints as it is, in one line of its input.
+    r"""Return text as one line of roff input that prints unchanged.
 
     >>> print(escaped(".5 in 'a-b'"))
     \&.5 in \(aqa\-b\(aq
@@ -38,7 +38,7 @@ def escaped(text: str) -> str:
 
 
 def man_page(text: CommandText, version: str) -> str:
-    """Return the man page of a command as the source of roff."""
+    """Return the man page of a command as roff text."""
     title, source = escaped(text.name.upper()), escaped(f"callpath_modeler {version}")
     lines = [
         f'.TH "{title}" 1 "" "{source}" "User Commands"',
@@ -67,7 +67,7 @@ def _bold(text: str) -> str:
 
 
 def _with_code(text: str) -> str:
-    """Return a paragraph whose `code` is bold."""
+    """Return a paragraph with `code` in bold."""
     parts = _CODE.split(text)
     return "".join(_bold(part) if odd % 2 else escaped(part) for odd, part in enumerate(parts))
 

@@ -1,6 +1,7 @@
-"""The pictures of the documentation: `make pictures` takes them from runs of the sample profiles.
+"""The pictures of the documentation, from runs of cpmodel with the sample profiles.
 
-Pictures of the terminal and of charts are SVG; Chromium takes the pictures of HTML pages.
+`make pictures` runs this script. Pictures of the terminal and of charts are SVG. Chromium takes the
+pictures of HTML pages.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from command_tree import ROOT
 PICTURES = ROOT / "docs" / "pictures"
 WORK = ROOT / "build" / "pictures"
 LARGEST = 150_000
-"""Bytes of a picture."""
+"""Maximum size of a picture in bytes."""
 
 RUNS = "sample_profiles/lulesh"
 CALL_PATH = "**/TimeIncrement/MPI_Allreduce"
@@ -39,7 +40,7 @@ COLUMNS = 100
 _FONT_FROM_ELSEWHERE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 _TEXT = re.compile(r'<text([^>]*) x="([\d.]+)"([^>]*) textLength="([\d.]+)"([^>]*)>(.*?)</text>')
 _WORD = re.compile(r"[\u2580-\u259f\u2800-\u28ff]+|[^\s\u2580-\u259f\u2800-\u28ff]+")
-"""Words, and runs of signs that charts are drawn with: many fonts lack those."""
+"""Words, and sequences of drawing characters of charts, which many fonts lack."""
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 COMMANDS = {
@@ -53,12 +54,14 @@ COMMANDS = {
     "info": (f"cpmodel info {RUNS}", None),
     "check": (f"cpmodel check {RUNS} expectations.toml", None),
 }
-"""For each picture of the terminal, the command; and where not all of its answer is shown, how the
-first line begins, and the first line that is left out."""
+"""For each picture of the terminal, the command and the bounds of the shown part.
+
+The bounds are the beginnings of the first line and of the line after the last. None = all lines.
+"""
 
 
 def printed(command: str) -> str:
-    """Return what a command writes to a terminal, in colour."""
+    """Return the output of a command on a terminal, in colour."""
     words = [
         sys.executable,
         "-m",
@@ -71,7 +74,7 @@ def printed(command: str) -> str:
     done = subprocess.run(
         words, cwd=WORK, env=environment, stdout=subprocess.PIPE, check=False, encoding="utf-8"
     )
-    # `check` ends with 1 where an expectation is broken.
+    # `check` exits with 1 if an expectation is broken.
     if done.returncode not in {0, 1}:
         raise SystemExit(f"{command}: exit status {done.returncode}")
     return done.stdout
@@ -88,7 +91,7 @@ def part_of(lines: list[Text], first: str, end: str) -> list[Text]:
 
 
 def take_terminal(name: str) -> None:
-    """Run a command, and keep its answer as a picture."""
+    """Run a command, and save its output as a picture."""
     command, bounds = COMMANDS[name]
     lines = list(Text.from_ansi(printed(command)).split("\n", allow_blank=False))
     if bounds:
@@ -101,7 +104,7 @@ def take_terminal(name: str) -> None:
 
 
 def take_browser() -> None:
-    """Open `cpmodel browse` on a terminal of its own, press keys, and keep its screen."""
+    """Open `cpmodel browse` on a separate terminal, press keys, and save its screen."""
     keys = ",".join(["down"] * 3)
     environment = {
         **os.environ,
@@ -132,13 +135,13 @@ def take_browser() -> None:
 
 
 def keep_svg(name: str, text: str) -> None:
-    """Write a picture that needs nothing from elsewhere."""
+    """Write a picture without external resources."""
     text = _TEXT.sub(in_cells, _FONT_FROM_ELSEWHERE.sub("", text))
     (PICTURES / f"{name}.svg").write_text(text, encoding="utf-8")
 
 
 def in_cells(text: re.Match[str]) -> str:
-    """Return a text of a terminal as one text for each word, so that no font moves columns."""
+    """Return a text element split into words, so that the font does not shift columns."""
     before, x, after, length, rest, content = text.groups()
     signs = unescape(content)
     cell = float(length) / max(len(signs), 1)
@@ -161,7 +164,7 @@ def take_page(name: str, page: Path, width: int, height: int) -> None:
 
 
 def write_notebook_cell(ranking: cpm.Ranking, path: Path) -> None:
-    """Write a page that shows a ranking as the last object of a notebook's cell."""
+    """Write a page with a ranking as the output of a notebook cell."""
     source = (
         "import callpath_modeler as cpm\n\n"
         f'fitted = cpm.fit(cpm.load("{RUNS}"))\n'
@@ -185,7 +188,7 @@ def take_python() -> None:
     """Take the pictures of objects in a notebook."""
     fitted = cpm.fit(cpm.load(ROOT / RUNS))
     model = fitted[CALL_PATH]
-    # Its texts are black, and a site may be dark.
+    # The text is black, and the site may have a dark background.
     chart = model._repr_svg_().replace("<svg ", '<svg style="background: white" ', 1)
     keep_svg("model", chart)
     page = WORK / "notebook.html"
@@ -194,7 +197,7 @@ def take_python() -> None:
 
 
 def take_report() -> None:
-    """Take a picture of the page that `cpmodel report` writes."""
+    """Take a picture of the page of `cpmodel report`."""
     report = WORK / "report.html"
     printed_to = f"cpmodel report {RUNS} --target 1000 --force -o {report}"
     subprocess.run([*CPMODEL, *shlex.split(printed_to)[1:]], cwd=WORK, check=True)
@@ -202,7 +205,7 @@ def take_report() -> None:
 
 
 def main(names: Sequence[str]) -> None:
-    """Take all pictures, or those that are named."""
+    """Take all pictures, or only those in `names`."""
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     (WORK / "sample_profiles").symlink_to(ROOT / "sample_profiles")

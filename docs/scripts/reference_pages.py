@@ -1,4 +1,4 @@
-"""Pages that are made of the code: commands, findings, the Python interface."""
+"""Pages generated from the code: commands, findings, the Python interface."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ERRORS = (
 
 
 def pages() -> dict[str, str]:
-    """Return the text of each page by its path on the site."""
+    """Return the text of each page, by its path on the site."""
     return {**_command_pages(), **_finding_pages(), **_python_pages()}
 
 
@@ -52,7 +52,7 @@ def _command_pages() -> dict[str, str]:
     texts = command_texts()
     found = {f"{folder}/{text.name}.md": _command_page(text) for text in texts}
     links = [_command_link(text.words, text.summary) for text in texts]
-    introduction = "Every command with all its options, as `--help` and the man pages have them."
+    introduction = "All commands with all options, as in `--help` and in the man pages."
     listed = _hidden_tree(text.name for text in texts)
     found[f"{folder}/index.md"] = "\n".join(
         ["# Options of every command", "", introduction, "", *links, "", listed]
@@ -132,18 +132,18 @@ def _python_pages() -> dict[str, str]:
         "# Python interface",
         "",
         "`import callpath_modeler as cpm` has all of these names.",
-        "[Use from Python](../../how-to/use-from-python.md) shows them at work.",
+        "[Use from Python](../../how-to/use-from-python.md) shows examples.",
         "",
     ]
     for topic, names in NAMES.items():
-        lines += [f"## {topic}", "", "| name | what it is |", "|---|---|"]
+        lines += [f"## {topic}", "", "| name | description |", "|---|---|"]
         lines += [
             f"| {{py:obj}}`~callpath_modeler.{name}` | {escaped(_first_line(name))} |"
             for name in names
         ]
         lines.append("")
     base = "{py:exc}`~callpath_modeler.errors.CallpathModelerError`"
-    lines += ["## Errors", "", f"All errors that a user can cause are kinds of {base}.", ""]
+    lines += ["## Errors", "", f"All errors that a user can cause are subclasses of {base}.", ""]
     lines.append(_hidden_tree([*map(_file_name, NAMES), "errors"]))
     found[f"{folder}/index.md"] = "\n".join(lines)
     return found
@@ -156,7 +156,7 @@ def _python_page(topic: str, module: str, names: Iterable[str]) -> str:
         kind = "exception" if name.endswith("Error") else kind
         lines += [f"## {name}", "", "```{eval-rst}", f".. auto{kind}:: {module}.{name}"]
         lines += ["   :members:"] if kind == "class" else []
-        # What is not documented is the values of an enumeration, and fields that Attributes lists.
+        # Only values of enumerations and fields under Attributes have no docstring.
         lines += ["   :undoc-members:"] if name in ENUMERATIONS else []
         lines += ["```", ""]
     return "\n".join(lines)
@@ -175,7 +175,7 @@ def _hidden_tree(documents: Iterable[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text whose signs mean nothing to Markdown, except for `code`."""
+    """Return text without special characters of Markdown, except for `code`."""
     parts = re.split(r"(`[^`]+`)", " ".join(text.split()))
     return "".join(
         part if odd % 2 else re.sub(r"([\\*_<>\[\]{}#|~`$])", r"\\\1", part)

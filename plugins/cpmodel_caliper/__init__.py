@@ -1,4 +1,4 @@
-"""Caliper profiles: `.cali`, and JSON as `cali-query` writes it (json-split and records)."""
+"""Reader of Caliper profiles: `.cali`, and JSON of `cali-query` (json-split and records)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["CaliperReader"]
 
 
 def __getattr__(name: str) -> object:
-    # The reader stands on numpy; finding the plugin must not cost its import.
+    # The reader imports numpy, which is too slow for listing the plugins.
     if name == "CaliperReader":
         from cpmodel_caliper.reader import CaliperReader
 

@@ -1,4 +1,4 @@
-"""The `.cali` format: one record per line, nodes of a context tree and what refers to them."""
+"""The `.cali` format: one line per node of a context tree, or per record that refers to nodes."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _FIELD = re.compile(r"(?:[^\\,]|\\.)+", re.DOTALL)
 _VALUE = re.compile(r"((?:[^\\=]|\\.)*)(=?)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _OF_CALIPER = ("cali.", "event.", "time.", "offs.", "source.", "module", "mpi.", "cpuinfo.")
-"""Attributes of texts that Caliper 1 wrote on its own."""
+"""Prefixes of text attributes that Caliper 1 wrote itself."""
 _MOST_DESCRIBED = 1000
 _NO_LABELS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node of the context tree: an attribute with a value, below others.
+    """A node of the context tree: an attribute with a value, below other nodes.
 
-    `path` is the call path of regions that it stands in, `calls` that of functions on the call
-    stack, `labels` what else counts of its ancestors.
+    `path` is the call path of its regions, and `calls` the call path of its functions on the call
+    stack. `labels` has the other relevant values of its ancestors.
     """
 
     parent: _Node | None
@@ -58,7 +58,7 @@ class _Attribute:
 
     @property
     def is_nested(self) -> bool:
-        """Tell whether its values are regions. Caliper 1 did not say so of all annotations."""
+        """Return whether the values are regions. Caliper 1 does not always state it."""
         if self.properties & (_NESTED | _HIDDEN | _GLOBAL):
             return bool(self.properties & _NESTED)
         is_annotation = self.is_old_text and not self.name.startswith(_OF_CALIPER)
@@ -66,19 +66,19 @@ class _Attribute:
 
     @property
     def is_measured(self) -> bool:
-        """Tell whether its values are measurements."""
+        """Return whether the values are measurements."""
         return self.is_numeric and not self.properties & (_HIDDEN | _GLOBAL)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What to do with the values of records that list the same attributes.
+    """Use of the values in records with the same list of attributes.
 
     Attributes
     ----------
-    attributes : of each value
-    labels : place and name of the values that say where a record was measured
-    columns : place of the measured values, and where they go
+    attributes : attribute of each value
+    labels : position and name of the values that identify the rank, the thread or the channel
+    columns : position of the measured values, and their columns
     """
 
     attributes: tuple[_Attribute, ...]
@@ -87,12 +87,12 @@ class _Plan:
 
 
 def read(lines: Iterable[str]) -> Contents:
-    """Read a `.cali` file, line by line.
+    """Return the contents of a `.cali` file, given its lines.
 
     Raises
     ------
     MalformedError
-        If it is none; names the line.
+        If the file is not in this format; the message has the line number.
     """
     reader = _Reader()
     number = 0
@@ -102,7 +102,7 @@ def read(lines: Iterable[str]) -> Contents:
     except MalformedError as error:
         raise MalformedError(f"line {number}: {error}") from None
     except ValueError as error:
-        raise MalformedError(f"line {number}: no Caliper record ({error})") from None
+        raise MalformedError(f"line {number}: not a Caliper record ({error})") from None
     return reader.contents
 
 
@@ -116,31 +116,31 @@ class _Reader:
             9: _Attribute("cali.attribute.type", 0, is_numeric=False),
             _PROPERTIES: _Attribute("cali.attribute.prop", 0, is_numeric=False),
         }
-        # Every file stands on these; they are never written.
+        # Every file uses these nodes, but no file contains them.
         for number in _TYPES:
             self._nodes[number] = _Node(None, 9, "", ROOT, _NO_LABELS)
         for number, kind in ((_NAME, 3), (9, 7), (_PROPERTIES, 1)):
             name = self._attributes[number].name
             self._nodes[number] = _Node(self._nodes[kind], _NAME, name, ROOT, _NO_LABELS)
         self._type_of = {id(self._nodes[number]): number for number in _TYPES}
-        # Thousands of records refer to the same nodes and list the same attributes.
+        # Thousands of records have the same nodes and the same list of attributes.
         self._told: set[int] = set()
         self._places: dict[str, tuple[int, Mapping[str, str]]] = {}
         self._plans: dict[str, _Plan] = {}
-        # Caliper 1 wrote the first nodes, too.
+        # Caliper 1 also wrote the first nodes.
         self._is_old = False
 
     def take(self, line: str) -> None:
         if not line.endswith("\n"):
-            raise MalformedError("cut short")
+            raise MalformedError("the line is cut off")
         if "\0" in line:
-            # What a full disk or a broken copy leaves: it may hide what kind of record this was.
-            raise MalformedError("no Caliper record")
+            # A full disk or a damaged copy leaves such a line. Its kind of record is unknown.
+            raise MalformedError("not a Caliper record")
         line = line.rstrip("\r\n")
         if not line:
             return
         if not line.startswith(MAGIC):
-            raise MalformedError("no Caliper record")
+            raise MalformedError("not a Caliper record")
         fields = _fields(line)
         kind = fields["__rec"]
         if kind == "ctx":
@@ -169,7 +169,7 @@ class _Reader:
             self._is_old = True
             self._type_of[id(node)] = number
         if number in self._nodes:
-            # A second stream of records begins, which counts anew.
+            # A second stream of records begins, with its own node numbers.
             self._places.clear()
             self._plans.clear()
         self._nodes[number] = node
@@ -177,12 +177,12 @@ class _Reader:
             self._define(number, node)
 
     def _define(self, number: int, node: _Node) -> None:
-        """Make an attribute of a node that names one; what is above the node describes it."""
+        """Define an attribute by the node with its name; the nodes above describe it."""
         described: dict[str, str] = {}
         top = node
         for steps, above in enumerate(_up(node.parent)):
             if steps == _MOST_DESCRIBED:
-                raise MalformedError("an attribute with endless descriptions")
+                raise MalformedError("the description of an attribute has no end")
             top = above
             described.setdefault(self._attribute(above.attribute).name, above.data)
         properties = int(described.get("cali.attribute.prop") or 0)
@@ -207,7 +207,7 @@ class _Reader:
             column.values.append(float(texts[k]))
 
     def _place(self, refs: str) -> tuple[int, Mapping[str, str]]:
-        """Return the call path that references lead to, and the labels on the way."""
+        """Return the call path of a list of references, and the labels of its nodes."""
         found = self._places.get(refs)
         if found is None:
             path, calls, labels = ROOT, ROOT, _NO_LABELS
@@ -222,7 +222,7 @@ class _Reader:
         return found
 
     def _planned(self, fields: Mapping[str, str]) -> tuple[_Plan, list[str]]:
-        """Return what to do with the values that stand in a record itself, and the values."""
+        """Return the plan for the immediate values of a record, and the values."""
         listed = fields.get("attr", "")
         plan = self._plans.get(listed)
         if plan is None:
@@ -269,7 +269,7 @@ class _Reader:
 
 
 def _up(node: _Node | None) -> Iterator[_Node]:
-    """Yield a node and all above it."""
+    """Yield a node and all nodes above it."""
     while node is not None:
         yield node
         node = node.parent
@@ -277,18 +277,18 @@ def _up(node: _Node | None) -> Iterator[_Node]:
 
 def _one(fields: Mapping[str, str], key: str) -> int:
     if key not in fields:
-        raise MalformedError(f"no {key!r} in the record")
+        raise MalformedError(f"the record has no {key!r}")
     return int(fields[key])
 
 
 def _fields(line: str) -> dict[str, str]:
-    r"""Take a record apart: ``key=values,...``, with ``\`` before signs that are data."""
+    r"""Return the fields of a record: ``key=values,...``; ``\`` escapes a separator."""
     fields = _FIELD.findall(line) if "\\" in line else line.split(",")
     return {key: values for key, _, values in (field.partition("=") for field in fields)}
 
 
 def _values(text: str) -> list[str]:
-    r"""Take values apart: ``value=value=...``, with ``\`` before signs that are data."""
+    r"""Return the values of a field: ``value=value=...``; ``\`` escapes a separator."""
     if "\\" not in text:
         return text.split("=")
     values = []

@@ -1,4 +1,4 @@
-"""Caliper's JSON: json-split (a table and the nodes that it refers to) and a list of records."""
+"""Caliper's JSON: json-split (a table and the nodes of its cells), and a list of records."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _SECTIONS = frozenset({"data", "columns", "column_metadata", "nodes", "records",
 
 
 def is_json(text: str, whole: Callable[[], str]) -> bool:
-    """Tell whether a text is JSON as Caliper writes it, whatever the order of its keys.
+    """Return whether a text is JSON of Caliper, for any order of its keys.
 
     Parameters
     ----------
-    text : its beginning
-    whole : returns all of it
+    text : beginning of the text
+    whole : function that returns the whole text
     """
     if _SPLIT.match(text):
         return _begins_with_data(text) or all(part.search(whole()) for part in _PARTS)
@@ -55,19 +55,19 @@ def _begins_with_data(text: str) -> bool:
 
 
 def read(text: str) -> Contents:
-    """Read Caliper's JSON.
+    """Return the contents of Caliper's JSON.
 
     Raises
     ------
     MalformedError
-        If it is none; names the line, or the row or record.
+        If the text has another format; the message names the line, row or record.
     """
     try:
         document = json_value(text)
     except json.JSONDecodeError as error:
-        raise MalformedError(f"line {error.lineno}: no JSON ({error.msg})") from None
+        raise MalformedError(f"line {error.lineno}: not JSON ({error.msg})") from None
     except (RecursionError, ValueError) as error:
-        raise MalformedError(f"line 1: no JSON of Caliper ({error})") from None
+        raise MalformedError(f"line 1: not JSON of Caliper ({error})") from None
     if isinstance(document, list):
         return _of_records(document, {})
     if not isinstance(document, dict):
@@ -88,10 +88,10 @@ def _of_table(document: Mapping[str, object]) -> Contents:
     rows = _list(document, "data")
     for number, row in enumerate(rows, 1):
         if not isinstance(row, list) or len(row) != len(titles):
-            raise MalformedError(f"row {number} of the data has not one value per column")
+            raise MalformedError(f"row {number} of the data needs one value per column")
     said: dict[str, Sequence[object]] = {}
     measured: list[tuple[str, Sequence[object]]] = []
-    # Column by column: there may be millions of rows.
+    # There may be millions of rows, so the work is done by column.
     cells_of = dict(zip(titles, zip(*rows, strict=True), strict=False))
     for title, about in zip(titles, described, strict=False):
         cells = cells_of.get(title, ())
@@ -117,7 +117,7 @@ def _call_paths(
     paths: Sequence[int],
     rows: int,
 ) -> list[int]:
-    """Return the call path of each row: that of the first columns in which it has one."""
+    """Return the call path of each row, from the first columns that contain one."""
     found = [ROOT] * rows
     for titles in reversed(columns):
         node = [ROOT] * rows
@@ -128,7 +128,7 @@ def _call_paths(
 
 
 def _told(of_node: Sequence[_T], cells: Sequence[object], nothing: _T) -> list[_T]:
-    """Return what is known of the nodes that cells refer to, and `nothing` for empty cells."""
+    """Return the property of the node in each cell, and `nothing` for empty cells."""
     count = len(of_node)
     if {*map(type, cells)} == {int}:
         numbers = cast("Sequence[int]", cells)
@@ -141,7 +141,7 @@ def _told(of_node: Sequence[_T], cells: Sequence[object], nothing: _T) -> list[_
 
 
 def _below(contents: Contents, callers: Sequence[int], nodes: Sequence[int]) -> list[int]:
-    """Return the call paths of `nodes` below their callers; `ROOT` is no call path."""
+    """Return the call paths of `nodes` below their callers; `ROOT` means no call path."""
     return [
         node if caller == ROOT else contents.path_below(caller, node)
         for caller, node in zip(callers, nodes, strict=True)
@@ -151,7 +151,7 @@ def _below(contents: Contents, callers: Sequence[int], nodes: Sequence[int]) -> 
 def _begin(
     contents: Contents, nodes: Sequence[int], said: Mapping[str, Sequence[object]]
 ) -> Sequence[int | None]:
-    """Begin a record for every row that counts, and return their numbers."""
+    """Begin a record for every included row, and return the record numbers."""
     ranks = said.get(RANK, ())
     if said.keys() <= {RANK} and {*map(type, ranks)} <= {int}:
         try:
@@ -172,7 +172,7 @@ def _begin(
 def _add_column(
     contents: Contents, title: str, cells: Sequence[object], records: Sequence[int | None]
 ) -> None:
-    """Add the values in the cells of a column to those of the attribute."""
+    """Add the values in a column to the values of the attribute."""
     if isinstance(records, range) and {*map(type, cells)} == {float}:
         contents.column(title).records.extend(records)
         contents.column(title).values.extend(cast("Sequence[float]", cells))
@@ -184,7 +184,7 @@ def _add_column(
 
 
 def _nodes(contents: Contents, nodes: Sequence[object]) -> tuple[list[str], list[int]]:
-    """Return label and call path of every node; callers come first."""
+    """Return the label and the call path of every node; callers come first."""
     labels: list[str] = []
     paths: list[int] = []
     for number, node in enumerate(nodes):
@@ -193,7 +193,7 @@ def _nodes(contents: Contents, nodes: Sequence[object]) -> tuple[list[str], list
         parent = node.get("parent")
         above = ROOT if parent is None else paths[_node_number(parent, number, number)]
         labels.append(_text(node["label"], f"the label of node {number}"))
-        # Nodes of other columns (the channel, say) make no call paths, but may be many.
+        # Nodes of other columns, such as the channel, are not call paths, but may be many.
         of_path = _text(node.get("column", "path"), f"the column of node {number}") not in LABELS
         paths.append(contents.path(above, labels[-1]) if of_path else ROOT)
     return labels, paths
@@ -202,10 +202,10 @@ def _nodes(contents: Contents, nodes: Sequence[object]) -> tuple[list[str], list
 def _path_columns(
     titles: Sequence[str], described: Sequence[object], nodes: Sequence[object]
 ) -> list[list[str]]:
-    """Return the columns that name call paths; where the first ones do not, the next ones do.
+    """Return the groups of columns with call paths; later groups are for rows without earlier ones.
 
-    Functions on the call stack come before regions, and what is nested before what is not: a
-    sample also tells its module and its function alone.
+    Functions on the call stack have precedence over regions, and nested attributes over others,
+    because a sample also contains its module and its function alone.
     """
     hierarchic = [
         title
@@ -227,7 +227,7 @@ def _path_columns(
 def _node_number(cell: object, count: int, row: int) -> int:
     if isinstance(cell, int) and 0 <= cell < count:
         return cell
-    raise MalformedError(f"row {row} refers to node {_shown(cell)}, which is not there")
+    raise MalformedError(f"row {row} refers to node {_shown(cell)}, which does not exist")
 
 
 def _of_records(records: Sequence[object], document: Mapping[str, object]) -> Contents:
@@ -237,12 +237,12 @@ def _of_records(records: Sequence[object], document: Mapping[str, object]) -> Co
         contents.quantities[name] = _quantity(about)
     for number, record in enumerate(records, 1):
         if not isinstance(record, dict):
-            raise MalformedError(f"record {number} is no object")
+            raise MalformedError(f"record {number} is not an object")
         regions = [key for key in REGIONS if key in record]
         nested = [FUNCTIONS] if FUNCTIONS in record else regions
         if len(nested) > 1 and "path" not in nested:
             raise MalformedError(
-                f"record {number}: the order of {' and '.join(nested)} is not told; "
+                f"record {number}: the order of {' and '.join(nested)} is unknown; "
                 "write json-split, or select path"
             )
         node = ROOT
@@ -261,12 +261,12 @@ def _of_records(records: Sequence[object], document: Mapping[str, object]) -> Co
 
 
 def _number(name: str, cell: object, where: str) -> float | None:
-    """Return the value of an attribute, None if its cell holds none."""
+    """Return the value of an attribute; None = empty cell."""
     if isinstance(cell, int | float) and not isinstance(cell, bool):
         try:
             return float(cell)
         except OverflowError:
-            raise MalformedError(f"{where}: {name} is no number of this world") from None
+            raise MalformedError(f"{where}: {name} is not a finite number") from None
     if isinstance(cell, str) and "#" in name:
         try:
             return float(cell)
@@ -293,19 +293,19 @@ def _take_globals(contents: Contents, document: Mapping[str, object]) -> None:
 def _list(document: Mapping[str, object], key: str) -> list[object]:
     value = document.get(key)
     if not isinstance(value, list):
-        raise MalformedError(f"line 1: no list {key!r}")
+        raise MalformedError(f"line 1: the list {key!r} is missing")
     return list(value)
 
 
 def _text(value: object, what: str) -> str:
-    """Return the text of a value that has to be one; numbers are, too."""
+    """Return a value that must be text or a number, as text."""
     if not isinstance(value, str | int | float):
-        raise MalformedError(f"{what} is no text: {_shown(value)}")
+        raise MalformedError(f"{what} is not text: {_shown(value)}")
     return str(value)
 
 
 def _shown(value: object) -> str:
-    """Return the beginning of a value; one that is nested may be of any length."""
+    """Return the beginning of a value, because nested values may be very long."""
     shown = repr(value) if isinstance(value, str | int | float) else f"a {type(value).__name__}"
     return shortened(shown, _SHOWN)
 

@@ -1,4 +1,4 @@
-"""What a Caliper file holds, whichever way it is written: records along call paths."""
+"""Contents of a Caliper file, independent of its format: records with call paths."""
 
 from __future__ import annotations
 
@@ -9,36 +9,38 @@ from callpath_modeler.profile.calltree import ROOT
 
 RANK = "mpi.rank"
 THREADS = ("omp.thread.id", "pthread.id", "thread.id")
-"""Attributes that tell the thread of a record."""
+"""Attributes with the thread of a record."""
 REGIONS = ("path", "region", "function", "annotation", "loop", "mpi.function")
-"""Attributes whose values are regions, one within the other."""
+"""Attributes whose values are nested regions."""
 FUNCTIONS = "source.function#callpath.address"
-"""The attribute of the functions on the call stack, which samples have."""
+"""Attribute of the functions on the call stack, in sampled profiles."""
 CHANNELS = ("spot.channel", "channel")
 LABELS = frozenset({RANK, *THREADS, *CHANNELS})
-"""Attributes that tell where a record was measured."""
+"""Attributes with the process, thread or channel of a record."""
 _SERIES = "timeseries"
-"""The channel of this name repeats the profile, one slice of time after the other."""
+"""Channel that repeats the profile by slices of time."""
 
 
 _MOST_RANKS = 1 << 31
 _MOST_THREADS = 1 << 64
 _MOST_COPIED = 1_000_000
-"""Names of call paths that records may repeat below other ones: a few bytes each ask for all."""
+"""Maximum number of call path names that records repeat below other call paths. A few bytes
+of a file can request a whole tree.
+"""
 
 
 class MalformedError(Exception):
-    """Content that is no Caliper profile; says where."""
+    """Error in the contents of a file; the message has the position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What a file says of a measured attribute beside its name.
+    """Description of a measured attribute.
 
     Attributes
     ----------
     unit : as written, or ""
-    alias : what reports call it, or ""
+    alias : name in reports, or ""
     """
 
     unit: str = ""
@@ -47,7 +49,7 @@ class Quantity:
 
 @dataclass(slots=True)
 class RecordColumn:
-    """Values of one attribute: at which records, and the values."""
+    """Values of one attribute, and the numbers of their records."""
 
     records: list[int]
     values: list[float]
@@ -59,18 +61,19 @@ class RecordColumn:
 
 
 class Contents:
-    """Records, gathered while a file is read.
+    """Records that are collected while a file is read.
 
     Attributes
     ----------
-    callers, names : the call paths as nodes of a tree; callers come first
-    node : per record the call path, or `ROOT` for what happened in no region
-    rank : per record the MPI rank, or None where the file does not tell
-    thread : by record the number of the thread; only where the file tells
+    callers, names : call paths as nodes of a tree; callers come first
+    node : call path of each record; `ROOT` = outside all regions
+    rank : MPI rank of each record; None = unknown
+    thread : number of the thread by record, if it is known
     columns : values by attribute
-    quantities : what is said of attributes
-    globals : what is said of the run
-    is_cut : whether the end of the file may be missing: a `.cali` file ends with its metadata
+    quantities : descriptions of attributes
+    globals : metadata of the run
+    is_cut : whether the end of the file may be missing; a complete `.cali` file ends with its
+        metadata
     """
 
     def __init__(self) -> None:
@@ -87,7 +90,7 @@ class Contents:
         self._number_of: dict[tuple[int, str], int] = {}
 
     def path(self, caller: int, name: str) -> int:
-        """Return the node of `name` called by the node `caller`."""
+        """Return the node of `name` below the node `caller`."""
         found = self._number_of.setdefault((caller, name), len(self.names))
         if found == len(self.names):
             self.callers.append(caller)
@@ -95,7 +98,7 @@ class Contents:
         return found
 
     def path_below(self, caller: int, below: int) -> int:
-        """Return the node of the path `below`, called by the node `caller`."""
+        """Return the node of the path `below`, moved below the node `caller`."""
         rest = []
         while below != ROOT and (caller, below) not in self._below:
             rest.append(below)
@@ -104,25 +107,25 @@ class Contents:
         for below in reversed(rest):
             node = self._below[caller, below] = self.path(node, self.names[below])
         if len(self._below) > _MOST_COPIED:
-            raise MalformedError(f"more than {_MOST_COPIED:,} call paths below other ones")
+            raise MalformedError(f"more than {_MOST_COPIED:,} copies of call paths")
         return node
 
     def column(self, name: str) -> RecordColumn:
-        """Return the values of an attribute, to be filled."""
+        """Return the column for the values of an attribute."""
         return self.columns.setdefault(name, RecordColumn([], []))
 
     def begin(self, node: int, labels: Mapping[str, str]) -> int | None:
-        """Begin a record and return its number, or None if it does not count.
+        """Begin a record and return its number; None if the record is excluded.
 
         Parameters
         ----------
-        node : its call path, or `ROOT`
-        labels : what else is said of where it was measured: rank, channel
+        node : call path, or `ROOT`
+        labels : rank, thread and channel of the record
 
         Raises
         ------
         ValueError
-            If the rank or the thread is no number, or out of range.
+            If the rank or the thread is not a number, or out of range.
         """
         rank = None
         if labels:
@@ -137,7 +140,7 @@ class Contents:
         return len(self.node) - 1
 
     def begin_all(self, nodes: Sequence[int], ranks: Sequence[int]) -> range:
-        """Begin a record for each node, on its rank if there are ranks; return their numbers.
+        """Begin a record for each node, with its rank if known, and return the record numbers.
 
         Raises
         ------
@@ -156,7 +159,7 @@ def _number(name: str, text: str, limit: int) -> int:
     try:
         number = int(text)
     except ValueError:
-        raise ValueError(f"{name} is no number") from None
+        raise ValueError(f"{name} is not a number") from None
     if not 0 <= number < limit:
         raise ValueError(f"{name} is out of range")
     return number

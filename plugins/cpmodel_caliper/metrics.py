@@ -1,7 +1,7 @@
-"""Which attributes hold a metric, and whether their values are inclusive or summed over processes.
+"""Metrics of attributes: inclusive or exclusive, per process or summed over processes.
 
-Names are chains: ``sum#inclusive#sum#time.duration`` is, read from the right, time that was
-summed up in each process, taken with all that is called, and summed over processes.
+Names are chains, read from right to left: ``sum#inclusive#sum#time.duration`` is a time, summed in
+each process, with all callees, and summed over processes.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ _ALONE = frozenset(
     {"count", "scount", "time.duration", "time.duration.ns", "time.inclusive.duration"}
 )
 _NO_COST = frozenset({"aggregate.slot"})
-"""Attributes that can be added up and mean nothing when they are."""
+"""Attributes whose sum has no meaning."""
 _DURATION = re.compile(r"time\.(?:inclusive\.)?duration(\.ns)?")
 _ON_GPUS = frozenset(
     {"cupti.activity.duration", "rocm.activity.duration", "rocm.activity.duration.ns", "t.gpu.c",
      "t.gpu.r"}
 )  # fmt: skip
-"""Durations in nanoseconds, whatever their names say."""
+"""Durations in nanoseconds, although their names may suggest another unit."""
 _TIMES = re.compile(r"time(?: \(?(I|E|inc|exc)\)?)?")
 _INCLUSIVE_WORDS = ("I", "inc")
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One attribute that holds a metric.
+    """An attribute with the values of a metric.
 
     Attributes
     ----------
-    attribute : its name
-    metric : what it measures
-    factor : from stored values to base units
-    inclusive : True if values hold those of the callees
-    summed : True if values are sums over processes
-    note : why it cannot be used, or ""
+    attribute : name
+    metric : measured quantity
+    factor : factor from stored values to base units
+    inclusive : whether values include callees
+    summed : whether values are sums over processes
+    note : reason why the attribute cannot be used, or ""
     """
 
     attribute: str
@@ -54,11 +54,11 @@ class Stored:
 
 
 def stored_metrics(contents: Contents, *, per_process: bool) -> list[Stored]:
-    """Return one attribute per metric: the best that the file has of it.
+    """Return one attribute per metric, the best one in the file.
 
     Parameters
     ----------
-    per_process : whether records tell of which process they are
+    per_process : whether records have the rank of their process
     """
     found: dict[str, list[Stored]] = {}
     for name, column in contents.columns.items():
@@ -69,7 +69,7 @@ def stored_metrics(contents: Contents, *, per_process: bool) -> list[Stored]:
 
 
 def _best(candidates: Iterable[Stored], *, per_process: bool) -> Stored:
-    """Prefer what can be used; sums over processes; inclusive values, which tell the total too."""
+    """Return the best attribute: usable, summed over processes, and inclusive."""
 
     def rank(stored: Stored) -> tuple[bool, bool, bool]:
         return not stored.note, stored.summed and not per_process, stored.inclusive
@@ -83,17 +83,17 @@ def _recognise(name: str, quantity: Quantity) -> Stored | None:
         return None
     titled = _TIMES.fullmatch(name)
     if titled:
-        # A column that a report has renamed.
+        # A report has renamed the column.
         return _stored(name, "time", quantity, inclusive=titled[1] in _INCLUSIVE_WORDS)
     chain = set(operations)
     if not (operations or base in _ALONE) or not chain <= _AVERAGES:
         return None
     inclusive = bool(chain & _INCLUSIVE) or ".inclusive." in base
     if "avg" in chain:
-        # Averages of a process over its records say nothing; those over processes would.
+        # Averages over the records of a process are useless. Averages over processes are not.
         if operations[0] != "avg" or len(operations) < 2:
             return None
-        note = "only an average over the processes that have the region: add the sum to the output"
+        note = "only an average over processes with the region; add the sum to the output"
     else:
         note = ""
     called = "time" if _DURATION.fullmatch(base) else base
@@ -112,7 +112,7 @@ def _recognise(name: str, quantity: Quantity) -> Stored | None:
 
 
 def _is_over_processes(operations: Sequence[str], base: str) -> bool:
-    """Tell whether a value is a sum over processes of what each of them has aggregated."""
+    """Return whether a value is a sum over processes of aggregated values of each process."""
     first, rest = operations[:1], operations[1:]
     is_aggregated = "sum" in rest or bool(_INCLUSIVE & {*rest}) or (rest and base in _ON_GPUS)
     return first == ["sum"] and bool(is_aggregated)
@@ -135,6 +135,6 @@ def _stored(
     elif seconds and not quantity.unit:
         unit, factor = "s", 1.0
     elif called == "time" and unit != "s":
-        unit, note = "s", note or "the file does not tell the unit of its times"
+        unit, note = "s", note or "the file does not state the unit of its times"
     metric = Metric(called, unit, quantity.alias or name)
     return Stored(name, metric, factor, inclusive, summed, note)

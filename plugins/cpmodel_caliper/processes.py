@@ -1,4 +1,4 @@
-"""The number of processes of a run that does not state it."""
+"""Number of processes of a run that does not state it."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ import numpy as np
 from cpmodel_caliper.contents import Contents
 
 _ROUNDING = 1e-6
-"""Caliper writes six digits behind the point."""
+"""Rounding of printed values: Caliper writes six decimal places."""
 _WHOLE = 0.01
 
 
 def processes_of_averages(contents: Contents, attribute: str) -> int:
-    """Return the number of processes that the sums and averages of one quantity tell.
+    """Return the number of processes by the ratio of sums and averages of one quantity.
 
-    A program without MPI has the same sum, average, minimum and maximum in every record. Of other
-    programs, the region that all processes have tells how many there are.
+    Without MPI, every record has the same sum, average, minimum and maximum. With MPI, a region
+    that all processes execute has the number of processes as its ratio.
 
     Parameters
     ----------
-    attribute : a sum over processes, e.g. ``sum#inclusive#sum#time.duration``
+    attribute : sum over processes, e.g. ``sum#inclusive#sum#time.duration``
 
     Returns
     -------
     int
-        0 where the file has no averages, or they contradict each other.
+        0 if the file has no averages, or if they contradict each other.
     """
     rest = attribute.removeprefix("sum#")
     sums, averages = (_by_record(contents, f"{first}#{rest}") for first in ("sum", "avg"))
     both = sorted(sums.keys() & averages.keys())
     total = np.array([sums[record] for record in both])
     average = np.array([averages[record] for record in both])
-    # Of a value with few digits the quotient tells nothing.
+    # Values with few digits do not determine the ratio.
     telling = average > _ROUNDING / _WHOLE
     if not telling.any():
         return 0
@@ -46,7 +46,7 @@ def processes_of_averages(contents: Contents, attribute: str) -> int:
 
 
 def _is_alone(contents: Contents, rest: str, sums: dict[int, float]) -> bool:
-    """Tell whether minima and maxima are what one process would have."""
+    """Return whether minima and maxima are consistent with a single process."""
     for first in ("min", "max"):
         found = _by_record(contents, f"{first}#{rest}")
         for record in sums.keys() & found.keys():

@@ -1,4 +1,4 @@
-"""One opened Caliper profile: values per call path, reduced over processes."""
+"""Opened Caliper profile: values per call path, reduced over processes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -29,22 +29,20 @@ from cpmodel_caliper.processes import processes_of_averages
 from cpmodel_caliper.record_locations import RecordLocations
 from cpmodel_caliper.slowest_process import run_time_of_maxima
 
-_Array = NDArray[np.float64]
-
 _PROCESSES = ("mpi.world.size", "jobsize", "num_procs", "numprocs", "mpi.size")
 _THREADS = ("threads", "num_threads", "numthreads", "omp_num_threads", "omp.num_threads")
 _NODES = ("numhosts", "num_nodes")
 _INPUTS = ("problem_size", "InputSize", "input_size", "ProblemSize")
-"""Names under which programs tell the size of their problem."""
+"""Usual names of the problem size in metadata."""
 _LONG = frozenset({"libraries", "hostlist"})
 _PRINTED = 1e-6
-"""Caliper writes six digits: differences of inclusive values are uncertain by as much."""
+"""Relative rounding: Caliper writes six digits, which limits differences of inclusive values."""
 
 
 class CaliperProfile:
-    """Records of one run, along a call tree below an artificial program root.
+    """Records of one run, with a call tree below an artificial program root.
 
-    The root holds what happened in no region.
+    The root has the values outside all regions.
     """
 
     def __init__(self, contents: Contents, subject: str) -> None:
@@ -66,12 +64,12 @@ class CaliperProfile:
 
     @property
     def call_tree(self) -> CallTree:
-        """The call paths."""
+        """Return the call paths."""
         return self._tree
 
     @property
     def metrics(self) -> Sequence[DeclaredMetric]:
-        """Times first, then what else can be added up."""
+        """Return the metrics: times first, then other quantities that can be summed."""
         ordered = sorted(
             self._stored.values(),
             key=lambda stored: (not stored.metric.is_time, stored.metric.name != "time"),
@@ -87,12 +85,12 @@ class CaliperProfile:
 
     @property
     def extent(self) -> Extent:
-        """Processes, threads and nodes as the metadata tell."""
+        """Return the processes, threads and nodes in the metadata."""
         return self._extent
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """All that the run says of itself."""
+        """Return the metadata of the run."""
         told = self._contents.globals
         known = {key: value for key, value in told.items() if key not in _LONG and value}
         version = told.get("cali.caliper.version", "")
@@ -104,32 +102,32 @@ class CaliperProfile:
 
     @property
     def parameters(self) -> Mapping[str, float]:
-        """The size of the problem, where it is told under a usual name."""
+        """Return the problem size if the metadata have it under a usual name."""
         told = {key: _number(self._contents.globals.get(key, "")) for key in _INPUTS}
         return {key: value for key, value in told.items() if value is not None}
 
     @property
     def reductions(self) -> Sequence[Reduction]:
-        """All where each process has values of its own; else what sums can give."""
+        """Return all reductions if there are values per process, else the ones that sums allow."""
         if any(self._is_summed(stored) for stored in self._stored.values()):
             return (Reduction.MEAN, Reduction.SUM)
         complete = max(1, len(self._ranks)) == self._extent.processes
         return COMPUTED if complete else (Reduction.MEAN,)
 
     def findings(self) -> Sequence[Finding]:
-        """Return what was noticed so far."""
+        """Return the findings until now."""
         return self._notices.findings()
 
     def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
         """Return one exclusive value per call path.
 
-        Means are sums over processes divided by their number: a process that never was in a call
-        path counts as zero.
+        A mean is the sum over processes divided by their number, so processes without the call path
+        count as zero.
 
         Raises
         ------
         KeyError
-            If there is no such metric, or nothing can be read of it.
+            If the metric does not exist or cannot be used.
         """
         stored = self._stored[metric]
         if stored.note:
@@ -153,8 +151,8 @@ class CaliperProfile:
             uneven = imbalance(values, reduced, over_locations, missing=missing).astype(np.float32)
         return Reduced(reduced, whole, uneven, run_time)
 
-    def _run_time(self, stored: Stored, total: _Array) -> float:
-        """Return the time of the slowest process; NaN where the file does not tell it."""
+    def _run_time(self, stored: Stored, total: FloatArray) -> float:
+        """Return the time of the slowest process; NaN = unknown."""
         if not stored.metric.is_time:
             return float("nan")
         if self._is_summed(stored):
@@ -165,11 +163,11 @@ class CaliperProfile:
     def _is_summed(self, stored: Stored) -> bool:
         return stored.summed and not self._per_process
 
-    def _exclusive(self, stored: Stored) -> tuple[_Array, _Array]:
-        """Return values [call paths x threads] or sums of processes, and totals [threads]."""
+    def _exclusive(self, stored: Stored) -> tuple[FloatArray, FloatArray]:
+        """Return values, [call paths x threads], or sums over processes, and totals, [threads]."""
         table = self._table(stored)
         if stored.inclusive:
-            # The root was measured by itself: it is nobody's sum.
+            # The value of the root is its own measurement, and not a sum of callees.
             own, table[0] = np.nan_to_num(table[0]), np.nan
             exclusive, total = exclusive_of(self._tree, table)
             exclusive[0], total = own, total + own
@@ -184,12 +182,12 @@ class CaliperProfile:
             count, lowest = int(below.sum()), float(exclusive.min())
             name = stored.metric.name
             self._notices.note("CPM105", f"{name}, down to {lowest:.3g}", count, about=name)
-        # What rounding has put below zero stays in the sum, so that cost is conserved.
+        # Values that rounding made negative remain in the sum, so that the total cost is unchanged.
         total = total - np.where((exclusive < 0) & ~below, exclusive, 0.0).sum(axis=0)
         return np.maximum(exclusive, 0.0), total
 
-    def _table(self, stored: Stored) -> _Array:
-        """Return values as stored: zero, or NaN for inclusive ones, where there is no record."""
+    def _table(self, stored: Stored) -> FloatArray:
+        """Return values as stored; without a record they are zero, or NaN for inclusive values."""
         column = self._contents.columns[stored.attribute]
         records = np.array(column.records, np.intp)
         values = np.array(column.values) * stored.factor
@@ -211,17 +209,19 @@ class CaliperProfile:
         return table
 
     def _set_aside_other_flavours(self) -> None:
-        """Where some metrics are sums over processes, those that are not say too little."""
+        """Exclude metrics that are not sums over processes if other metrics are."""
         if any(self._is_summed(stored) for stored in self._stored.values()):
             for name, stored in self._stored.items():
                 if not stored.summed and not stored.note:
-                    note = "no sum over processes: whose value it is, the file does not tell"
+                    note = (
+                        "not a sum over processes; the file does not state the process of a value"
+                    )
                     self._stored[name] = replace(stored, note=note)
 
     def _leave_out_others(self) -> None:
-        """Drop records of no rank from a file whose other records have one."""
+        """Exclude records without a rank if other records have one."""
         others = self._contents.rank.count(None)
-        self._notices.note("CPM103", f"{others} records tell no MPI rank", others)
+        self._notices.note("CPM103", f"{others} records have no MPI rank", others)
         known = np.array([rank is not None for rank in self._contents.rank])
         for column in self._contents.columns.values():
             kept = [k for k, record in enumerate(column.records) if known[record]]
@@ -239,7 +239,7 @@ class CaliperProfile:
         return Extent(processes, threads, _count(told, _NODES))
 
     def _counted_by_averages(self) -> int:
-        """Return the number of processes that sums and averages tell; 0 where they do not."""
+        """Return the number of processes by sums and averages; 0 = unknown."""
         if self._contents.is_cut:
             return 0
         summed = [stored.attribute for stored in self._stored.values() if stored.summed]
@@ -253,29 +253,29 @@ class CaliperProfile:
         if not any(not stored.note for stored in self._stored.values()):
             notes = "; ".join(f"{s.attribute}: {s.note}" for s in self._stored.values())
             raise InputError(
-                f"{self._subject}: holds no times or counts that can be added up"
+                f"{self._subject}: the file has no times or counts that can be summed"
                 + (f" ({notes})" if notes else ""),
                 hint="record a region profile, e.g. CALI_CONFIG=spot or hatchet-region-profile",
             )
         if not self._extent.processes:
             raise InputError(
-                f"{self._subject}: holds sums over processes, and not how many there were",
-                hint="the metadata come last: the file is cut short, or lacks mpi.world.size",
+                f"{self._subject}: the values are sums over an unknown number of processes",
+                hint="the file is cut off before its metadata, or they lack mpi.world.size",
             )
         if len(self._ranks) > self._extent.processes:
             raise InputError(
                 f"{self._subject}: {len(self._ranks)} ranks have values, but the run had "
                 f"{self._extent.processes}",
-                hint="were two files joined?",
+                hint="check whether two files were joined",
             )
         if self._per_process and len(self._ranks) < self._extent.processes:
             missing = self._extent.processes - len(self._ranks)
-            message = f"{missing} of {self._extent.processes} ranks have no record: left out"
+            message = f"{missing} of {self._extent.processes} ranks have no record and are excluded"
             self._notices.note("CPM132", message, missing)
 
 
-def _tree(contents: Contents) -> tuple[CallTree, NDArray[np.intp]]:
-    """Return the tree of all call paths with a record, and the row of each node; of `ROOT` last."""
+def _tree(contents: Contents) -> tuple[CallTree, IntArray]:
+    """Return the tree of all call paths with a record, and the row of each node; `ROOT` is last."""
     needed = np.zeros(len(contents.names), np.bool_)
     for node in set(contents.node):
         while node != ROOT and not needed[node]:
@@ -284,7 +284,7 @@ def _tree(contents: Contents) -> tuple[CallTree, NDArray[np.intp]]:
     kept = np.flatnonzero(needed)
     place = np.full(len(needed) + 1, ROOT, np.intp)
     place[kept] = np.arange(1, len(kept) + 1)
-    # The program is the first node, and the caller of what nobody calls.
+    # The program is the first node, and the caller of all regions without a caller.
     callers = [ROOT, *np.maximum(place[[contents.callers[node] for node in kept]], 0).tolist()]
     names = [PROGRAM, *(contents.names[node] for node in kept)]
     tree, row_of = tree_of_nodes(callers, names)

@@ -1,4 +1,4 @@
-"""The reader of Caliper profiles."""
+"""Reader of Caliper profiles."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from cpmodel_caliper.contents import Contents, MalformedError
 from cpmodel_caliper.profile import CaliperProfile
 
 _BLOCK = 1 << 14
-_COPY_IT_AGAIN = "copy the profile again, or measure the run again"
+_COPY_IT_AGAIN = "copy the profile again, or repeat the run"
 
 
 class CaliperReader:
-    """Reads what Caliper and `cali-query` write."""
+    """Reader of files of Caliper and `cali-query`."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "caliper"
@@ -27,7 +27,7 @@ class CaliperReader:
     suffixes: ClassVar[tuple[str, ...]] = (".cali", ".json")
 
     def match(self, path: Path) -> Match:
-        """Say whether `path` is a Caliper profile, reading its first block."""
+        """Return whether `path` is a Caliper profile, by its first block."""
         head = _head(path)
         if head.startswith(cali.MAGIC) or cali_json.is_json(head, partial(_whole, path)):
             return Match.CONTENT
@@ -35,30 +35,30 @@ class CaliperReader:
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
-        """Open the one run of `path`; its problem size counts as a parameter.
+        """Open the single run of `path`, with its problem size as a parameter.
 
         Raises
         ------
         InputError
-            If it is no Caliper profile, or one that tells nothing.
+            If the file is not a Caliper profile, or has no usable values.
         """
         profile = CaliperProfile(contents_of(path), str(path))
         yield [RunSource(profile, profile.parameters)]
 
     def verify(self, path: Path) -> Sequence[Agreement]:
-        """Compare every value of a `.cali` file with what Caliper's own reader reads."""
+        """Return the comparison of every value of a `.cali` file with Caliper's own reader."""
         from cpmodel_caliper.verify import verify
 
         return verify(path, contents_of(path))
 
 
 def contents_of(path: Path) -> Contents:
-    """Read a file.
+    """Return the contents of a file.
 
     Raises
     ------
     InputError
-        If it cannot be read, or is no Caliper profile.
+        If the file cannot be read, or is not a Caliper profile.
     """
     try:
         with path.open(encoding="utf-8-sig", errors="backslashreplace", newline="\n") as file:

@@ -1,36 +1,34 @@
-"""Where records were measured: processes and threads as columns of a table."""
+"""Processes and threads of records, as columns of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from cpmodel_caliper.contents import Contents
-
-_Array = NDArray[np.float64]
 
 
 class RecordLocations:
-    """The columns of values: one for each thread of each process that has a record.
+    """Columns of values: one for each thread of each process with a record.
 
     Attributes
     ----------
-    columns : how many there are; each process has one at least
-    threads : the largest number of threads of a process; 0 = the file does not tell
+    columns : number of columns; each process has at least one
+    threads : largest number of threads of a process; 0 = unknown
     """
 
     def __init__(self, contents: Contents, ranks: Sequence[int], *, per_process: bool) -> None:
         count = len(contents.node)
         process = np.zeros(count, np.intp)
         if per_process and ranks:
-            # Records of no rank are left out elsewhere.
+            # Records without a rank were excluded before if others have one.
             known = [ranks[0] if rank is None else rank for rank in contents.rank]
             process = np.searchsorted(ranks, known).astype(np.intp)
         self._processes = max(1, len(ranks))
         numbers = contents.thread
-        # What tells no thread is of the first one.
+        # Records without a thread belong to the first thread.
         first = min(numbers.values(), default=0)
         thread = np.zeros(count, np.intp)
         if numbers:
@@ -44,16 +42,16 @@ class RecordLocations:
         self._starts = np.flatnonzero(np.diff(used // width, prepend=-1))
         self.threads = int(np.bincount(used // width).max()) if numbers else 0
 
-    def of(self, records: NDArray[np.intp]) -> NDArray[np.intp]:
+    def of(self, records: IntArray) -> IntArray:
         """Return the column of each record."""
         return self._of_record[records]
 
-    def folded(self, values: _Array, *, slowest: bool) -> _Array:
-        """Return values per process, [..., processes], of values per thread.
+    def folded(self, values: FloatArray, *, slowest: bool) -> FloatArray:
+        """Return values per process, [..., processes], from values per thread.
 
         Parameters
         ----------
-        slowest : take the largest value of the threads of a process, instead of their sum
+        slowest : whether to use the maximum over threads instead of the sum
         """
         if values.shape[-1] == len(self._starts):
             return values

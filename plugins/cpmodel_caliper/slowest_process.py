@@ -1,35 +1,36 @@
-"""The inclusive time of the program on its slowest process, out of maxima over processes."""
+"""Run time of the slowest process, from maxima over processes."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.profile.calltree import CallTree
 from cpmodel_caliper.contents import Contents
 from cpmodel_caliper.metrics import Stored
 
 _UNDECIDED = 0.01
-"""Different processes may be slowest in two outermost regions. So much of the run time may depend
-on whether they are."""
+"""Maximum share of the run time that may depend on whether two outermost regions are slowest on
+different processes.
+"""
 
 
 def run_time_of_maxima(
-    contents: Contents, stored: Stored, tree: CallTree, row_of: NDArray[np.intp]
+    contents: Contents, stored: Stored, tree: CallTree, row_of: IntArray
 ) -> float:
-    """Return the run time that inclusive maxima over processes tell, in base units.
+    """Return the run time by inclusive maxima over processes, in base units.
 
     Parameters
     ----------
-    stored : the sum over processes of the same quantity
-    tree : the call paths below the program
-    row_of : row of each node, that of no region last
+    stored : sum over processes of the same quantity
+    tree : call paths below the program
+    row_of : row of each node; the last one is the time outside all regions
 
     Returns
     -------
     float
-        NaN where there are no such maxima, or where outermost regions of about the same length may
-        be slow on different processes.
+        NaN if there are no such maxima, or if outermost regions of similar length may be slowest on
+        different processes.
     """
     *operations, base = stored.attribute.split("#")
     name = "#".join(["max", *operations[1:], base])
@@ -38,7 +39,7 @@ def run_time_of_maxima(
         return float("nan")
     rows = row_of[np.array(contents.node, np.intp)[np.array(column.records, np.intp)]]
     values = np.array(column.values) * stored.factor
-    # The record of the program itself holds the time outside of all regions.
+    # The record of the program has the time outside all regions.
     outermost = np.append(0, np.flatnonzero(tree.parent == 0))
     longest = np.zeros(len(tree))
     np.maximum.at(longest, rows, np.where(np.isfinite(values), values, 0.0))

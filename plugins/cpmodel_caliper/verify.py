@@ -1,4 +1,4 @@
-"""Comparison with the reader that comes from Caliper's authors."""
+"""Verification: comparison with the reader of Caliper's authors."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from cpmodel_caliper.contents import FUNCTIONS, Contents
 
 
 def verify(path: Path, contents: Contents) -> Sequence[Agreement]:
-    """Compare call paths and values of every record, attribute by attribute.
+    """Return the comparison of call paths and values of every record, by attribute.
 
     Raises
     ------
     UsageError
-        If the other reader is not installed.
+        If the package caliper-reader is not installed.
     """
     if not path.name.lower().endswith(".cali"):
-        return [Agreement(name, 0, 0, "JSON: nothing to compare with") for name in contents.columns]
+        return [Agreement(name, 0, 0, "no other reader for JSON") for name in contents.columns]
     try:
         import caliperreader
     except ModuleNotFoundError:
         raise UsageError(
-            "comparing needs caliper-reader", hint="pip install 'callpath-modeler[caliper]'"
+            "the comparison needs caliper-reader", hint="pip install 'callpath-modeler[caliper]'"
         ) from None
     other = caliperreader.CaliperReader()
     other.read(str(path))
@@ -48,7 +48,7 @@ def verify(path: Path, contents: Contents) -> Sequence[Agreement]:
 
 
 def _told(path: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of a path; the other reader gives one name as a text."""
+    """Return the names of a path; caliper-reader returns a single name as a text."""
     return (path,) if isinstance(path, str) else tuple(path)
 
 

@@ -9,8 +9,9 @@ from itertools import groupby
 
 import numpy as np
 
+from callpath_modeler.arrays import Int64Array
 from cpmodel_otf2.definitions import TraceDefinitions
-from cpmodel_otf2.events import Batch, Column
+from cpmodel_otf2.events import Batch
 from cpmodel_otf2.paths import OUTSIDE, PathTable
 from cpmodel_otf2.replay import Replay
 
@@ -79,7 +80,7 @@ class Watch:
                 counts[what] += int(np.isin(batch.calls.code, regions).sum())
 
 
-def waits(definitions: TraceDefinitions) -> Column:
+def waits(definitions: TraceDefinitions) -> Int64Array:
     """Return the references of the functions that wait until something is done."""
     regions = definitions.regions.items()
     return np.array(
@@ -87,7 +88,9 @@ def waits(definitions: TraceDefinitions) -> Column:
     )
 
 
-def rows(batch: Batch, replay: Replay, passed: int, waiting: Column) -> Iterator[tuple[int, ...]]:
+def rows(
+    batch: Batch, replay: Replay, passed: int, waiting: Int64Array
+) -> Iterator[tuple[int, ...]]:
     """Yield messages, collective operations, requests and calls that wait, in order.
 
     Parameters
@@ -129,5 +132,5 @@ def events_of(batch: Batch) -> int:
     return sum(map(len, columns))
 
 
-def _table(*columns: Column) -> Column:
+def _table(*columns: Int64Array) -> Int64Array:
     return np.stack(columns, axis=1) if len(columns[0]) else np.empty((0, len(columns)), np.int64)

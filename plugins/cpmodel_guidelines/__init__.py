@@ -1,12 +1,16 @@
-"""MPI performance guidelines: no collective should be slower than what could take its place.
+"""MPI performance guidelines: checks of measurements, and predictions at a target.
 
-What implements ``MPI_Allreduce`` could call ``MPI_Reduce`` and ``MPI_Bcast``, so it should not take
-longer than both (Träff, Gropp, Thakur: Self-consistent MPI performance requirements, IEEE TPDS
-21(5), 2010). Such guidelines are held against measurements, and against models where nobody
-measured.
+A guideline compares two sides. The left side is a collective, such as ``MPI_Allreduce``. The right
+side does the same work with other functions, such as ``MPI_Reduce`` and ``MPI_Bcast``. The left
+side should not be slower, because the library could call the right side instead (Träff, Gropp,
+Thakur: Self-consistent MPI performance requirements, IEEE TPDS 21(5), 2010).
 
-Stages: `rules` are data, `functions` knows names, `benchmark` makes arrays of an experiment, with
-`repetitions` tamed, `checks` finds what can be checked among `sizes`, `judge` decides, `prediction`
-looks ahead, `stakes` says what it costs a program, `verification` goes all the way to an `answer`,
-`table` and `text` write it down.
+Modules, in the order of the computation:
+
+- `rules` has the guidelines, and `functions` the names of collectives.
+- `benchmark` has the measured values. `repetitions` computes means without outliers.
+- `sizes` finds neighbouring message sizes. `checks` finds all comparisons that are possible.
+- `judge` decides on checks. `prediction` models functions. `stakes` bounds the gain of a program.
+- `verification` is the whole computation, and `answer` its result.
+- `table` and `text` write the result as a table and as lines.
 """

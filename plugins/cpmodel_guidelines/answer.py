@@ -1,4 +1,4 @@
-"""What came of guidelines: checks, their verdicts, and what they add up to."""
+"""Results of a verification: checks, verdicts and sums over checks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.verdicts import Crossing
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from cpmodel_guidelines.benchmark import Benchmark
 from cpmodel_guidelines.checks import Group, GuidelineCheck, MissingFunctions
@@ -16,32 +16,30 @@ from cpmodel_guidelines.judge import GuidelineVerdict, GuidelineVerdicts
 from cpmodel_guidelines.potential_savings import PotentialSavings
 from cpmodel_guidelines.rules import Guideline
 
-Values = NDArray[np.float64]
-
 MEASURED, BETWEEN, PREDICTED = "measured", "between sizes", "predicted"
-"""What a check is based on: runs, runs with messages of the sizes next to it, or models."""
+"""Basis of a check: measured values, values interpolated between two message sizes, or models."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """Checks and what came of them.
+    """Checks with their verdicts.
 
     Attributes
     ----------
-    checks : in the order of the guidelines
-    left, right : [checks] what both sides take, in the unit of the metric
+    checks : [C] in the order of the guidelines
+    left, right : [C] values of both sides, in the unit of the metric
     verdicts : columns over the checks
-    basis : of each check
+    basis : [C] one of `MEASURED`, `BETWEEN` and `PREDICTED`
     """
 
     checks: tuple[GuidelineCheck, ...]
-    left: Values
-    right: Values
+    left: FloatArray
+    right: FloatArray
     verdicts: GuidelineVerdicts
     basis: tuple[str, ...]
 
     def take(self, rows: Sequence[int]) -> Judged:
-        """Return some of the checks, with the verdicts that they have among all."""
+        """Return the checks at `rows`, with the verdicts that they have among all checks."""
         return Judged(
             tuple(self.checks[row] for row in rows),
             self.left[[*rows]],
@@ -53,13 +51,13 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class VerdictTally:
-    """The checks of one guideline in one group, taken together.
+    """Sum of the checks of one guideline in one group.
 
     Attributes
     ----------
-    checks : their numbers
-    violated, holds : how many of them
-    worst : number of the one that decides: with the largest factor among those of the verdict
+    checks : row numbers of the checks
+    violated, holds : number of checks with this verdict
+    worst : row number of the check with the largest factor among the checks with the verdict
     """
 
     checks: tuple[int, ...]
@@ -69,14 +67,14 @@ class VerdictTally:
 
     @property
     def verdict(self) -> GuidelineVerdict:
-        """Violated where one is; holds where all do."""
+        """Return `VIOLATED` if one check is violated, and `HOLDS` if all checks hold."""
         if self.violated:
             return GuidelineVerdict.VIOLATED
         return GuidelineVerdict.HOLDS if self.holds == len(self.checks) else GuidelineVerdict.OPEN
 
 
 def tallies(of: Judged) -> dict[tuple[Guideline, Group], VerdictTally]:
-    """Return what came of the checks of each guideline in each group."""
+    """Return the sum of the checks of each guideline in each group."""
     checks: dict[tuple[Guideline, Group], list[int]] = {}
     for k, check in enumerate(of.checks):
         checks.setdefault((check.guideline, check.group), []).append(k)
@@ -95,15 +93,15 @@ def _tally(verdicts: GuidelineVerdicts, rows: Sequence[int]) -> VerdictTally:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What came of one guideline in one group.
+    """One guideline in one group.
 
     Attributes
     ----------
-    guideline, group : which
-    here : where it was measured; None = nowhere
-    ahead : at the target; None = not asked, or it is not about several functions
-    crossing : from which number of processes on it is predicted to be violated; None = it holds at
-        the target, too, or was violated before
+    guideline, group : identify the row
+    here : measured checks; None = not measured
+    ahead : checks at the target; None = no target, or a guideline about a single function
+    crossing : number of processes from which a violation is predicted; None = the guideline also
+        holds at the target, or it is violated already
     """
 
     guideline: Guideline
@@ -114,26 +112,26 @@ class Row:
 
     @property
     def turns(self) -> bool:
-        """Whether it holds where it was measured, and is predicted to be violated."""
+        """Return whether the guideline holds as measured and is predicted to be violated."""
         before, then = (tally and tally.verdict for tally in (self.here, self.ahead))
         return before is GuidelineVerdict.HOLDS and then is GuidelineVerdict.VIOLATED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verification:
-    """The answer.
+    """Result of a verification.
 
     Attributes
     ----------
-    benchmark : what was measured
-    here, ahead : checks at measured settings, and at the target
+    benchmark : the measured collectives
+    here, ahead : checks at the measured settings, and at the target
     rows : guidelines, the worst first
     missing : guidelines that could not be checked
-    target : number of processes; None = not asked
-    tolerance : how much slower is no violation, as fraction
-    confidence : of intervals
-    stakes : of a program; None = not asked
-    findings : what a user should know
+    target : number of processes; None = no target
+    tolerance : slowdown that is not a violation, as a fraction
+    confidence : level of the intervals
+    stakes : time that a program spends in collectives; None = no program
+    findings : data quality findings
     """
 
     benchmark: Benchmark
@@ -148,28 +146,28 @@ class Verification:
     findings: tuple[Finding, ...]
 
     def rows_that_are(self, verdict: GuidelineVerdict) -> list[Row]:
-        """Return the guidelines with a verdict, as measured."""
+        """Return the guidelines whose measured verdict is `verdict`."""
         return [row for row in self.rows if row.here is not None and row.here.verdict is verdict]
 
     def fails(self, *, ahead: bool) -> bool:
-        """Tell whether a guideline is violated as measured, or `ahead` at the target."""
+        """Return whether a guideline is violated as measured, or with `ahead` at the target."""
         tallies = [each for row in self.rows for each in (row.here, row.ahead if ahead else None)]
         return any(each is not None and each.violated for each in tallies)
 
     @property
     def is_run(self) -> bool:
-        """Whether runs of the target tell, and not models."""
+        """Return whether the target was measured, so that no model is needed."""
         basis = () if self.ahead is None else self.ahead.basis
         return bool(basis) and PREDICTED not in basis
 
     def gain(self, function: str, of: Judged, check: int) -> float | None:
-        """Return what the program gains at most where a check is violated; None = not asked."""
+        """Return the gain of the program, at most, if a check is violated; None = unknown."""
         if self.stakes is None or not of.verdicts.violated[check]:
             return None
         return self.stakes.gain(function, float(of.verdicts.factor[check]))
 
     def best_gain(self, row: Row) -> float | None:
-        """Return the gain by the check that decides: as measured, or else at the target."""
+        """Return the gain by the worst check: a measured one, or else one at the target."""
         for of, tally in ((self.here, row.here), (self.ahead, row.ahead)):
             if of is not None and tally is not None and tally.violated:
                 return self.gain(row.guideline.left.function, of, tally.worst)

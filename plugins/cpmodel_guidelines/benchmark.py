@@ -1,4 +1,4 @@
-"""What a benchmark measured: collectives at settings, with how well each value is known."""
+"""Benchmarks of collectives: values at settings, with their uncertainty."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.sample import pool_of, sample_at
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.modeling.distributions import normal_quantile
@@ -22,65 +22,61 @@ from callpath_modeler.profile.schema import Metric, Region
 from cpmodel_guidelines.functions import Function, functions_in
 from cpmodel_guidelines.repetitions import winsorised
 
-Values = NDArray[np.float64]
-Rows = NDArray[np.intp]
-
 _VISITS = "visits"
 _PROCESSES = "p"
 _SIZES = ("size", "bytes", "msize", "message_size", "msg_size", "count", "m")
-"""What tables call the size of messages, in lower case."""
+"""Names of the message size in tables, in lower case."""
 
 KNOWN_WELL = 1e6
-"""Degrees of freedom of what is as good as known."""
+"""Degrees of freedom of a value whose uncertainty is given."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """Values that are not known exactly, [...].
+    """Uncertain values, [...].
 
     Attributes
     ----------
     value : in the unit of the metric; NaN = not measured
-    variance : of its logarithm; NaN = unknown
-    dof : degrees of freedom of that
+    variance : variance of the logarithm of `value`; NaN = unknown
+    dof : degrees of freedom of `variance`
     """
 
-    value: Values
-    variance: Values
-    dof: Values
+    value: FloatArray
+    variance: FloatArray
+    dof: FloatArray
 
-    def take(self, *index: Rows) -> Estimates:
-        """Return some of them."""
+    def take(self, *index: IntArray) -> Estimates:
+        """Return the estimates at an index."""
         return Estimates(self.value[index], self.variance[index], self.dof[index])
 
     def ravelled(self) -> Estimates:
-        """Return them in one row."""
+        """Return the estimates as one row."""
         return Estimates(self.value.ravel(), self.variance.ravel(), self.dof.ravel())
 
     def followed_by(self, other: Estimates) -> Estimates:
-        """Return two rows as one."""
+        """Return this row, followed by another one."""
         pairs = zip(self._columns, other._columns, strict=True)
         return Estimates(*(np.concatenate(pair) for pair in pairs))
 
     @property
-    def _columns(self) -> tuple[Values, Values, Values]:
+    def _columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         return self.value, self.variance, self.dof
 
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """The collectives of an experiment.
+    """Collectives of an experiment.
 
     Attributes
     ----------
-    experiment : of these functions alone, a call path each, with one metric
-    metric : what was measured, of one call
-    functions : of each call path
-    names : parameters that vary, and those that are known by what they are
-    processes, size : which of them say how many processes there are, and how long messages; None =
-        none does
-    per_call : whether values are those of a program, divided by its calls
-    bounds : low and high ends of given intervals [functions, K]; None = there are none
+    experiment : one call path for each function, with one metric
+    metric : the measured metric
+    functions : function of each call path
+    names : parameters that vary, and parameters with a role
+    processes, size : parameters with the number of processes and the message size; None = unknown
+    per_call : whether values come from a program and were divided by its visits
+    bounds : lower and upper ends of given intervals, [functions, K] each; None = not given
     """
 
     experiment: Experiment
@@ -90,62 +86,62 @@ class Benchmark:
     processes: str | None
     size: str | None
     per_call: bool
-    bounds: tuple[Values, Values] | None = None
+    bounds: tuple[FloatArray, FloatArray] | None = None
 
     @cached_property
-    def _cube(self) -> tuple[Values, Values]:
+    def _cube(self) -> tuple[FloatArray, FloatArray]:
         return self.experiment.by_setting(self.metric.name, self.names)
 
     @property
-    def settings(self) -> Values:
-        """Values of the parameters, [K, D], ascending."""
+    def settings(self) -> FloatArray:
+        """Return the values of the parameters, [K, D], ascending."""
         return self._cube[0]
 
     @property
-    def values(self) -> Values:
-        """What was measured, [functions, K, R]; NaN = nothing."""
+    def values(self) -> FloatArray:
+        """Return the measured values, [functions, K, R]; NaN = missing."""
         return self._cube[1]
 
     @property
-    def scales(self) -> Values:
-        """Numbers of processes that were measured, ascending; empty where nobody says them."""
+    def scales(self) -> FloatArray:
+        """Return the measured numbers of processes, ascending; empty if they are unknown."""
         axis = self.axis(self.processes)
         return np.empty(0) if axis is None else np.unique(self.settings[:, axis])
 
     @property
     def is_repeated(self) -> bool:
-        """Whether some function was measured several times at one setting."""
+        """Return whether a function was measured more than once at one setting."""
         return bool(((~np.isnan(self.values)).sum(axis=2) > 1).any())
 
     @property
     def tells_noise(self) -> bool:
-        """Whether intervals or repetitions say how well values are known."""
+        """Return whether intervals or repetitions give the uncertainty of the values."""
         return self.bounds is not None or self.is_repeated
 
     def tells_noise_at(self, processes: float) -> bool:
-        """Tell whether a number of processes was measured, and how well that is known."""
+        """Return whether a number of processes was measured, with its uncertainty."""
         axis = self.axis(self.processes)
-        assert axis is not None, "targets are numbers of processes"
+        assert axis is not None, "a target is a number of processes"
         here = self.settings[:, axis] == processes
         repeated = ((~np.isnan(self.values[:, here])).sum(axis=2) > 1).any()
         return bool(here.any() and (self.bounds is not None or repeated))
 
     def axis(self, name: str | None) -> int | None:
-        """Return where in settings a parameter stands."""
+        """Return the index of a parameter in settings; None = not a parameter."""
         return None if name is None else self.names.index(name)
 
     def estimates(
-        self, confidence: float, deviations: tuple[Values, Values] | None = None
+        self, confidence: float, deviations: tuple[FloatArray, FloatArray] | None = None
     ) -> Estimates:
-        """Return centres and how well they are known, [functions, K].
+        """Return the centre of the repetitions with its uncertainty, [functions, K].
 
-        Of given intervals, else of repetitions, else of how far values are off models.
+        The uncertainty comes from given intervals, else from repetitions, else from `deviations`.
 
         Parameters
         ----------
-        confidence : of given intervals
-        deviations : relative variances and degrees of freedom, [functions, K] each, that stand for
-            noise where nothing was repeated
+        confidence : level of the given intervals
+        deviations : relative variances and their degrees of freedom, [functions, K] each:
+            deviations from models, which replace missing repetitions
         """
         tamed = winsorised(self.values)
         pool = pool_of(tamed.values)
@@ -165,13 +161,15 @@ class Benchmark:
         return Estimates(centre, *(deviations or np.full((2, *centre.shape), np.nan)))
 
     def findings(self) -> list[Finding]:
-        """Say what is not known of the calls that are compared."""
+        """Return findings about unknown properties of the compared calls."""
         found = []
         if self.per_call:
-            message = f"{self.metric.name} over {_VISITS}"
+            message = f"{self.metric.name} divided by {_VISITS}"
             found.append(Finding("CPM302", self.experiment.name, message))
         if self.size is None:
-            found.append(Finding("CPM301", self.experiment.name, "no parameter says how long"))
+            found.append(
+                Finding("CPM301", self.experiment.name, "no parameter is the message size")
+            )
         return found
 
 
@@ -187,22 +185,22 @@ def benchmark_of(
 ) -> Benchmark:
     """Return the collectives of an experiment.
 
-    Where the experiment counts visits, values are per call.
+    Times are per call if the experiment contains visits.
 
     Parameters
     ----------
-    metric : None = the run time
-    inclusive : functions with all that they call
-    processes, size : parameters; None = p, and the one that is called like sizes are
-    interval : metrics that are the ends of a confidence interval of each value
-    select : a pattern of call paths; None = all
+    metric : name of the metric; None = the run time
+    inclusive : use values of whole subtrees
+    processes, size : names of parameters; None = p, and a parameter with a usual name of sizes
+    interval : metrics with the lower and upper end of a confidence interval of each value
+    select : pattern of call paths; None = all
 
     Raises
     ------
     UsageError
-        If there is no such metric, parameter or call path.
+        If a metric, parameter or call path does not exist.
     DataError
-        If no call path is a collective, or two are the same one.
+        If no call path is a collective, or two call paths in a group are the same collective.
     """
     chosen = experiment.metric(metric)
     tree = experiment.tree
@@ -212,7 +210,8 @@ def benchmark_of(
     functions = tuple(each for r, each in enumerate(found) if each and wanted[r])
     if not functions:
         raise DataError(
-            "no call path is an MPI collective", hint="they are called like MPI_Bcast or bcast"
+            "no call path is an MPI collective",
+            hint="collectives have names such as MPI_Bcast or bcast",
         )
     _check_distinct(functions)
     roles = _roles(experiment, processes, size)
@@ -232,7 +231,7 @@ def benchmark_of(
 def _roles(
     experiment: Experiment, processes: str | None, size: str | None
 ) -> tuple[str | None, str | None]:
-    """Return the parameters that are the number of processes and the size of messages."""
+    """Return the parameters with the number of processes and the message size."""
     every = tuple(experiment.runs[0].parameters)
     for given in (processes, size):
         if given is not None and given not in every:
@@ -246,12 +245,12 @@ def _roles(
 
 
 def _telling(experiment: Experiment, roles: tuple[str | None, ...]) -> tuple[str, ...]:
-    """Return the parameters that vary, and those that have a role."""
+    """Return the parameters that vary, and the ones with a role."""
     telling = {*roles, *(each.name for each in experiment.parameters)}
     return tuple(name for name in experiment.runs[0].parameters if name in telling)
 
 
-def _selected(tree: CallTree, select: str | None) -> NDArray[np.bool_]:
+def _selected(tree: CallTree, select: str | None) -> BoolArray:
     if select is None:
         return np.ones(len(tree), np.bool_)
     chosen = match(tree, select)
@@ -265,12 +264,12 @@ def _check_distinct(functions: Sequence[Function]) -> None:
     if times > 1:
         where = f" in {'/'.join(most.group)}" if most.group else ""
         raise DataError(
-            f"{times} call paths are {most.name}{where}", hint="choose one of them with --select"
+            f"{times} call paths are {most.name}{where}", hint="select one of them with --select"
         )
 
 
-def _calls(experiment: Experiment, metric: Metric) -> Values | None:
-    """Return how often each call path was called in each run; None = nobody counted."""
+def _calls(experiment: Experiment, metric: Metric) -> FloatArray | None:
+    """Return the visits of each call path in each run; None = unknown, or not a time."""
     if _VISITS not in experiment.columns or not (metric.is_time and metric.additive):
         return None
     return experiment.values(_VISITS)
@@ -283,18 +282,18 @@ def _alone(experiment: Experiment, functions: Sequence[Function], column: Column
 
 
 def _bounds(
-    experiment: Experiment, interval: tuple[str, str], rows: Rows, made: Benchmark
-) -> tuple[Values, Values]:
+    experiment: Experiment, interval: tuple[str, str], rows: IntArray, made: Benchmark
+) -> tuple[FloatArray, FloatArray]:
     if made.is_repeated:
         raise UsageError(
-            "--interval: the values were repeated, which tells how well they are known",
-            hint="leave it out",
+            "--interval cannot be used with repetitions, which already give the uncertainty",
+            hint="omit --interval",
         )
     low, high = (experiment.by_setting(name, made.names)[1][rows, :, 0] for name in interval)
     centre = made.values[:, :, 0]
     if not (((low <= centre) & (centre <= high)) | np.isnan(low + centre + high)).all():
         raise DataError(
-            f"{interval[0]} and {interval[1]} are no interval about {made.metric.name}",
-            hint="--interval LOW,HIGH names the metrics below and above it",
+            f"{interval[0]} and {interval[1]} do not enclose {made.metric.name}",
+            hint="name the lower and the upper metric: --interval LOW,HIGH",
         )
     return low, high

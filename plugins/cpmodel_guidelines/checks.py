@@ -1,4 +1,4 @@
-"""What can be checked: which guideline, of which functions, at which settings."""
+"""Checks of guidelines: the comparisons that a benchmark allows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import IntArray
 from cpmodel_guidelines.benchmark import Benchmark
 from cpmodel_guidelines.functions import Function
 from cpmodel_guidelines.message_sizes import FunctionAtSetting, Setting, Sizes, moved, without
@@ -25,12 +25,12 @@ class GuidelineCheck:
 
     Attributes
     ----------
-    guideline, group : what is checked, and of which library or caller
-    left : what should not be slower
-    right : than these one after the other
-    times : how often they are done
-    can_break, can_hold : whether it tells that; where nobody said how long messages are, they may
-        be shorter or longer than those of the guideline
+    guideline, group : guideline, and library or caller of the functions
+    left : the function that should not be slower
+    right : functions of the right side, executed one after the other
+    times : number of executions of the right side
+    can_break, can_hold : whether the check can show a violation, or that the guideline holds.
+        Without a message size, real messages may be longer or shorter than the guideline requires.
     """
 
     guideline: Guideline
@@ -44,7 +44,7 @@ class GuidelineCheck:
 
 @dataclass(frozen=True, slots=True)
 class MissingFunctions:
-    """A guideline that could not be checked in a group, and what was not measured for it."""
+    """A guideline that could not be checked in a group, with the missing functions."""
 
     guideline: Guideline
     group: Group
@@ -53,21 +53,21 @@ class MissingFunctions:
 
 @dataclass(frozen=True)
 class Finder:
-    """Finds what can be checked of a benchmark.
+    """Search for checks in a benchmark.
 
     Attributes
     ----------
-    benchmark : what was measured
-    guidelines : between collectives; those about single ones are known
+    benchmark : the measured collectives
+    guidelines : guidelines between collectives; the ones about single functions are built in
     """
 
     benchmark: Benchmark
     guidelines: Sequence[Guideline]
 
     def measured(self) -> tuple[list[GuidelineCheck], list[MissingFunctions]]:
-        """Return all checks that measurements allow, and what they do not allow.
+        """Return all checks that the measurements allow, and the guidelines without any.
 
-        Messages of emulations may be of sizes between two that were measured.
+        Messages of the right side may have sizes between two measured ones.
         """
         checks: list[GuidelineCheck] = []
         missing = []
@@ -89,7 +89,7 @@ class Finder:
 
     @cached_property
     def sizes(self) -> Sizes:
-        """Sizes of messages that were measured."""
+        """Return the measured message sizes of each function."""
         places = (
             FunctionAtSetting(row, s)
             for row, settings in enumerate(self._settings)
@@ -101,13 +101,13 @@ class Finder:
         return all(self.sizes.between(place) is not None for place in check.right)
 
     def predicted(self, settings: Sequence[Setting]) -> list[GuidelineCheck]:
-        """Return the checks between functions at settings at which models are asked."""
+        """Return the checks of patterns at predicted settings."""
         return [*self._every_pattern(settings)]
 
     def moved(self, check: GuidelineCheck, processes: float) -> GuidelineCheck:
-        """Return a check between functions on another number of processes."""
+        """Return the check of a pattern on another number of processes."""
         p_axis = self.benchmark.axis(self.benchmark.processes)
-        assert p_axis is not None, "targets are numbers of processes"
+        assert p_axis is not None, "a target is a number of processes"
         setting = moved(check.left.setting, p_axis, processes)
         rows = self._groups[check.group]
         return next(self._of_pattern(check.guideline, check.group, rows, [setting]))
@@ -137,18 +137,18 @@ class Finder:
         rows: Rows,
         settings: Sequence[Setting] | None = None,
     ) -> Iterator[GuidelineCheck]:
-        """Go through the checks of a guideline between functions, measured or not.
+        """Yield the checks of a pattern, whether or not its right side was measured.
 
         Parameters
         ----------
-        settings : of the left side; None = all at which it was measured
+        settings : settings of the left side; None = all that were measured
         """
         bench, left = self.benchmark, rows[guideline.left.function]
         sizes = {term.size for term in guideline.right}
         told = bench.size is not None
         if told and bench.processes is None and sizes & {Size.ALL, Size.PART}:
             return
-        # Longer messages do not take less time: what shorter ones take is a lower bound.
+        # A longer message is not faster, so the time of a shorter one is a lower bound.
         can_break, can_hold = told or Size.ALL not in sizes, told or Size.PART not in sizes
         at = dict.fromkeys(
             self._sized(guideline.left, left, setting)
@@ -166,7 +166,7 @@ class Finder:
             )
 
     def _sized(self, term: GuidelineTerm, row: int, setting: Setting) -> Setting:
-        """Return a setting with messages of the size that a function of a guideline has."""
+        """Return a setting with the message size that a function has in a guideline."""
         axis = self.benchmark.axis(self.benchmark.size)
         p_axis = self.benchmark.axis(self.benchmark.processes)
         if axis is None or term.size is Size.SAME:
@@ -185,11 +185,11 @@ class Finder:
     def _of_function(
         self, guideline: Guideline, group: Group, row: int
     ) -> Iterator[GuidelineCheck]:
-        """Go through the checks of a guideline about one function."""
+        """Yield the checks of a guideline about a single function."""
         bench = self.benchmark
         is_of_processes = guideline.kind is GuidelineKind.PROCESSES
         axis = bench.axis(bench.processes if is_of_processes else bench.size)
-        # What a program exchanges on more processes need not be as long.
+        # On more processes, the messages of a program may become shorter.
         if axis is None or (is_of_processes and bench.per_call):
             return
         lines: dict[Setting, list[Setting]] = {}
@@ -207,12 +207,12 @@ class Finder:
 
 def places_of(
     checks: Sequence[GuidelineCheck], where: Callable[[FunctionAtSetting], int]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where the sides of checks stand among values, [checks] and [parts, checks].
+) -> tuple[IntArray, IntArray]:
+    """Return the positions of both sides of checks among values: [C], and [parts, C].
 
     Parameters
     ----------
-    where : of each place; -1 is for parts that a check does not have
+    where : position of a place. Missing parts of the right side have the position -1.
     """
     left = np.array([where(check.left) for check in checks], np.intp)
     parts = np.full((max((len(check.right) for check in checks), default=1), len(checks)), -1)
@@ -222,7 +222,7 @@ def places_of(
 
 
 def groups_of(functions: Sequence[Function]) -> Mapping[Group, Rows]:
-    """Return the row of each collective of each group, in the order in which they come up."""
+    """Return the row of each collective by group, in order of appearance."""
     groups: dict[Group, dict[str, int]] = {}
     for row, function in enumerate(functions):
         groups.setdefault(function.group, {})[function.name] = row

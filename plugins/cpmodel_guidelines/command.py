@@ -1,4 +1,4 @@
-"""`cpmodel guidelines`: MPI collectives that are slower than what could take their place."""
+"""The command `cpmodel guidelines`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from callpath_modeler.target_query import PredictionQuery
     from cpmodel_guidelines.benchmark import Benchmark
     from cpmodel_guidelines.potential_savings import PotentialSavings
-    from cpmodel_guidelines.verification import ScaleQuery
+    from cpmodel_guidelines.verification import Ask
 
 _TOP_OF_A_TABLE = 10
 
@@ -40,31 +40,33 @@ _TOP_OF_A_TABLE = 10
     "rules",
     multiple=True,
     metavar="TEXT",
-    help="One more: 'Allgather <= Gather + Bcast(p*m)'.",
+    help="Add a guideline, e.g. 'Allgather <= Gather + Bcast(p*m)'.",
 )
 @click.option(
     "--tolerance",
     metavar="PERCENT",
     default="5%",
     show_default=True,
-    help="Slower by less is no violation.",
+    help="Slowdown that is not a violation.",
 )
 @click.option(
-    "--size", metavar="NAME", help="Parameter that is the message size. Default: by its name."
+    "--size", metavar="NAME", help="Parameter with the message size. Default: found by its name."
 )
 @click.option(
     "--interval",
     metavar="LOW,HIGH",
-    help="Metrics between which values are known to lie with --confidence, where none is repeated.",
+    help="Two metrics: ends of the --confidence interval of values without repetitions.",
 )
-@click.option("--select", metavar="PATTERN", help="Check call paths that match, e.g. 'OpenMPI/**'.")
+@click.option("--select", metavar="PATTERN", help="Check these call paths only, e.g. 'OpenMPI/**'.")
 @click.option(
-    "--application", metavar="EXP", help="A program: what it could gain. Default: EXP if it is one."
+    "--application",
+    metavar="EXP",
+    help="Profiles of a program, to bound its gain. Default: EXP, if it is a program.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(["violated", "predicted"]),
-    help="Leave with status 1 if a guideline is violated; predicted: or will be at the target.",
+    help="Exit with status 1 on a violation; 'predicted' includes violations at the target.",
 )
 @table_options
 @target_options
@@ -94,10 +96,10 @@ def command(
     output: Path | None,
     force: bool,
 ) -> None:
-    """Check MPI performance guidelines: no collective is slower than what could take its place.
+    """Check MPI performance guidelines: no collective is slower than others that do its work.
 
     EXP is a benchmark of collectives, best with the message size as a parameter. With --target,
-    models tell which guidelines will be violated there, and from how many processes on.
+    models predict which guidelines will be violated there, and from how many processes on.
     """
     from callpath_modeler import loading
     from callpath_modeler.cli.render import render_lines, render_table
@@ -112,7 +114,7 @@ def command(
     refuse_columns(form, columns)
     guidelines, allowed = patterns(rules), _fraction(tolerance)
     if fail_on == "predicted" and question.target is question.at is None:
-        raise UsageError("--fail-on predicted: no target is asked for", hint="add --target P")
+        raise UsageError("--fail-on predicted needs a target", hint="add --target P")
     every = replace(load, read=replace(load.read, metrics=None))
     read = loading.load(experiment, every, console.progress("read"))
     bench = benchmark_of(
@@ -147,7 +149,7 @@ def command(
 
 
 def _fraction(text: str) -> float:
-    """Return what a percentage, or a plain number, stands for."""
+    """Return a percentage or a plain number as a fraction."""
     from callpath_modeler.units import base_and_factor, parse_quantity
 
     hint = "e.g. --tolerance 10%"
@@ -157,7 +159,7 @@ def _fraction(text: str) -> float:
         raise UsageError(f"--tolerance: {cause}", hint=hint) from None
     base, factor = base_and_factor(unit)
     if base != "1" or not 0 <= number * factor < 10:
-        raise UsageError(f"--tolerance {text!r} is no percentage", hint=hint)
+        raise UsageError(f"--tolerance {text!r} is not a percentage below 1000 %", hint=hint)
     return number * factor
 
 
@@ -167,31 +169,32 @@ def _ends(interval: str | None) -> tuple[str, str] | None:
     low, comma, high = interval.partition(",")
     if not (low and comma and high):
         raise UsageError(
-            f"--interval {interval!r} is malformed", hint="two metrics: --interval ci_low,ci_high"
+            f"--interval {interval!r} does not name two metrics",
+            hint="separate them by a comma: --interval ci_low,ci_high",
         )
     return low, high
 
 
-def _ask(question: PredictionQuery, bench: Benchmark) -> ScaleQuery | None:
-    """Return where to look ahead; None where no target is asked for."""
+def _ask(question: PredictionQuery, bench: Benchmark) -> Ask | None:
+    """Return the target of the prediction; None = no target."""
     from callpath_modeler.target_query import parse_target
-    from cpmodel_guidelines.verification import ScaleQuery
+    from cpmodel_guidelines.verification import Ask
 
     asked = parse_target(question.target, question.at)
     if asked.value is not None:
-        return ScaleQuery(asked.value, predicted=question.predicted)
+        return Ask(asked.value, predicted=question.predicted)
     if not asked.named:
         if question.predicted:
-            raise UsageError("--predicted: no target is asked for", hint="add --target P")
+            raise UsageError("--predicted needs a target", hint="add --target P")
         return None
     named = dict(asked.named)
     processes = named.pop(bench.processes or "", None)
     if processes is None:
         raise UsageError(
-            f"--at {question.at!r} says no number of processes",
+            f"--at {question.at!r} does not set the number of processes",
             hint=f"e.g. --at {bench.processes or 'p'}=4096",
         )
-    return ScaleQuery(processes, named, question.predicted)
+    return Ask(processes, named, question.predicted)
 
 
 def _stakes(
@@ -201,7 +204,7 @@ def _stakes(
     load: LoadOptions,
     fitting: FitOptions,
 ) -> PotentialSavings | None:
-    """Return what a program spends in collectives; None where there is no program."""
+    """Return the time that a program spends in collectives; None = no program."""
     from callpath_modeler import loading
     from callpath_modeler.readers.assemble import ReadOptions
     from cpmodel_guidelines.potential_savings import potential_savings

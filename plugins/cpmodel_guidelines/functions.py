@@ -1,4 +1,4 @@
-"""Which names are MPI collectives: ``MPI_Bcast``, ``mpi_bcast_``, ``osu_bcast``, ``Bcast``."""
+"""Names of MPI collectives: ``MPI_Bcast``, ``mpi_bcast_``, ``osu_bcast``, ``Bcast``."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ COLLECTIVES = (
     "Scatter",
     "Scatterv",
 )
-"""Names without their prefix, as the standard writes them."""
+"""Names in the spelling of the MPI standard, without prefix."""
 
 _BY_WORDS = {tuple(name.lower().split("_")): name for name in COLLECTIVES}
 _MOST_WORDS = max(map(len, _BY_WORDS))
 _MPI = frozenset({"mpi", "pmpi"})
 _SUITES = frozenset({"osu", "imb"})
 _OTHER_CALLS = frozenset({"init", "start"})
-"""After the name: of persistent collectives, which are other functions."""
+"""Suffixes of persistent collectives, which are other functions."""
 
 _OF_LANGUAGES = frozenset({"c", "f", "f08", "f08ts", "x"})
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A collective, and among which others it stands.
+    """A collective and its group.
 
     Attributes
     ----------
-    group : what its call path says beside its name: a library, a caller, a statistic
+    group : other parts of the call path: a library, a caller, a statistic
     name : one of `COLLECTIVES`
     """
 
@@ -53,7 +53,7 @@ class Function:
 
 
 def canonical(name: str) -> str | None:
-    """Return the collective that a whole word names; None = none.
+    """Return the collective that a whole word names; None = not a collective.
 
     >>> canonical("MPI_Reduce_scatter_block"), canonical("allreduce"), canonical("MPI_Iallreduce")
     ('Reduce_scatter_block', 'Allreduce', None)
@@ -63,10 +63,14 @@ def canonical(name: str) -> str | None:
 
 
 def functions_in(paths: Sequence[Sequence[str]]) -> list[Function | None]:
-    """Return the collective of each call path, given by its names from the root; None = none.
+    """Return the collective of each call path; None = not a collective.
 
-    The last name that is one counts. Where any of all these names begins with ``MPI_``, those that
-    do not are functions of the program.
+    The last name that is a collective decides. If any name begins with ``MPI_``, names without that
+    prefix are functions of the program.
+
+    Parameters
+    ----------
+    paths : names of each call path, from the root
     """
     known = {name: _named(name) for name in dict.fromkeys(n for path in paths for n in path)}
     if any(_is_of_mpi(name) for name, found in known.items() if found):
@@ -93,7 +97,7 @@ def _is_of_mpi(name: str) -> bool:
 
 
 def _named(name: str) -> tuple[str, str] | None:
-    """Return the collective that a name begins with, and what is left of it."""
+    """Return the collective at the beginning of a name, and the rest of the name; None = none."""
     words = _words(name)
     while words and words[0] in _MPI | _SUITES:
         del words[0]

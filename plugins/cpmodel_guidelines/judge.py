@@ -1,8 +1,8 @@
-"""Verdicts: arrays in, arrays out.
+"""Verdicts on checks, as functions of arrays.
 
-Logarithms are compared, as `callpath_modeler.analysis.two_samples` does. Of the guidelines that are
-told to be violated, over all of one kind, a small share should be so by chance (Benjamini and
-Hochberg 1995). That one holds is shown where the whole interval says so.
+Logarithms of times are compared, as in `callpath_modeler.analysis.two_samples`. The share of false
+violations is limited for each kind of guideline (Benjamini and Hochberg 1995). A guideline holds if
+the whole interval says so.
 """
 
 from __future__ import annotations
@@ -22,23 +22,20 @@ from callpath_modeler.analysis.two_samples import (
     compare_samples,
     false_discovery_rate,
 )
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.distributions import normal_quantile, normal_share
 from cpmodel_guidelines.benchmark import Estimates
 
-Values = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-
-
 NO_TIME = Estimates(np.zeros(1), np.zeros(1), np.ones(1))
-"""What does not have to be done."""
+"""A time of zero, for missing parts of the right side."""
 
 
 FALSE = 0.01
-"""Whoever says that a library is slow should be right: this share of guidelines is told falsely."""
+"""Maximum expected share of false violations among measured ones."""
 
 
 class GuidelineVerdict(StrEnum):
-    """What is known of a guideline."""
+    """GuidelineVerdict on a guideline."""
 
     VIOLATED = "violated"
     HOLDS = "holds"
@@ -47,26 +44,27 @@ class GuidelineVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GuidelineVerdicts:
-    """What came of checks, each [checks].
+    """GuidelineVerdicts on checks, [C] each.
 
     Attributes
     ----------
-    factor, low, high : time over that of the emulation, with its interval; NaN = not known
-    chance : probability of such a factor, or a larger one, if the guideline held there
-    rate : share of false ones among guidelines told to be violated, if this were the last of them
-    violated, holds : verdicts; where neither is true it is not decided
+    factor, low, high : time of the left side over time of the right side, with its interval; NaN =
+        unknown
+    chance : probability of this factor or a larger one if the guideline held (p-value)
+    rate : expected share of false violations if this check were the last one called violated
+    violated, holds : verdicts; if both are false, the check is not decided
     """
 
-    factor: Values
-    low: Values
-    high: Values
-    chance: Values
-    rate: Values
-    violated: Flags
-    holds: Flags
+    factor: FloatArray
+    low: FloatArray
+    high: FloatArray
+    chance: FloatArray
+    rate: FloatArray
+    violated: BoolArray
+    holds: BoolArray
 
     def take(self, rows: Sequence[int]) -> GuidelineVerdicts:
-        """Return those of some checks."""
+        """Return the verdicts on the checks at `rows`."""
         return GuidelineVerdicts(*(getattr(self, each.name)[[*rows]] for each in fields(self)))
 
     def verdict(self, check: int) -> GuidelineVerdict:
@@ -76,30 +74,33 @@ class GuidelineVerdicts:
         return GuidelineVerdict.HOLDS if self.holds[check] else GuidelineVerdict.OPEN
 
 
-def added(parts: Sequence[Estimates], times: Values) -> Estimates:
-    """Return what calls take one after the other, [checks], given what each takes, [checks] each.
+def added(parts: Sequence[Estimates], times: FloatArray) -> Estimates:
+    """Return the time of calls that are executed one after the other, [C].
 
     Parameters
     ----------
-    times : how often they are done, [checks]
+    parts : time of each call, [C] each
+    times : [C] number of executions of the whole sequence
     """
     whole = np.sum([part.value for part in parts], axis=0)
     shares = [(part.value / whole) ** 2 * part.variance for part in parts]
     variance = np.sum(shares, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Welch and Satterthwaite; what is exact has no error to count.
+        # Degrees of freedom by Welch and Satterthwaite; exact times contribute no error.
         each = [share**2 / part.dof for share, part in zip(shares, parts, strict=True)]
         dof = np.where(variance > 0, variance**2 / np.sum(each, axis=0), parts[0].dof)
     return Estimates(whole * times, variance, dof)
 
 
-def interpolated(less: Estimates, more: Estimates, weight: Values, confidence: float) -> Estimates:
-    """Return what lies between two values, [n], with intervals that reach as far as both.
+def interpolated(
+    less: Estimates, more: Estimates, weight: FloatArray, confidence: float
+) -> Estimates:
+    """Return values between two values, [n], with intervals that enclose the intervals of both.
 
     Parameters
     ----------
-    weight : how near to the second, from 0 to 1, in ratios
-    confidence : with which it is to lie between them
+    weight : [n] position on a logarithmic scale, from 0 (`less`) to 1 (`more`)
+    confidence : level of the intervals
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         rise = np.log(more.value / less.value)
@@ -111,14 +112,14 @@ def interpolated(less: Estimates, more: Estimates, weight: Values, confidence: f
 
 
 def measured(left: Estimates, right: Estimates, confidence: float) -> SampleComparison:
-    """Compare two sides as they were measured, [checks]."""
+    """Return the comparison of two measured sides, [C]."""
     return compare_samples(_sample(right), _sample(left), confidence)
 
 
 def predicted(left: Band, parts: Sequence[Band], confidence: float) -> SampleComparison:
-    """Compare two sides as models predict them, [checks]."""
+    """Return the comparison of two predicted sides, [C]."""
     whole = propagate_errors(lambda values: np.sum(values, axis=0), parts)
-    # No time is below zero, and of zero there is no logarithm.
+    # Times are positive, and zero has no logarithm.
     right = whole.value, np.maximum(whole.low, np.finfo(float).tiny), whole.high
     return compare_bands(right, (left.value, left.low, left.high), confidence)
 
@@ -128,38 +129,37 @@ def judged(
     *,
     tolerance: float,
     confidence: float,
-    can_break: Flags,
-    can_hold: Flags,
+    can_break: BoolArray,
+    can_hold: BoolArray,
     guidelines: NDArray[np.integer],
     families: NDArray[np.integer],
-    backing: Values | None = None,
+    backing: FloatArray | None = None,
 ) -> GuidelineVerdicts:
-    """Decide on checks, [checks].
+    """Return the verdicts on checks, [C].
 
-    A guideline is told to be violated if its checks together show that; of these, where each by
-    itself does.
+    A guideline is violated if its checks together show it. Its checks are then tested one by one.
 
     Parameters
     ----------
-    comparison : of time with that of the emulation
-    tolerance : how much slower is no violation, as fraction
-    confidence : of intervals; half of the rest is the chance of each check, and the share of false
-        ones among guidelines that are told to be violated; of measured ones at most `FALSE`
-    can_break, can_hold : what checks may tell
-    guidelines : checks of one number are of one guideline
-    families : guidelines of one number are told together
-    backing : probabilities by chance of what else a violation needs, where models are compared;
-        None = measurements are
+    comparison : left side compared with the right side
+    tolerance : slowdown that is not a violation, as a fraction
+    confidence : level of the intervals; half of the remainder limits the error of each check, and
+        the share of false violations, which is at most `FALSE` for measurements
+    can_break, can_hold : [C] whether a check can show a violation, or that a guideline holds
+    guidelines : [C] number of the guideline
+    families : [C] number of the kind of guideline
+    backing : [C] p-values of the support by measurements, for predicted sides; None = measured
+        sides
     """
     least, most = np.log1p(tolerance), (1 - confidence) / 2
     slower = comparison.difference > 0
     chance = np.where(slower, comparison.p / 2, 1 - comparison.p / 2)
     chance = np.where(can_break, chance, np.nan)
-    # Where several things have to be shown, the one that is shown least decides.
+    # If several conditions are necessary, the weakest one decides.
     needed = chance if backing is None else np.maximum(chance, backing)
     error = (comparison.difference - comparison.low) / normal_quantile(1 - most)
     if backing is not None:
-        # Errors of models have much in common: they do not average out.
+        # Errors of models are correlated, so a mean does not reduce them.
         error = np.full_like(error, np.inf)
     rate = np.full(len(chance), np.nan)
     for family in np.unique(families):
@@ -181,16 +181,16 @@ def judged(
     return GuidelineVerdicts(factor, low, high, chance, rate, violated, holds)
 
 
-def chance_of_any(chance: Values, difference: Values, error: Values) -> float:
-    """Return the probability of what checks of a guideline show, if it held in all of them.
+def chance_of_any(chance: FloatArray, difference: FloatArray, error: FloatArray) -> float:
+    """Return the p-value of the checks of a guideline together.
 
-    That some of them show much (Simes: An improved Bonferroni procedure for multiple tests of
-    significance, 1986), or that they do in the mean.
+    The smaller one of two is doubled: the combination of Simes (An improved Bonferroni procedure
+    for multiple tests of significance, 1986), and the p-value of the weighted mean.
 
     Parameters
     ----------
-    chance : [n] of each; NaN = it does not tell
-    difference, error : [n] logarithms of factors with their errors; infinite = no mean is made
+    chance : [n] p-values of the checks; NaN = decides nothing
+    difference, error : [n] logarithms of factors and their errors; infinite errors = no mean
     """
     known = ~np.isnan(chance)
     count = int(known.sum())
@@ -204,21 +204,21 @@ def chance_of_any(chance: Values, difference: Values, error: Values) -> float:
     return min(2 * min(some, mean), 1.0)
 
 
-def backing(scales: Values, of: GuidelineVerdicts, confidence: float) -> float:
-    """Return how well measurements back that a guideline is violated beyond them.
+def backing(scales: FloatArray, of: GuidelineVerdicts, confidence: float) -> float:
+    """Return the p-value of the support that measurements give to a predicted violation.
 
-    Models are made of measurements, and may be wrong about what these do not show. So a guideline
-    has to be violated at the largest scale, or to come closer to that from scale to scale.
+    Models may be wrong beyond the measured scales. So a guideline also has to be violated at the
+    largest scale, or to come closer to a violation from scale to scale.
 
     Parameters
     ----------
-    scales : [n] at which it was checked
-    of : [n] what came of that
-    confidence : of the intervals
+    scales : [n] numbers of processes of the checks
+    of : [n] verdicts on the checks
+    confidence : level of the intervals
 
     Returns
     -------
-    Probability of a factor as large, or a rise as steep, if there were none; 1 = no backing.
+    Probability of a factor as large, or of a rise as steep, without a violation; 1 = no support.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs, reach = np.log(of.factor), np.log(of.high / of.low) / 2

@@ -1,4 +1,4 @@
-"""Functions at settings, and which messages are next to each other in size."""
+"""Neighbouring message sizes of functions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class FunctionAtSetting:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Where a place lies among those that are known.
+    """The known neighbours of a place.
 
     Attributes
     ----------
-    less, more : the nearest ones with messages as long or shorter, and as long or longer
-    weight : how near it is to the second, from 0 to 1, in ratios
+    less, more : nearest known places with messages at most, and at least, as long
+    weight : position between them on a logarithmic scale, from 0 (`less`) to 1 (`more`)
     """
 
     less: FunctionAtSetting
@@ -36,12 +36,12 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Sizes of messages at which functions are known.
+    """Message sizes at which functions are known.
 
     Attributes
     ----------
-    axis : where in settings the size stands; None = nowhere
-    known : ascending, of each function at each setting of other parameters
+    axis : index of the message size in settings; None = no such parameter
+    known : ascending sizes of each function at each setting of the other parameters
     """
 
     axis: int | None
@@ -49,7 +49,7 @@ class Sizes:
 
     @classmethod
     def of(cls, places: Iterable[FunctionAtSetting], axis: int | None) -> Sizes:
-        """Sort places by their size."""
+        """Return the sizes of `places`, sorted."""
         found: dict[FunctionAtSetting, set[float]] = {}
         for place in places:
             size = 0.0 if axis is None else place.setting[axis]
@@ -57,12 +57,15 @@ class Sizes:
         return cls(axis, {line: tuple(sorted(sizes)) for line, sizes in found.items()})
 
     def least(self, place: FunctionAtSetting) -> float | None:
-        """Return the smallest size at which a function is known beside a place."""
+        """Return the smallest known size of a function at the setting of a place; None = none."""
         sizes = self.known.get(_line(place, self.axis))
         return None if sizes is None else sizes[0]
 
     def between(self, place: FunctionAtSetting) -> Between | None:
-        """Find what a place lies between, which is itself if it is known; None = it is beyond."""
+        """Return the neighbours of a place; None = outside the measured sizes.
+
+        A known place is its own neighbour, twice.
+        """
         sizes = self.known.get(_line(place, self.axis))
         if sizes is None:
             return None
@@ -77,7 +80,7 @@ class Sizes:
             FunctionAtSetting(place.row, moved(place.setting, self.axis, end))
             for end in (less, more)
         )
-        # Of nothing there is no ratio.
+        # A message of zero bytes has no logarithm, so the weight is the middle.
         weight = 0.0 if less == more else log(size / less) / log(more / less) if less > 0 else 0.5
         return Between(first, second, weight)
 

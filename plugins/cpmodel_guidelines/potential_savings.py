@@ -1,4 +1,4 @@
-"""How much of a program's time is at stake where collectives are slower than they had to be."""
+"""Time that a program spends in collectives, and the gain if they were faster."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from cpmodel_guidelines.functions import functions_in
 
 @dataclass(frozen=True, slots=True)
 class PotentialSavings:
-    """What a program spends in collectives, at its largest runs.
+    """Time in collectives at the largest scale of a program.
 
     Attributes
     ----------
-    name : of the experiment
-    unit : of times
-    at : values of the parameters of these runs
-    total : of the whole program
-    seconds : by collective
+    name : name of the experiment
+    unit : unit of all times
+    at : parameter values of the largest scale
+    total : time of the whole program
+    seconds : time by collective
     """
 
     name: str
@@ -34,23 +34,23 @@ class PotentialSavings:
     seconds: Mapping[str, float]
 
     def gain(self, function: str, factor: float) -> float:
-        """Return what the program gains at most if a collective became so much faster."""
+        """Return the time that the program can save if a collective is faster by `factor`."""
         return self.seconds.get(function, 0.0) * (1 - 1 / factor)
 
 
 def potential_savings(experiment: Experiment, aggregate: Aggregate = "auto") -> PotentialSavings:
-    """Sum up what a program spends in collectives.
+    """Return the time that a program spends in collectives.
 
     Raises
     ------
     DataError
-        If its run time was not measured, or none is called.
+        If there is no run time that can be summed over call paths, or no call of a collective.
     """
     metric = experiment.metric()
     if not (metric.is_time and metric.additive):
         raise DataError(
-            f"{experiment.name}: no run time that adds up over call paths",
-            hint="--application takes the profiles of a program",
+            f"{experiment.name}: no run time can be summed over call paths",
+            hint="give --application the profiles of a program",
         )
     tree = experiment.tree
     costs = at_largest(experiment, metric.name, aggregate)
@@ -63,7 +63,7 @@ def potential_savings(experiment: Experiment, aggregate: Aggregate = "auto") -> 
     if not seconds:
         raise DataError(
             f"{experiment.name}: no call path is an MPI collective",
-            hint="--application takes the profiles of a program that calls some",
+            hint="give --application the profiles of a program that calls collectives",
         )
     at = {each.name: each.values[-1] for each in experiment.parameters}
     return PotentialSavings(experiment.name, metric.unit, at, float(np.nansum(costs)), seconds)

@@ -1,7 +1,7 @@
-"""What models say of functions on numbers of processes that nobody measured.
+"""Predictions of functions on other numbers of processes.
 
-There is a model along the number of processes for every function and size of messages: that is how
-benchmarks measure, and needs no law of sizes, at which libraries change their algorithms.
+Each function has one model along the number of processes for every message size. Models along the
+size are not needed, and would fail where libraries change their algorithm.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.expectations.bound_check import crossing
 from callpath_modeler.analysis.expectations.verdicts import Crossing
 from callpath_modeler.analysis.two_samples import deviation_of_models
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.pipeline import FitOptions, fit
@@ -28,8 +28,6 @@ from cpmodel_guidelines.benchmark import Benchmark
 from cpmodel_guidelines.checks import GuidelineCheck, places_of
 from cpmodel_guidelines.message_sizes import FunctionAtSetting, Sizes, moved
 
-Values = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
@@ -38,9 +36,9 @@ class Predictor:
     Attributes
     ----------
     fitted : models along the number of processes
-    rows : which of them is of a function with the other parameters at a setting, on 0 processes
-    axis : where in settings the number of processes stands
-    sizes : at which functions are modelled
+    rows : row of the model of each function and setting, with 0 as number of processes
+    axis : index of the number of processes in settings
+    sizes : message sizes with models
     """
 
     fitted: Fitted
@@ -49,9 +47,9 @@ class Predictor:
     sizes: Sizes
 
     def bands(self, places: Sequence[FunctionAtSetting]) -> Band:
-        """Predict functions at settings, [places]; NaN without a model.
+        """Return the prediction bands of functions at settings, [places]; NaN without a model.
 
-        What messages between two sizes take lies between what these take.
+        Between two sizes, a band encloses the bands of both.
         """
         found = np.full((3, len(places)), np.nan)
         inside = [(k, self.sizes.between(self.line(place))) for k, place in enumerate(places)]
@@ -76,38 +74,38 @@ class Predictor:
         return Band(*found)
 
     def line(self, place: FunctionAtSetting) -> FunctionAtSetting:
-        """Return what is the same of a place on any number of processes."""
+        """Return a place with 0 as number of processes."""
         return FunctionAtSetting(place.row, moved(place.setting, self.axis, 0.0))
 
     def sides(self, checks: Sequence[GuidelineCheck]) -> list[Band]:
-        """Predict the left side of checks and each part of the right, [checks] each."""
+        """Return the bands of the left side and of each part of the right side, [checks] each."""
         places = list(dict.fromkeys(place for c in checks for place in (c.left, *c.right)))
         order = {place: k for k, place in enumerate(places)}
         band = self.bands(places)
-        # What a check does not have takes no time.
+        # A missing part of the right side has a time of zero.
         columns = [np.append(column, 0.0) for column in (band.value, band.low, band.high)]
         left, parts = places_of(checks, order.__getitem__)
         return [Band(*(column[rows] for column in columns)) for rows in (left, *parts)]
 
-    def crossing(self, at: Callable[[float], GuidelineCheck], scales: Values) -> Crossing:
-        """Find from which number of processes on a guideline is predicted to be violated.
+    def crossing(self, at: Callable[[float], GuidelineCheck], scales: FloatArray) -> Crossing:
+        """Return the number of processes from which a guideline is predicted to be violated.
 
         Parameters
         ----------
-        at : returns the check of it at a number of processes
-        scales : numbers of processes that were measured, ascending
+        at : returns the check at a number of processes
+        scales : measured numbers of processes, ascending
         """
 
-        def beyond(points: Values) -> Band:
+        def beyond(points: FloatArray) -> Band:
             sides = self.sides([at(float(point)) for point in points])
             return propagate_errors(lambda values: values[0] - np.sum(values[1:], axis=0), sides)
 
         return crossing(beyond, scales)
 
-    def deviations(self, benchmark: Benchmark) -> tuple[Values, Values]:
-        """Return how far measurements are off models: relative variance and its dof.
+    def deviations(self, benchmark: Benchmark) -> tuple[FloatArray, FloatArray]:
+        """Return relative variances of deviations from the models, and their degrees of freedom.
 
-        Of each function at each setting, [functions, K]; NaN without a model.
+        Each has one value per function and setting, [functions, K]; NaN without a model.
         """
         shape = len(benchmark.functions), len(benchmark.settings)
         variance, dof = np.full((2, *shape), np.nan)
@@ -121,18 +119,16 @@ class Predictor:
 
 
 def predictor_of(benchmark: Benchmark, options: FitOptions) -> Predictor:
-    """Model the functions of a benchmark.
+    """Return models of the functions of a benchmark.
 
     Raises
     ------
     UsageError, DataError
-        As `fit` does.
+        The errors of `fit`.
     """
     axis = benchmark.axis(benchmark.processes)
     if axis is None:
-        raise DataError(
-            "no parameter says how many processes there are", hint="--parameter NAME names it"
-        )
+        raise DataError("no parameter is the number of processes", hint="name it: --parameter NAME")
     lines = np.array([moved(tuple(s), axis, 0.0) for s in benchmark.settings.tolist()])
     others, of_setting = np.unique(lines, axis=0, return_inverse=True)
     points, of_point = np.unique(benchmark.settings[:, axis], return_inverse=True)
@@ -153,7 +149,7 @@ def predictor_of(benchmark: Benchmark, options: FitOptions) -> Predictor:
 
 
 def _name(benchmark: Benchmark, place: FunctionAtSetting, axis: int) -> str:
-    """Return a function with the values of the parameters that vary beside processes."""
+    """Return a function with the values of the other parameters that vary, as a name."""
     function = benchmark.functions[place.row]
     varying = {each.name for each in benchmark.experiment.parameters} - {benchmark.names[axis]}
     named = zip(benchmark.names, place.setting, strict=True)
@@ -162,15 +158,15 @@ def _name(benchmark: Benchmark, place: FunctionAtSetting, axis: int) -> str:
 
 
 def _experiment(
-    benchmark: Benchmark, names: Sequence[str], points: Values, values: Values
+    benchmark: Benchmark, names: Sequence[str], points: FloatArray, values: FloatArray
 ) -> Experiment:
-    """Return what was measured along the number of processes, a call path for each model.
+    """Return an experiment along the number of processes, with one call path per model.
 
     Parameters
     ----------
-    names : [models] of call paths
+    names : [models] names of the call paths
     points : [P] numbers of processes
-    values : [models, P, R]
+    values : [models, P, R] in the unit of the metric
     """
     name, first = str(benchmark.processes), benchmark.experiment.runs[0]
     runs = tuple(
@@ -193,7 +189,7 @@ def _experiment(
 
 
 def predictor_if_any(benchmark: Benchmark, options: FitOptions) -> Predictor | None:
-    """Model the functions of a benchmark; None where the runs allow no model."""
+    """Return models of the functions of a benchmark; None if the runs allow no model."""
     try:
         return predictor_of(benchmark, options)
     except DataError:

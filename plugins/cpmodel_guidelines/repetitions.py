@@ -1,8 +1,8 @@
-"""Repetitions whose extremes count no more than their neighbours.
+"""Trimmed means of repetitions.
 
-Calls of MPI are disturbed now and then, and then they take several times as long: five disturbed
-ones in a hundred hide a violation of ten percent from means. Trimmed means do not see them (Yuen:
-The two-sample trimmed t for unequal population variances, Biometrika 61(1), 1974).
+System noise sometimes makes an MPI call several times slower. If 5 of 100 calls are disturbed, a
+plain mean can hide a violation of 10 %. Trimmed means ignore such calls (Yuen: The two-sample
+trimmed t for unequal population variances, Biometrika 61(1), 1974).
 """
 
 from __future__ import annotations
@@ -10,34 +10,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 _TRIMMED = 0.2
-"""Of the repetitions, that are left out at either end; of fewer than five none is."""
+"""Share of the repetitions that is cut off at each end. Fewer than five repetitions stay whole."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinsorisedRepetitions:
-    """Repetitions without extremes.
+    """Repetitions without outliers.
 
     Attributes
     ----------
-    values : [n, K, R] those at either end replaced by the next ones; NaN = missing
-    centre : [n, K] geometric means of the others
-    per_variance : [n, K] variance of the logarithm of a centre over that of one of `values`
-    per_dof : [n, K] its degrees of freedom, over those of `values`
+    values : [n, K, R] winsorised: cut-off values are replaced by the nearest kept one; NaN =
+        missing
+    centre : [n, K] geometric mean of the kept values
+    per_variance : [n, K] variance of the logarithm of `centre`, over the variance of one of
+        `values`
+    per_dof : [n, K] degrees of freedom of that variance, over the degrees of freedom of `values`
     """
 
-    values: Values
-    centre: Values
-    per_variance: Values
-    per_dof: Values
+    values: FloatArray
+    centre: FloatArray
+    per_variance: FloatArray
+    per_dof: FloatArray
 
 
-def winsorised(values: Values) -> WinsorisedRepetitions:
-    """Tame repetitions [n, K, R]; NaN = missing, and so is zero, which has no logarithm."""
+def winsorised(values: FloatArray) -> WinsorisedRepetitions:
+    """Return repetitions [n, K, R] without outliers.
+
+    A value is missing if it is NaN or not positive.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.sort(np.where(values > 0, np.log(values), np.nan), axis=2)
     count = (~np.isnan(logs)).sum(axis=2)
@@ -50,7 +54,7 @@ def winsorised(values: Values) -> WinsorisedRepetitions:
     kept = (place >= cut[..., None]) & (place <= last) & (count > 0)[..., None]
     left = np.maximum(count - 2 * cut, 1)
     centre = np.where(count > 0, np.where(kept, logs, 0.0).sum(axis=2) / left, np.nan)
-    # Without any cut these are one over the number, and one.
+    # If nothing is cut off, the ratios are 1 / count and 1.
     freedom, before = np.maximum(left - 1, 1), np.maximum(count - 1, 1)
     return WinsorisedRepetitions(
         np.exp(tamed), np.exp(centre), before / (left * freedom), freedom / before

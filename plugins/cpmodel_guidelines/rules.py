@@ -1,8 +1,8 @@
-"""The guidelines, as data: which collective should not be slower than what.
+"""The built-in guidelines and their syntax.
 
-Sizes are those of benchmarks: m bytes to or from each process. What a process gives to a reduction
-or a broadcast is m; of gathers, scatters and exchanges m is the block of one process, and so it is
-of reductions that scatter. So the messages of an emulation may be p times as long, or as short.
+A size m is the size in benchmarks: m bytes to or from each process. For reductions and broadcasts,
+m is the whole buffer. For gathers, scatters, exchanges and reductions that scatter, m is the block
+of one process. So the right side may need messages of p m or m / p bytes.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ PAPERS = {
     "HC18": "Hunold, Carpen-Amarie: Tuning MPI collectives by verifying performance guidelines, "
     "HPC Asia 2018",
 }
-"""Where guidelines come from; those of neither say why they should hold."""
+"""Sources of guidelines. Guidelines from elsewhere give the reason why they hold instead."""
 
 
 class Size(StrEnum):
-    """How long messages are, given those of the guideline, of m bytes."""
+    """Size of a message, relative to the m bytes of the guideline."""
 
     SAME = "m"
     ALL = "p*m"
     PART = "m/p"
-    LEAST = "0"  # as short as was measured
+    LEAST = "0"  # the shortest measured message
 
 
 class GuidelineKind(StrEnum):
-    """What a guideline is about."""
+    """GuidelineKind of a guideline: the right side that it compares a function with."""
 
-    PATTERN = "pattern"  # a collective and others that do its work
-    MONOTONY = "monotony"  # longer messages
-    SPLIT = "split"  # a message in several pieces
-    PROCESSES = "processes"  # more processes
+    PATTERN = "pattern"  # other functions that do the same work
+    MONOTONY = "monotony"  # the same function with a longer message
+    SPLIT = "split"  # the same message in several pieces
+    PROCESSES = "processes"  # the same function on more processes
 
 
 @dataclass(frozen=True, slots=True)
 class GuidelineTerm:
-    """A collective with messages of some size."""
+    """A function with messages of some size."""
 
     function: str
     size: Size = Size.SAME
@@ -56,15 +56,15 @@ class GuidelineTerm:
 
 @dataclass(frozen=True, slots=True)
 class Guideline:
-    """What should not be slower than what.
+    """A guideline: the left side should not be slower than the right side.
 
     Attributes
     ----------
-    kind : of the others but patterns, `left` is the function that they are about
-    text : as users read and write it
-    left : the collective
-    right : what does the same, one after the other; of other kinds than patterns, nothing
-    source : one of `PAPERS`, or the reason
+    kind : kind of the right side
+    text : the guideline as users read and write it
+    left : the checked function
+    right : functions of the right side, executed one after the other; empty except for patterns
+    source : key of `PAPERS`, or the reason why the guideline holds
     """
 
     kind: GuidelineKind
@@ -75,7 +75,7 @@ class Guideline:
 
     @property
     def short(self) -> str:
-        """The text without sizes, as papers write it."""
+        """Return the text without sizes, as papers write it."""
         if self.kind is not GuidelineKind.PATTERN:
             return self.text
         return f"{self.left.function} <= {' + '.join(term.function for term in self.right)}"
@@ -90,8 +90,8 @@ _PATTERNS = (
     ("Allreduce <= Reduce_scatter_block(m/p) + Allgather(m/p)", "HC18"),
     ("Allreduce <= Reduce_scatter(m/p) + Allgatherv(m/p)", "TGT10"),
     ("Alltoall <= Alltoallv", "HC18"),
-    ("Alltoallv <= Alltoallw", "more general"),
-    ("Barrier(0) <= Allreduce(0)", "nobody has the result before all have begun"),
+    ("Alltoallv <= Alltoallw", "Alltoallw is more general"),
+    ("Barrier(0) <= Allreduce(0)", "no process has the result before all have begun"),
     ("Bcast <= Scatter(m/p) + Allgather(m/p)", "TGT10"),
     ("Gather <= Allgather", "TGT10"),
     ("Gather <= Gatherv", "HC18"),
@@ -111,47 +111,47 @@ _PATTERNS = (
 
 _SIZELESS = frozenset({"Barrier"})
 _ALONE = frozenset({"Reduce_local"})
-"""What one process does by itself."""
+"""Functions that one process executes without communication."""
 
 _TOKEN = re.compile(r"(?P<name>[A-Za-z_]+)|(?P<zero>0)|(?P<sign><=|[-+*/()])")
 _SIZES = {"m": Size.SAME, "pm": Size.ALL, "mp": Size.ALL, "m/p": Size.PART, "0": Size.LEAST}
 
 
 class GuidelineError(ExpressionError):
-    """A text that is no guideline."""
+    """Syntax error in a guideline."""
 
 
-def parse(text: str, source: str = "of the user") -> Guideline:
-    """Read a guideline such as ``Allgather <= Gather + Bcast(p*m)``.
+def parse(text: str, source: str = "given by the user") -> Guideline:
+    """Return the guideline in a text such as ``Allgather <= Gather + Bcast(p*m)``.
 
     Raises
     ------
     GuidelineError
-        If it is none.
+        If the text is not a guideline.
     """
     cursor = Cursor(text, _TOKEN, GuidelineError)
     start = cursor.ahead
     left = _term(cursor)
     if left.size in {Size.ALL, Size.PART}:
-        cursor.fail("messages of the left side are m, or as short as can be: 0", start)
-    cursor.expect("<=", "<= is needed here")
+        cursor.fail("the size on the left side must be m, or 0 for the shortest message", start)
+    cursor.expect("<=", "expected <=")
     right = [_term(cursor)]
     while cursor.accept("+"):
         right.append(_term(cursor))
     if cursor.ahead.kind != END:
-        cursor.fail("the guideline has ended before this")
+        cursor.fail("unexpected text after the guideline")
     if left in right:
-        cursor.fail("a function is not slower than itself")
+        cursor.fail("both sides contain the same function")
     written = f"{left} <= {' + '.join(map(str, right))}"
     return Guideline(GuidelineKind.PATTERN, written, left, tuple(right), source)
 
 
 def _term(cursor: Cursor) -> GuidelineTerm:
-    token = cursor.expect("name", "the name of a collective is needed here")
+    token = cursor.expect("name", "expected the name of a collective")
     name = canonical(token.text)
     if name is None:
         cursor.fail(
-            f"no collective {token.text!r}; {nearest_or_all(token.text, COLLECTIVES)}", token
+            f"unknown collective {token.text!r}; {nearest_or_all(token.text, COLLECTIVES)}", token
         )
     if not cursor.accept("("):
         return GuidelineTerm(name)
@@ -160,17 +160,17 @@ def _term(cursor: Cursor) -> GuidelineTerm:
         said += cursor.take().text
     size = _SIZES.get(said.replace("*", ""))
     if size is None or not cursor.accept(")"):
-        cursor.fail("a size is m, p*m, m/p or 0 in brackets", start)
+        cursor.fail("the size in parentheses must be m, p*m, m/p or 0", start)
     return GuidelineTerm(name, size)
 
 
 def patterns(added: Sequence[str] = ()) -> tuple[Guideline, ...]:
-    """Return all guidelines between collectives, and those of the user.
+    """Return the guidelines of the user and all built-in guidelines between collectives.
 
     Raises
     ------
     UsageError
-        If one of `added` is not understood.
+        If one of `added` is not a guideline.
     """
     own = []
     for text in added:
@@ -185,7 +185,7 @@ def patterns(added: Sequence[str] = ()) -> tuple[Guideline, ...]:
 
 
 def of_function(name: str) -> tuple[Guideline, ...]:
-    """Return the guidelines about one collective: its messages, and processes."""
+    """Return the guidelines about a single function: longer messages, pieces, more processes."""
     term, found = GuidelineTerm(name), []
     if name not in _SIZELESS:
         found += [
@@ -193,7 +193,7 @@ def of_function(name: str) -> tuple[Guideline, ...]:
             Guideline(GuidelineKind.SPLIT, f"{name} <= in pieces", term, (), "TGT10"),
         ]
     if name not in _ALONE:
-        why = "fewer could take part in vain"
+        why = "some of the processes could be idle"
         text = f"{name} <= more processes"
         found.append(Guideline(GuidelineKind.PROCESSES, text, term, (), why))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""What came of guidelines, as a table for machines: a row per check."""
+"""Verifications as tables for programs, with one row per check."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from cpmodel_guidelines.rules import PAPERS
 
 
 def verification_table(found: Verification, top: int | None = None) -> Table:
-    """Return one row per check: at measured settings, then those of a target.
+    """Return one row per check: first at measured settings, then at the target.
 
     Parameters
     ----------
-    top : so many guidelines at most; None = all
+    top : maximum number of guidelines; None = all
     """
     rows = [*_rows(found, top)]
     names = rows[0] if rows else {}
@@ -32,7 +32,7 @@ def _rows(found: Verification, top: int | None) -> Iterator[dict[str, Cell]]:
     for row in found.rows[:top]:
         if row.here is not None:
             yield from (_row(found, row, found.here, check) for check in row.here.checks)
-        # A target that was run is among these.
+        # Checks at a target that was measured are already among the measured ones.
         if found.ahead is not None and row.ahead is not None and not found.is_run:
             yield from (_row(found, row, found.ahead, check) for check in row.ahead.checks)
 

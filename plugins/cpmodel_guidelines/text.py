@@ -1,4 +1,4 @@
-"""What came of guidelines, as lines for people: a row per guideline and library."""
+"""Verifications as lines for people, with one row per guideline and group."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _STYLES = {
     GuidelineVerdict.OPEN: "yellow",
 }
 _WIDEST_GROUP = 24
-"""On a terminal, callers have so many cells; guidelines need the others."""
+"""Maximum width of callers on a terminal, in cells. The guidelines need the rest of the line."""
 
 _LACKING = 4
-"""So many functions that were not measured are named for people."""
+"""Maximum number of functions that a note about missing measurements lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextStyle:
-    """How the lines look.
+    """Layout of the lines.
 
     Attributes
     ----------
-    width : of the terminal; None = nothing is cut
-    top : guidelines that are listed at most
-    ascii_only : no character beyond ASCII
+    width : width of the terminal in cells; None = unlimited
+    top : maximum number of guidelines
+    ascii_only : use ASCII characters only
     """
 
     width: int | None
@@ -53,12 +53,12 @@ class TextStyle:
     ascii_only: bool
 
     def say(self, text: str) -> str:
-        """Return `text` in the characters that may be used."""
+        """Return `text` in the allowed characters."""
         return to_ascii(text) if self.ascii_only else text.replace("<=", "≤")
 
 
 def verification_text(found: Verification, look: TextStyle) -> list[Text]:
-    """Return the answer, what it is about, the worst guidelines, and what is not among them."""
+    """Return the headline, the context, the worst guidelines, and notes."""
     shown = found.rows[: look.top]
     lines = [*wrap(look.say(_headline(found)), look.width, "bold")]
     lines += wrap(look.say(_context(found)), look.width, _GREY)
@@ -81,15 +81,16 @@ def verification_text(found: Verification, look: TextStyle) -> list[Text]:
 
 
 def _headline(found: Verification) -> str:
-    """Answer: what is violated, what is predicted to be."""
+    """Return the sentence about violated guidelines, and about predicted ones."""
     bench, violated = found.benchmark, found.rows_that_are(GuidelineVerdict.VIOLATED)
     here = [row for row in found.rows if row.here is not None]
     if violated:
         worst = violated[0]
-        said = f"{len(violated)} of {counted(len(here), 'guideline')} violated, most "
-        said += f"{_name(worst)}, {_by(found.here, worst.here, found)}."
+        verb = "is" if len(violated) == 1 else "are"
+        said = f"{len(violated)} of {counted(len(here), 'guideline')} {verb} violated."
+        said += f" The worst is {_name(worst)}, {_by(found.here, worst.here, found)}."
     elif found.rows_that_are(GuidelineVerdict.HOLDS):
-        said = f"No violation of {counted(len(here), 'guideline')} is shown."
+        said = f"None of {counted(len(here), 'guideline')} is shown to be violated."
     else:
         said = f"None of {counted(len(here), 'guideline')} can be decided."
     if found.ahead is None:
@@ -112,7 +113,7 @@ def _headline(found: Verification) -> str:
 
 
 def _target(found: Verification, sign: str) -> str:
-    assert found.target is not None, "what is ahead has a target"
+    assert found.target is not None, "predictions have a target"
     return f"{found.benchmark.processes}{sign}{parameter_value(found.target)}"
 
 
@@ -121,8 +122,8 @@ def _name(row: Row) -> str:
 
 
 def _by(of: Judged, tally: VerdictTally | None, found: Verification) -> str:
-    """Say by how much a guideline is violated at its worst, and where."""
-    assert tally is not None, "what is violated was measured"
+    """Return the slowdown of the worst check, its interval and its setting."""
+    assert tally is not None, "a violated guideline was measured"
     verdicts, worst = of.verdicts, tally.worst
     by, low, high = (
         signed_percent(float(column[worst] - 1))
@@ -133,7 +134,7 @@ def _by(of: Judged, tally: VerdictTally | None, found: Verification) -> str:
 
 
 def _at(found: Verification, of: Judged, check: int) -> dict[str, float]:
-    """Return the values of the parameters that vary, or are asked for, of a check."""
+    """Return the values of the varying parameters at which a check was made."""
     bench = found.benchmark
     varying = {each.name for each in bench.experiment.parameters}
     named = zip(bench.names, of.checks[check].left.setting, strict=True)
@@ -149,11 +150,11 @@ def _context(found: Verification) -> str:
         settings += f", {each.name} = {first} … {last}"
     parts.append(settings)
     if bench.size is None:
-        parts.append("messages taken to be of one size")
+        parts.append("all messages assumed to have one size")
     if np.isnan(found.here.verdicts.low).all():
-        parts.append("nothing repeated at scales enough for models: noise is not known")
+        parts.append("noise unknown: no repetitions, too few scales for models")
     elif not bench.tells_noise:
-        parts.append("nothing repeated: noise is what models leave")
+        parts.append("no repetitions: noise estimated from deviations from models")
     return " · ".join(parts)
 
 
@@ -188,7 +189,7 @@ def _columns(found: Verification, shown: Sequence[Row], look: TextStyle) -> list
 
 
 def _fitting(columns: Sequence[TextColumn], longest: int, width: int | None) -> list[TextColumn]:
-    """Return the columns beside which guidelines are written in full, as far as some can go."""
+    """Return the columns that leave room for whole guidelines; drop others as far as allowed."""
     kept = list(columns)
     while width is not None and sum(c.width + GAP for c in kept) + longest > width:
         first = max(column.droppable for column in kept)
@@ -212,14 +213,14 @@ def _columns_ahead(found: Verification, ahead: Judged, shown: Sequence[Row]) -> 
 
 
 def _start(start: float | None, least: float) -> str:
-    """Write from which number of processes on a guideline is likely violated."""
+    """Return the number of processes from which a violation is likely, as text."""
     if start is None:
         return ""
     return "all" if start <= least else rough_value(start)
 
 
 def _verdict_ahead(ahead: Judged, tally: VerdictTally | None, *, is_run: bool) -> str:
-    """Write a verdict at the target, with the probability that it is violated there."""
+    """Return the verdict at the target with the probability of a violation, as text."""
     if tally is None:
         return "-"
     if is_run:
@@ -248,7 +249,7 @@ def _where(found: Verification, of: Judged, tally: VerdictTally | None) -> str:
 
 
 def _share(tally: VerdictTally | None) -> str:
-    """Write at how many settings a guideline has its verdict."""
+    """Return the number of settings at which a guideline has its verdict, as text."""
     if tally is None:
         return ""
     number = {
@@ -260,35 +261,37 @@ def _share(tally: VerdictTally | None) -> str:
 
 
 def _below(found: Verification, top: int) -> list[str]:
-    """Count what is not in the table."""
+    """Return notes about guidelines that are not in the table."""
     lines = []
     if len(found.rows) > top:
         rest = Counter(str(row.here.verdict) for row in found.rows[top:] if row.here is not None)
         said = ", ".join(f"{number} {verdict}" for verdict, number in rest.items())
-        lines.append(f"{counted(len(found.rows) - top, 'other')}: {said}; -n all shows them")
+        lines.append(f"{counted(len(found.rows) - top, 'other')}: {said}. Use -n all to list them.")
     if found.missing:
         lacking = Counter(name for each in found.missing for name in each.lacking)
         names = [name for name, _ in lacking.most_common(_LACKING)]
         more = ", ..." if len(lacking) > _LACKING else ""
         number = counted(len(found.missing), "guideline")
-        lines.append(f"not measured: {number}, for want of {', '.join(names)}{more}")
+        lines.append(f"Not measured: {number}. The benchmark lacks {', '.join(names)}{more}")
     return lines
 
 
 def _legend(found: Verification, look: TextStyle) -> list[str]:
     false = f"{100 * min(FALSE, (1 - found.confidence) / 2):.2g} %"
     least = percent(found.tolerance)
-    lines = ["slower: than what could take its place; violated: that is shown, and by " + least]
-    lines[0] += f" at least; at most {false} of such guidelines should be so by chance"
+    lines = [f"slower: the left side, compared with the right side; violated: by {least} or more"]
+    lines.append(f"At most {false} of the violated guidelines are expected to be false.")
     if BETWEEN in found.here.basis:
-        lines.append("messages of other sizes take what lies between the two next to them")
+        lines.append(
+            "Times at other message sizes are interpolated between the neighbouring sizes."
+        )
     if found.ahead is not None and not found.is_run:
         lines.append(
-            "at the target: predicted, with the probability of a violation; from: the number of "
-            "processes from which on it is likely"
+            f"{_target(found, '=')}: prediction with the probability of a violation; "
+            "from: number of processes from which a violation is likely"
         )
     if found.stakes is not None:
         at = f" at {setting_text(found.stakes.at)}" if found.stakes.at else ""
         total = quantity(found.stakes.total, found.stakes.unit, ascii_only=look.ascii_only)
-        lines.append(f"gain: of {total} that {found.stakes.name} takes{at}")
+        lines.append(f"gain up to: of the run time of {found.stakes.name}, {total}{at}")
     return lines

@@ -1,4 +1,4 @@
-"""Guidelines held against an experiment: the whole way, from what was measured to an answer."""
+"""Verification of guidelines: from a benchmark to its verdicts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.two_samples import SampleComparison
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.pipeline import FitOptions
@@ -41,20 +41,18 @@ from cpmodel_guidelines.potential_savings import PotentialSavings
 from cpmodel_guidelines.prediction import Predictor, predictor_if_any, predictor_of
 from cpmodel_guidelines.rules import Guideline, GuidelineKind, Size
 
-Values = NDArray[np.float64]
-
 _KINDS = tuple(GuidelineKind)
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleQuery:
-    """Where to look ahead.
+class Ask:
+    """Target of a prediction.
 
     Attributes
     ----------
-    processes : how many
-    at : values of other parameters; of sizes that are not named, all that were measured
-    predicted : ask models even where the target was measured
+    processes : number of processes
+    at : values of other parameters; without a size, all measured sizes
+    predicted : use models even if the target was measured
     """
 
     processes: float
@@ -64,7 +62,7 @@ class ScaleQuery:
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """How much slower is no violation, and how sure to be."""
+    """Tolerance and confidence of verdicts."""
 
     tolerance: float
     confidence: float
@@ -73,9 +71,9 @@ class _Limits:
         self,
         checks: Sequence[GuidelineCheck],
         comparison: SampleComparison,
-        backed: Values | None = None,
+        backed: FloatArray | None = None,
     ) -> GuidelineVerdicts:
-        """Decide on checks; guidelines of one kind are told together."""
+        """Return the verdicts on checks; the error rate applies to all guidelines of a kind."""
         numbers = {(c.guideline, c.group): k for k, c in enumerate(checks)}
         return judged(
             comparison,
@@ -93,27 +91,27 @@ def verify(
     benchmark: Benchmark,
     guidelines: Sequence[Guideline],
     *,
-    ask: ScaleQuery | None = None,
+    ask: Ask | None = None,
     tolerance: float = 0.05,
     options: FitOptions | None = None,
     stakes: PotentialSavings | None = None,
 ) -> Verification:
-    """Hold guidelines against what was measured, and at a target against models.
+    """Return the verdicts on measured settings, and on a target.
 
     Parameters
     ----------
-    guidelines : between collectives, of `rules.patterns`
-    ask : the target; None = there is none
-    tolerance : how much slower is no violation, as fraction
-    options : how to model, and how sure to be
-    stakes : what a program spends in collectives
+    guidelines : patterns, from `rules.patterns`
+    ask : target; None = measured settings only
+    tolerance : slowdown that is not a violation, as a fraction
+    options : options of the models, and the confidence
+    stakes : time that a program spends in collectives; None = no program
 
     Raises
     ------
     UsageError
-        If the target makes no sense.
+        If the target is not possible.
     DataError
-        If nothing can be checked, or no models can be made for a target.
+        If no guideline can be checked, or a target was given and no model can be made.
     """
     options = options or FitOptions()
     finder, limits = Finder(benchmark, guidelines), _Limits(tolerance, options.confidence)
@@ -147,12 +145,12 @@ def verify(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Known:
-    """What is known of functions at settings: a place for each, in one row of estimates.
+    """Estimates of functions at settings, as one row.
 
     Attributes
     ----------
-    estimates : [places + 1]; the last takes no time
-    measured, inside : where each place stands: as measured, or between two sizes
+    estimates : [places + 1]; the last one is a time of zero
+    measured, inside : position of each place: measured, or interpolated between two sizes
     """
 
     estimates: Estimates
@@ -167,7 +165,7 @@ class _Known:
         predictor: Predictor | None,
         confidence: float,
     ) -> _Known:
-        """Return what was measured, and what lies between that of sizes that checks need."""
+        """Return measured values, and interpolated ones at the other sizes that the checks need."""
         benchmark = finder.benchmark
         deviations = None if predictor is None else predictor.deviations(benchmark)
         of_runs = benchmark.estimates(confidence, deviations).ravelled()
@@ -189,13 +187,13 @@ class _Known:
         return cls(of_runs.followed_by(told).followed_by(NO_TIME), measured, order)
 
     def where(self, place: FunctionAtSetting) -> int:
-        """Return where a place stands."""
+        """Return the position of a place."""
         found = self.inside.get(place)
         return self.measured[place] if found is None else found
 
 
 def _judged_here(checks: Sequence[GuidelineCheck], known: _Known, limits: _Limits) -> Judged:
-    """Judge checks at measured settings."""
+    """Return the verdicts on measured settings."""
     rows, parts = places_of(checks, known.where)
     left = known.estimates.take(rows)
     times = np.array([check.times for check in checks])
@@ -206,10 +204,10 @@ def _judged_here(checks: Sequence[GuidelineCheck], known: _Known, limits: _Limit
 
 
 def _telling(of: Judged) -> tuple[Judged, list[MissingFunctions]]:
-    """Leave out what tells nothing where nobody said how long messages are.
+    """Exclude checks that decide nothing because the message size is unknown.
 
-    Against longer ones, a guideline that holds as it is holds the more, and else nothing is known;
-    against shorter ones the same of one that is violated.
+    If the right side may use longer messages, a check can only show that the guideline holds. If it
+    may use shorter ones, a check can only show a violation.
     """
     kept, missing = [], []
     for (guideline, group), tally in tallies(of).items():
@@ -224,9 +222,12 @@ def _telling(of: Judged) -> tuple[Judged, list[MissingFunctions]]:
 
 
 def _judged_ahead(
-    finder: Finder, here: Judged, predictor: Predictor, ask: ScaleQuery, limits: _Limits
+    finder: Finder, here: Judged, predictor: Predictor, ask: Ask, limits: _Limits
 ) -> Judged:
-    """Judge checks between functions at a target: by its runs if they tell, else by models."""
+    """Return the verdicts on patterns at a target.
+
+    Runs of the target are used if they give the uncertainty of their values, else models.
+    """
     if not ask.predicted and finder.benchmark.tells_noise_at(ask.processes):
         return _telling(here.take(_checks_at(finder.benchmark, here.checks, ask)))[0]
     checks = finder.predicted(_settings_at(finder.benchmark, ask))
@@ -245,8 +246,8 @@ def _judged_ahead(
 
 def _backing(
     predictor: Predictor, here: Judged, checks: Sequence[GuidelineCheck], confidence: float
-) -> Values:
-    """Return how well measurements of the same check back each predicted one, [checks]."""
+) -> FloatArray:
+    """Return how well measurements support each predicted check, [checks]: see `backing`."""
     lines: dict[tuple[Guideline, Group, FunctionAtSetting], list[int]] = {}
     for k, check in enumerate(here.checks):
         lines.setdefault((check.guideline, check.group, predictor.line(check.left)), []).append(k)
@@ -258,15 +259,15 @@ def _backing(
     return np.array(found)
 
 
-def _check_ask(benchmark: Benchmark, ask: ScaleQuery) -> None:
+def _check_ask(benchmark: Benchmark, ask: Ask) -> None:
     if benchmark.processes is None:
         raise UsageError(
-            "no parameter says how many processes there are", hint="--parameter NAME names it"
+            "no parameter is the number of processes", hint="name it: --parameter NAME"
         )
     if not np.isfinite(ask.processes):
         raise UsageError(
-            "--target inf: functions are compared at a number of processes",
-            hint="give a finite target",
+            "--target inf is not possible: guidelines are compared at a number of processes",
+            hint="give a finite target, e.g. --target 4096",
         )
     for name in ask.at:
         if name not in benchmark.names:
@@ -275,10 +276,8 @@ def _check_ask(benchmark: Benchmark, ask: ScaleQuery) -> None:
             )
 
 
-def _checks_at(
-    benchmark: Benchmark, checks: Sequence[GuidelineCheck], ask: ScaleQuery
-) -> list[int]:
-    """Return the checks between functions at a target that was run."""
+def _checks_at(benchmark: Benchmark, checks: Sequence[GuidelineCheck], ask: Ask) -> list[int]:
+    """Return the checks of patterns at a target that was measured."""
     wanted = {str(benchmark.processes): ask.processes, **ask.at}
     axes = {benchmark.names.index(name): value for name, value in wanted.items()}
     return [
@@ -289,8 +288,8 @@ def _checks_at(
     ]
 
 
-def _settings_at(benchmark: Benchmark, ask: ScaleQuery) -> list[Setting]:
-    """Return the settings of a target: of all sizes, others held at their largest value."""
+def _settings_at(benchmark: Benchmark, ask: Ask) -> list[Setting]:
+    """Return the settings of a target: all sizes, and the largest value of other parameters."""
     settings = benchmark.settings
     columns = {
         name: settings[:, axis].max(keepdims=True) for axis, name in enumerate(benchmark.names)
@@ -303,9 +302,9 @@ def _settings_at(benchmark: Benchmark, ask: ScaleQuery) -> list[Setting]:
 
 
 def _findings(
-    benchmark: Benchmark, predictor: Predictor | None, ask: ScaleQuery | None
+    benchmark: Benchmark, predictor: Predictor | None, ask: Ask | None
 ) -> tuple[Finding, ...]:
-    """Return what a user should know of the data, and of models if a target is asked for."""
+    """Return findings about the data, and about models if there is a target."""
     found = benchmark.findings()
     if predictor is None or ask is None:
         return (*benchmark.experiment.findings, *found)
@@ -313,29 +312,29 @@ def _findings(
 
 
 def _nothing(benchmark: Benchmark, missing: Sequence[MissingFunctions]) -> DataError:
-    """Say that nothing can be checked, and what would be needed."""
+    """Return the error for a benchmark without any check, with the missing functions."""
     found = ", ".join(dict.fromkeys(function.name for function in benchmark.functions))
     lacking = ""
     if missing:
         first = missing[0]
         where = f" in {'/'.join(first.group)}" if first.group else ""
-        lacking = f": for {first.guideline.text} there is no {', '.join(first.lacking)}{where}"
+        lacking = f": {first.guideline.text} needs {', '.join(first.lacking)}{where}"
     return DataError(
         f"no guideline can be checked with {found}{lacking}",
-        hint="give a benchmark of collectives, and a program that calls them with --application",
+        hint="give a benchmark of collectives as EXP, and a program as --application",
     )
 
 
 def _rows(
     here: Judged, ahead: Judged | None, finder: Finder, predictor: Predictor | None
 ) -> tuple[Row, ...]:
-    """Return guidelines with what came of them, the worst first."""
+    """Return the guidelines with their checks, the worst first."""
     there = {} if ahead is None else tallies(ahead)
     found = []
     for (guideline, group), tally in tallies(here).items():
         later = there.pop((guideline, group), None)
         found.append(Row(guideline, group, tally, later))
-    # What messages of a size that was not measured would take is known at the target alone.
+    # If a message size was not measured, the guideline may have checks at the target only.
     found += [Row(*which, None, tally) for which, tally in there.items()]
     found = [_with_crossing(row, ahead, finder, predictor) for row in found]
     return tuple(sorted(found, key=lambda row: _urgency(row, here, ahead)))
@@ -344,7 +343,7 @@ def _rows(
 def _with_crossing(
     row: Row, ahead: Judged | None, finder: Finder, predictor: Predictor | None
 ) -> Row:
-    """Add from where on a guideline is predicted to be violated, if that is news."""
+    """Add the predicted start of the violation if the guideline holds as measured."""
     if ahead is None or predictor is None or row.ahead is None:
         return row
     worst = row.ahead.worst
@@ -358,7 +357,7 @@ def _with_crossing(
 
 
 def _urgency(row: Row, here: Judged, ahead: Judged | None) -> tuple[int, bool, bool, float]:
-    """Return what rows are ordered by: violated, predicted to be; of others first patterns."""
+    """Return the sort key of rows: violated, predicted to be violated, pattern, factor."""
     verdict = None if row.here is None else row.here.verdict
     is_ahead = row.ahead is not None and row.ahead.verdict is GuidelineVerdict.VIOLATED
     rank = 0 if verdict is GuidelineVerdict.VIOLATED else 1 if is_ahead else 2

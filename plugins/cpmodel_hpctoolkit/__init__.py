@@ -1,4 +1,4 @@
-"""HPCToolkit databases: version 4 (`meta.db` and its siblings) and version 2 (`experiment.xml`)."""
+"""Reader of HPCToolkit databases: version 4 (`meta.db` etc.) and version 2 (`experiment.xml`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["HpctoolkitLoopsReader", "HpctoolkitReader"]
 
 
 def __getattr__(name: str) -> object:
-    # The readers stand on numpy; finding the plugin must not cost its import.
+    # The readers import numpy, which is too slow for listing the plugins.
     if name in __all__:
         from cpmodel_hpctoolkit import reader
 

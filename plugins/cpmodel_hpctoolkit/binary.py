@@ -1,4 +1,4 @@
-"""Binary database files: every read is checked against the end of the file."""
+"""Binary database files, with a check of every read against the file size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COPY_IT_AGAIN = "copy the database again, or run hpcprof on the measurements aga
 _MAGIC = b"HPCTOOLKIT"
 _LONGEST_TEXT = 1 << 16
 _TEXTS = 1 << 24
-"""Letters that texts may have beyond the size of their file: ends of texts may be shared."""
+"""Maximum number of letters beyond the file size, because texts may share their ends."""
 MAJOR = 4
 
 
@@ -25,8 +25,8 @@ class BinaryFile:
 
     Attributes
     ----------
-    path : the file, for messages
-    size : its length in bytes
+    path : file, for messages
+    size : length in bytes
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,12 +52,12 @@ class BinaryFile:
 
     def refuse(self, offset: int, what: str) -> NoReturn:
         """Raise `InputError` about the bytes at `offset`."""
-        raise InputError(f"{self.path}: {what} at byte {offset:#x}", hint=COPY_IT_AGAIN)
+        raise InputError(f"{self.path}: {what} (byte {offset:#x})", hint=COPY_IT_AGAIN)
 
     def check(self, offset: int, size: int, what: str) -> None:
-        """Raise `InputError` unless the file holds `size` bytes from `offset` on."""
+        """Raise `InputError` unless the file has `size` bytes from `offset` on."""
         if offset < 0 or size < 0 or offset + size > self.size:
-            self.refuse(offset, f"{what} of {size} bytes reaches past the end ({self.size:#x})")
+            self.refuse(offset, f"{what} of {size} bytes extends beyond the end ({self.size:#x})")
 
     def read(self, offset: int, size: int, what: str) -> bytes:
         """Return exactly `size` bytes from `offset` on."""
@@ -83,33 +83,33 @@ class BinaryFile:
     def array(
         self, dtype: np.dtype[np.void], offset: int, count: int, what: str
     ) -> NDArray[np.void]:
-        """Return `count` structures that lie one after another."""
+        """Return `count` consecutive structures."""
         size = count * dtype.itemsize
         return np.frombuffer(self.read(offset, size, what), dtype)
 
     def check_header(self, kind: bytes, footer: bytes) -> None:
-        """Raise `InputError` unless this is a whole file of version 4 and of this kind."""
+        """Raise `InputError` unless this is a complete file of version 4 and of the given kind."""
         if self.size == 0:
             raise InputError(f"{self.path}: the file is empty", hint=COPY_IT_AGAIN)
         head = self.read(0, min(16, self.size), "the header")
         if len(head) < 16 or head[:10] != _MAGIC or head[10:14] != kind:
-            self.refuse(0, f"no header of an HPCToolkit {self.path.name}")
+            self.refuse(0, f"this is not the header of an HPCToolkit {self.path.name}")
         if head[14] != MAJOR:
             raise InputError(
-                f"{self.path}: version {head[14]}.{head[15]} of the format is not known (byte 0xe)",
+                f"{self.path}: version {head[14]}.{head[15]} of the format is unknown (byte 0xe)",
                 hint="run hpcprof of HPCToolkit 2022.10 or later on the measurements",
             )
         if self.read(self.size - 8, 8, "the footer") != footer:
-            self.refuse(self.size - 8, f"cut short: no {footer.decode()}")
+            self.refuse(self.size - 8, f"the file is cut off: {footer.decode()} is missing")
 
 
 class InMemoryFile(BinaryFile):
-    """A binary file that is held in memory as a whole, for following pointers.
+    """A binary file in memory, for following pointers.
 
     Attributes
     ----------
-    data : its bytes
-    words : the same as little-endian 64-bit words, without an incomplete last one
+    data : bytes of the file
+    words : the same as little-endian 64-bit words, without an incomplete last word
     """
 
     def __init__(self, path: Path) -> None:
@@ -125,7 +125,7 @@ class InMemoryFile(BinaryFile):
         return self.data[offset : offset + size]
 
     def text(self, offset: int, what: str) -> str:
-        """Return the text that begins at `offset`; none at 0."""
+        """Return the text that begins at `offset`; "" at 0."""
         if offset == 0:
             return ""
         if offset in self._texts:
@@ -133,10 +133,10 @@ class InMemoryFile(BinaryFile):
         self.check(offset, 1, what)
         end = self.data.find(b"\0", offset, offset + _LONGEST_TEXT)
         if end < 0:
-            self.refuse(offset, f"{what} does not end")
-        # Texts that begin within each other take the square of the memory of the file.
+            self.refuse(offset, f"{what} has no end")
+        # Overlapping texts could need memory that grows with the square of the file size.
         self._letters += end - offset
         if self._letters > _TEXTS + self.size:
-            self.refuse(offset, "texts that overlap each other")
+            self.refuse(offset, "texts overlap each other")
         self._texts[offset] = self.data[offset:end].decode("utf-8", "replace")
         return self._texts[offset]

@@ -1,4 +1,4 @@
-"""From calling contexts, with loops and lines, to the call tree of functions."""
+"""Conversion of calling contexts, with loops and lines, to a call tree of functions."""
 
 from __future__ import annotations
 
@@ -7,31 +7,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int32Array, Int64Array, IntArray
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Region
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """The calling contexts of a database; callers come before callees.
+    """Calling contexts of a database; callers come before callees.
 
     Attributes
     ----------
-    parent : [n], number of the context above, or -1
-    depth : [n], how many contexts are above
-    called : [n], True for functions, inlined ones included; what is not is part of one
+    parent : [n], number of the context above; -1 = none
+    depth : [n], number of contexts above
+    called : [n], True for functions, including inlined ones; other contexts are parts of a function
     loop : [n], True for loops
-    region : [n], index into `regions`; where neither called nor a loop it means nothing
-    regions : the distinct regions
+    region : [n], index into `regions`, for functions and loops only
+    regions : distinct regions
     """
 
-    parent: Rows
-    depth: Rows
-    called: NDArray[np.bool_]
-    loop: NDArray[np.bool_]
-    region: Rows
+    parent: Int64Array
+    depth: Int64Array
+    called: BoolArray
+    loop: BoolArray
+    region: Int64Array
     regions: tuple[Region, ...]
 
     def __len__(self) -> int:
@@ -40,27 +39,27 @@ class Contexts:
 
 @dataclass(frozen=True, slots=True)
 class Collapsed:
-    """The call tree, and where contexts are in it.
+    """The call tree, and the positions of contexts in it.
 
     Attributes
     ----------
-    tree : the call paths
-    node : [contexts], whether a context is a call path of its own
-    row : [contexts], the call path that a context is or is part of
-    above : [contexts], the call path that calls or encloses that of `row`, or -1
+    tree : call paths
+    node : [contexts], whether a context is a separate call path
+    row : [contexts], call path of a context, or of the function that contains it
+    above : [contexts], call path that calls or encloses the call path in `row`; -1 = none
     """
 
     tree: CallTree
-    node: NDArray[np.bool_]
-    row: Rows
-    above: Rows
+    node: BoolArray
+    row: Int64Array
+    above: Int64Array
 
 
 def collapse(contexts: Contexts, *, keep_loops: bool) -> Collapsed:
-    """Make a call tree of functions, and of loops where they are wanted.
+    """Return the call tree of functions, and of loops if `keep_loops`.
 
-    Everything else is part of the function around it. Functions that one function calls from
-    several lines are one call path.
+    Other contexts become part of the enclosing function. If a function calls another one from
+    several lines, they are one call path.
     """
     node = contexts.called | (contexts.parent < 0)
     if keep_loops:
@@ -94,8 +93,8 @@ def collapse(contexts: Contexts, *, keep_loops: bool) -> Collapsed:
     return Collapsed(tree, node, place[row], tree.parent[place[row]].astype(np.int64))
 
 
-def _around(contexts: Contexts, node: NDArray[np.bool_]) -> tuple[Rows, Rows]:
-    """Return the nearest node above each context, or -1, and how many nodes are above."""
+def _around(contexts: Contexts, node: BoolArray) -> tuple[Int64Array, Int64Array]:
+    """Return the nearest node above each context, -1 = none, and the number of nodes above."""
     around = np.full(len(contexts), -1, np.int64)
     level = np.zeros(len(contexts), np.int64)
     for members in _by_value(contexts.depth)[1:]:
@@ -105,19 +104,19 @@ def _around(contexts: Contexts, node: NDArray[np.bool_]) -> tuple[Rows, Rows]:
     return around, level
 
 
-def _by_value(values: Rows) -> list[NDArray[np.intp]]:
-    """Return the places of 0, of 1, and so on; negative values are left out."""
+def _by_value(values: Int64Array) -> list[IntArray]:
+    """Return the positions of 0, 1, etc. in `values`; negative values are ignored."""
     order = np.argsort(values, kind="stable")
     order = order[np.searchsorted(values[order], 0) :]
     return np.split(order, np.cumsum(np.bincount(values[order]))[:-1])
 
 
-def _preorder(parent: Rows, sizes: list[int]) -> tuple[Rows, Rows]:
+def _preorder(parent: Int64Array, sizes: list[int]) -> tuple[Int64Array, Int64Array]:
     """Return the preorder row of each node, and the row after its subtree.
 
     Parameters
     ----------
-    parent : [n], nodes level by level, in each level in order of their parents
+    parent : [n], nodes level by level, in each level in the order of their parents
     sizes : number of nodes in each level
     """
     stops = np.cumsum(sizes).tolist()
@@ -135,7 +134,7 @@ def _preorder(parent: Rows, sizes: list[int]) -> tuple[Rows, Rows]:
     return place, place + below
 
 
-def _column(values: NDArray[np.signedinteger] | NDArray[np.float64]) -> NDArray[np.int32]:
+def _column(values: NDArray[np.signedinteger] | FloatArray) -> Int32Array:
     column = values.astype(np.int32)
     column.flags.writeable = False
     return column

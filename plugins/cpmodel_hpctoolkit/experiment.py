@@ -1,4 +1,4 @@
-"""`experiment.xml`: names, metrics, calling contexts and summed values of a version 2 database."""
+"""The file `experiment.xml` of a version 2 database: names, metrics, contexts and sums."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from pyexpat import ExpatError, ParserCreate, XMLParserType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import Region
@@ -30,15 +30,15 @@ UPGRADE = "run hpcprof of HPCToolkit 2022.10 or later on the measurements"
 
 @dataclass(slots=True)
 class SummedMetric:
-    """A metric and where its sums over all threads are.
+    """A metric and the position of its sums over all threads.
 
     Attributes
     ----------
     name : as in the database, without flavour, e.g. ``"CPUTIME (usec)"``
-    columns : number of the values in the XML, by flavour ``"I"`` or ``"E"``
+    columns : number of the values in the XML, by flavour ``"I"`` (inclusive) or ``"E"`` (exclusive)
     stored : column in metric-db files, by flavour
     stored_columns : number of columns in metric-db files
-    description : one line for people
+    description : one line for users
     """
 
     name: str
@@ -50,37 +50,37 @@ class SummedMetric:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentXml:
-    """What an `experiment.xml` says.
+    """Contents of an `experiment.xml`.
 
     Attributes
     ----------
     title : name of the executable
-    version : of the format
-    metrics : by name
-    ids : [contexts], the number of each, from 1; the whole program is none of them
+    version : version of the format
+    metrics : metrics by name
+    ids : [contexts], number of each context, from 1; the whole program is not a context
     contexts : callers before callees
-    statements : [contexts], True for statements: they hold all the exclusive cost
-    value_context, value_metric, value : [values], sums over all threads as printed; the
-        context of the whole program is -1
+    statements : [contexts], True for statements, which have all exclusive cost
+    value_context, value_metric, value : [values], sums over all threads as printed; the context of
+        the whole program is -1
     """
 
     title: str
     version: str
     metrics: dict[str, SummedMetric]
-    ids: NDArray[np.int64]
+    ids: Int64Array
     contexts: Contexts
-    statements: NDArray[np.bool_]
-    value_context: NDArray[np.int64]
-    value_metric: NDArray[np.int64]
-    value: NDArray[np.float64]
+    statements: BoolArray
+    value_context: Int64Array
+    value_metric: Int64Array
+    value: FloatArray
 
 
 class _MalformedError(Exception):
-    """Something in the XML that has no meaning."""
+    """Error in the contents of the XML."""
 
 
 class _Builder:
-    """Collects definitions, contexts and values while the parser runs."""
+    """Collector of definitions, contexts and values for the parser."""
 
     def __init__(self) -> None:
         self.version = self.title = ""
@@ -92,7 +92,7 @@ class _Builder:
         self._open: list[int] = []
 
     def start(self, element: str, given: dict[str, str]) -> None:
-        """Take in the beginning of an element."""
+        """Process the beginning of an element."""
         if self.in_data:
             self._measured(element, given)
         elif element in _TABLES:
@@ -108,7 +108,9 @@ class _Builder:
         if element == "HPCToolkitExperiment":
             self.version = given.get("version", "")
             if not self.version.startswith("2."):
-                raise _MalformedError(f"version {self.version[:20]!r} of the format is not read")
+                raise _MalformedError(
+                    f"version {self.version[:20]!r} of the format is not supported"
+                )
         elif element == "Header":
             self.title = given.get("n", "")
         elif element == "SecCallPathProfileData":
@@ -124,7 +126,7 @@ class _Builder:
             self._scope(_KINDS[element], given)
 
     def end(self, element: str) -> None:
-        """Take in the end of an element."""
+        """Process the end of an element."""
         if self.in_data and element in _KINDS:
             self._open.pop()
         elif element == "SecCallPathProfileData":
@@ -133,7 +135,7 @@ class _Builder:
     def _scope(self, kind: int, given: dict[str, str]) -> None:
         above = self._open[-1] if self._open else -1
         number, line = _integer(given, "i"), _integer(given, "l", 0)
-        # A scope without a file lies in the file of the scope around it.
+        # A scope without a file is in the file of the enclosing scope.
         source = given.get("f", "") or (self.contexts[above][6] if above >= 0 else "")
         self._open.append(len(self.contexts))
         self.contexts.append(
@@ -157,10 +159,10 @@ class _Builder:
 
 
 def _named(given: dict[str, str]) -> tuple[str, str | None, str]:
-    """Return name, statistic and flavour of a metric; "" for no name.
+    """Return the name, the statistic and the flavour of a metric; "" = no name.
 
-    The flavour stands in an attribute or at the end of the name. A metric without one has values
-    of statements, which are exclusive.
+    The flavour is an attribute, or at the end of the name. A metric without flavour has values of
+    statements, which are exclusive.
     """
     found = _NAME.fullmatch(given.get("n", ""))
     if found is None:
@@ -169,12 +171,12 @@ def _named(given: dict[str, str]) -> tuple[str, str | None, str]:
 
 
 def read_experiment(path: Path) -> ExperimentXml:
-    """Read an `experiment.xml` of version 2.
+    """Return the contents of an `experiment.xml` of version 2.
 
     Raises
     ------
     InputError
-        If it is none, of another version, or not well-formed.
+        If the file is not such a file, has another version, or is not well-formed.
     """
     builder = _Builder()
     parser = ParserCreate()
@@ -194,7 +196,7 @@ def read_experiment(path: Path) -> ExperimentXml:
         is_other = bool(builder.version) and not builder.version.startswith("2.")
         raise InputError(where, hint=UPGRADE if is_other else COPY_IT_AGAIN) from None
     if not builder.contexts:
-        what = "a flat profile without call paths" if builder.is_flat else "no call paths"
+        what = "a flat profile without call paths" if builder.is_flat else "there are no call paths"
         raise InputError(f"{path}: {what} (byte {_offset(parser)})", hint=UPGRADE)
     return _experiment(builder)
 
@@ -204,8 +206,8 @@ def _offset(parser: XMLParserType) -> int:
 
 
 def _refuse_entity(*_: object) -> None:
-    # Entities could blow a small file up without bound, and no writer declares any.
-    raise _MalformedError("an entity is declared")
+    # Entities could expand a small file without limit, and no writer declares any.
+    raise _MalformedError("declarations of entities are not allowed")
 
 
 def _integer(given: dict[str, str], key: str, default: int | None = None) -> int:
@@ -254,8 +256,8 @@ def _experiment(builder: _Builder) -> ExperimentXml:
     )
 
 
-def _regions(builder: _Builder) -> tuple[tuple[Region, ...], NDArray[np.int64]]:
-    """Return the regions, and which one each context is."""
+def _regions(builder: _Builder) -> tuple[tuple[Region, ...], Int64Array]:
+    """Return the regions, and the region of each context."""
     tables = builder.tables
     places: dict[tuple[object, ...], int] = {}
     known: dict[Region, int] = {}

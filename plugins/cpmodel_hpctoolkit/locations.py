@@ -1,4 +1,4 @@
-"""Where values were measured: threads of processes, and streams of accelerators."""
+"""Locations of values: threads of processes, and accelerator streams."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from callpath_modeler.profile.schema import Extent
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """One thread, or one stream of an accelerator.
+    """A thread or an accelerator stream.
 
     Attributes
     ----------
-    number : which profile of the database is its
-    rank : its process; -1 where the database has no ranks
-    on_gpu : True for a stream of an accelerator
-    node : its node, or ""
+    number : number of its profile in the database
+    rank : rank of its process; -1 = the database has no ranks
+    on_gpu : whether it is an accelerator stream
+    node : name of the compute node, or ""
     """
 
     number: int
@@ -31,13 +31,13 @@ Processes = tuple[tuple[Location, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class LocationSet:
-    """The locations of a run, by process.
+    """Locations of a run, by process.
 
     Attributes
     ----------
-    threads : per process, its threads
-    streams : per process that has any, its streams on accelerators
-    extent : how much machine the run used; all zero where nothing tells
+    threads : threads of each process
+    streams : accelerator streams of each process that has any
+    extent : number of processes, threads and nodes; all zero = unknown
     """
 
     threads: Processes
@@ -46,7 +46,7 @@ class LocationSet:
 
     @classmethod
     def of(cls, locations: Sequence[Location]) -> LocationSet:
-        """Sort locations into processes; a run without ranks is one process."""
+        """Return locations by process; a run without ranks is one process."""
         threads = _by_rank([place for place in locations if not place.on_gpu])
         streams = _by_rank([place for place in locations if place.on_gpu])
         nodes = len({place.node for place in locations if place.node})

@@ -1,4 +1,4 @@
-"""`meta.db`: names, metrics and calling contexts of a version 4 database."""
+"""The file `meta.db` of a version 4 database: names, metrics and calling contexts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Int64Array, IntArray, UInt64Array
 from callpath_modeler.profile.schema import Region
 from cpmodel_hpctoolkit.binary import InMemoryFile
 from cpmodel_hpctoolkit.contexts import Contexts
@@ -24,14 +24,12 @@ _FUNCTION = struct.Struct("<QQQQL")
 _LEXICAL, _CALL = 0, 1
 _IS_FUNCTION, _IS_LOOP = 0, 1
 _SPREAD = 64
-"""Context numbers have gaps, but an array over them is at most this much larger than the tree."""
-
-Pointers = NDArray[np.int64]
+"""Maximum ratio of an array over context numbers, which have gaps, to the size of the tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricIds:
-    """A metric and the numbers that its values go by.
+    """A metric and the numbers of its values.
 
     Attributes
     ----------
@@ -47,33 +45,33 @@ class MetricIds:
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What `meta.db` says.
+    """Contents of a `meta.db`.
 
     Attributes
     ----------
-    title : of the database, mostly the name of the executable
-    kinds : what the kinds of identifiers are called
+    title : title of the database, mostly the name of the executable
+    kinds : names of the kinds of identifiers
     metrics : in order of the file
-    ids : [contexts], the number by which profiles call each context
+    ids : [contexts], number of each context in profiles
     contexts : callers before callees
-    lexical : [contexts], True where a context is a piece of the one above
+    lexical : [contexts], True if a context is a part of the one above
     """
 
     title: str
     kinds: tuple[str, ...]
     metrics: tuple[MetricIds, ...]
-    ids: NDArray[np.int64]
+    ids: Int64Array
     contexts: Contexts
-    lexical: NDArray[np.bool_]
+    lexical: BoolArray
 
 
 def read_meta(path: Path) -> Meta:
-    """Read a `meta.db`.
+    """Return the contents of a `meta.db`.
 
     Raises
     ------
     InputError
-        If it is none, or damaged.
+        If the file is not a `meta.db`, or damaged.
     """
     with InMemoryFile(path) as file:
         file.check_header(b"meta", b"_meta.db")
@@ -107,9 +105,9 @@ def _kinds(file: InMemoryFile, at: int) -> tuple[str, ...]:
 
 
 def _metrics(file: InMemoryFile, at: int) -> tuple[tuple[MetricIds, ...], bool]:
-    """Return the metrics, and whether their layout is that of the first releases.
+    """Return the metrics, and whether the file has the layout of the first releases.
 
-    Those nested the summaries of a metric in its scopes, and had no entry points.
+    That layout nests the summaries of a metric in its scopes, and has no entry points.
     """
     first, count, size, scope_size, summary_size = file.unpack(_METRICS, at, "the metrics")
     is_early = size == 24
@@ -169,28 +167,28 @@ def _is_sum(file: InMemoryFile, formula: int, combine: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """Contexts as they lie in the file; columns [contexts], pointers 0 where there is none."""
+    """Contexts as stored; columns [contexts], with pointer 0 = none."""
 
-    ids: NDArray[np.int64]
-    parent: NDArray[np.int64]
-    depth: NDArray[np.int64]
-    relation: NDArray[np.int64]
-    lexical_type: NDArray[np.int64]
-    function: NDArray[np.int64]
-    file: NDArray[np.int64]
-    line: NDArray[np.int64]
-    module: NDArray[np.int64]
-    offset: NDArray[np.int64]
-    entry_name: NDArray[np.int64]
+    ids: Int64Array
+    parent: Int64Array
+    depth: Int64Array
+    relation: Int64Array
+    lexical_type: Int64Array
+    function: Int64Array
+    file: Int64Array
+    line: Int64Array
+    module: Int64Array
+    offset: Int64Array
+    entry_name: Int64Array
 
 
 def _records(file: InMemoryFile, at: int, section: int, *, is_early: bool) -> _Records:
-    """Follow the pointers from callers to callees, a level at a time."""
+    """Return the contexts, by following pointers from callers to callees, level by level."""
     fixed = 24 if is_early else 32
     most = min(section, file.size) // fixed + 1
     if is_early:
         size, first = file.unpack(struct.Struct("<QQ"), at, "the contexts")
-        levels: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+        levels: list[tuple[Int64Array, Int64Array]] = []
         starts, sizes = np.array([first]), np.array([size])
         owners = np.array([-1])
         total = 0
@@ -207,36 +205,36 @@ def _records(file: InMemoryFile, at: int, section: int, *, is_early: bool) -> _R
     return _columns(file, levels, fixed, 0 if is_early else len(levels[0][0]))
 
 
-def _entry_points(file: InMemoryFile, at: int) -> NDArray[np.int64]:
+def _entry_points(file: InMemoryFile, at: int) -> Int64Array:
     first, count, size = file.unpack(struct.Struct("<QHB"), at, "the entry points")
     if size < 32 or first % 8 or size % 8:
-        file.refuse(at, f"entry points of {size} bytes from {first:#x} on")
+        file.refuse(at, f"entry points have {size} bytes from {first:#x} on")
     file.check(first, count * size, "the table of entry points")
     return np.arange(count, dtype=np.int64) * size + first
 
 
 def _blocks(
-    file: InMemoryFile, records: NDArray[np.int64], before: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return, of the records that have callees: their numbers, and start and size of those."""
+    file: InMemoryFile, records: Int64Array, before: int
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return the numbers of the records with callees, and the start and size of each block."""
     sizes, starts = file.words[records // 8], file.words[records // 8 + 1]
     owners = np.flatnonzero((sizes > 0) & (starts > 0))
     sizes, starts = sizes[owners], starts[owners]
     bad = np.flatnonzero((starts > file.size) | (sizes > file.size) | (starts % 8 != 0))
     if len(bad):
         place = int(records[owners[bad[0]]])
-        file.refuse(place, f"a context with callees at {int(starts[bad[0]]):#x}")
+        file.refuse(place, f"a context has callees at {int(starts[bad[0]]):#x}")
     return owners + before, starts.astype(np.int64), sizes.astype(np.int64)
 
 
 def _siblings(
     file: InMemoryFile,
-    starts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
+    starts: Int64Array,
+    sizes: Int64Array,
     fixed: int,
     most: int,
-) -> tuple[NDArray[np.int64], list[int]]:
-    """Return where the contexts of all blocks begin, and how many each block has."""
+) -> tuple[Int64Array, list[int]]:
+    """Return the positions of the contexts in the blocks, and the length of each block."""
     data = file.data
     offsets: list[int] = []
     counts: list[int] = []
@@ -247,16 +245,16 @@ def _siblings(
             offsets.append(at)
             at += fixed + 8 * data[at + 23]
         if at != end:
-            file.refuse(start, f"a block of contexts that does not end at {end:#x}")
+            file.refuse(start, f"a block of contexts does not end at {end:#x}")
         counts.append(len(offsets) - before)
         if len(offsets) > most:
-            file.refuse(start, "contexts that contain each other")
+            file.refuse(start, "contexts contain each other")
     return np.array(offsets, np.int64), counts
 
 
 def _columns(
     file: InMemoryFile,
-    levels: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+    levels: list[tuple[Int64Array, Int64Array]],
     fixed: int,
     entries: int,
 ) -> _Records:
@@ -266,12 +264,14 @@ def _columns(
     packed = file.words[place + 2]
     ids = (packed & 0xFFFFFFFF).astype(np.int64)
     if len(np.unique(ids)) < len(ids) or ids.max() > _SPREAD * len(ids) + (1 << 16):
-        file.refuse(int(place[int(ids.argmax())]) * 8 + 16, "a context number given twice or wild")
+        file.refuse(
+            int(place[int(ids.argmax())]) * 8 + 16, "a context number occurs twice or is too large"
+        )
     flags, relation, kind, words = (
         ((packed >> np.uint64(shift)) & np.uint64(0xFF)).astype(np.int64)
         for shift in (32, 40, 48, 56)
     )
-    # An entry point has its kind where a context has these four bytes.
+    # The kind of an entry point is in these four bytes.
     flags[:entries], words[:entries] = 0, 0
     relation[:entries], kind[:entries] = _CALL, _IS_FUNCTION
     entry_name = np.zeros(len(place), np.int64)
@@ -279,9 +279,9 @@ def _columns(
     needed = (flags & 1) + (flags & 2) + (flags & 4) // 2
     short = np.flatnonzero(needed > words)
     if len(short):
-        file.refuse(int(place[short[0]]) * 8, "a context that lacks what it announces")
+        file.refuse(int(place[short[0]]) * 8, "a context is shorter than it declares")
     at = place + fixed // 8
-    fields: list[Pointers] = []
+    fields: list[Int64Array] = []
     for bit, count in ((1, 1), (2, 2), (4, 2)):
         has = np.flatnonzero(flags & bit)
         for _ in range(count):
@@ -298,13 +298,13 @@ def _columns(
     )  # fmt: skip
 
 
-def _pointers(words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    # No file is that long: the check against its end refuses what is beyond.
+def _pointers(words: UInt64Array) -> Int64Array:
+    # No file is this long, so the check against the file size detects larger values.
     return np.minimum(words, np.uint64(1 << 62)).astype(np.int64)
 
 
 class _Texts:
-    """Regions from the structures that contexts point to."""
+    """Regions of the structures that contexts point to."""
 
     def __init__(self, file: InMemoryFile) -> None:
         self._file = file
@@ -336,8 +336,8 @@ class _Texts:
         return self._file.text(path, f"the path of {what}")
 
 
-def _regions(file: InMemoryFile, records: _Records) -> tuple[tuple[Region, ...], NDArray[np.int64]]:
-    """Return the regions, and which one each context is; each distinct place is read once."""
+def _regions(file: InMemoryFile, records: _Records) -> tuple[tuple[Region, ...], Int64Array]:
+    """Return the regions, and the region of each context; each distinct structure is read once."""
     called = (records.lexical_type == _IS_FUNCTION) | (records.relation != _LEXICAL)
     is_entry, has_function = records.entry_name > 0, records.function > 0
     is_loop = (records.lexical_type == _IS_LOOP) & ~called
@@ -345,7 +345,7 @@ def _regions(file: InMemoryFile, records: _Records) -> tuple[tuple[Region, ...],
     texts = _Texts(file)
     known: dict[Region, int] = {}
     region = np.zeros(len(records.ids), np.int64)
-    kinds: tuple[tuple[NDArray[np.bool_], Callable[..., Region], tuple[Pointers, ...]], ...] = (
+    kinds: tuple[tuple[BoolArray, Callable[..., Region], tuple[Int64Array, ...]], ...] = (
         (is_entry, texts.entry, (records.entry_name,)),
         (called & has_function & ~is_entry, texts.function, (records.function,)),
         (nameless, texts.code, (records.module, records.offset)),
@@ -359,8 +359,8 @@ def _regions(file: InMemoryFile, records: _Records) -> tuple[tuple[Region, ...],
     return tuple(known), region
 
 
-def _distinct(columns: list[Pointers]) -> tuple[list[tuple[int, ...]], NDArray[np.intp]]:
-    """Return the distinct rows of `columns`, and which one each row is."""
+def _distinct(columns: list[Int64Array]) -> tuple[list[tuple[int, ...]], IntArray]:
+    """Return the distinct rows of `columns`, and the number of each row among them."""
     if len(columns) == 1:
         keys, which = np.unique(columns[0], return_inverse=True)
         return [(key,) for key in keys.tolist()], which

@@ -1,4 +1,4 @@
-"""What can be had of each metric of a database, under which name and in which unit."""
+"""Metrics of a database: names, units and order."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from callpath_modeler.readers.reductions import Fold
 
 _NAME_AND_UNIT = re.compile(r"(.+) \(([^()]+)\)")
 _PREFERRED = ("REALTIME", "CPUTIME", "GPUOP")
-"""The run time, best first: the processor's clock stands still while a process waits."""
+"""Metrics of the run time, best first. CPU time does not increase while a process waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A metric as it lies in a database.
+    """A metric as the database stores it.
 
     Attributes
     ----------
     name : as in the database, with its unit
-    number : its place there
+    number : number in the database
     has_data : whether any value is not zero
-    on_gpu : True for the part that was measured on streams of accelerators
-    description : one line for people
+    on_gpu : whether it is the part from accelerator streams
+    description : one line for users
     """
 
     name: str
@@ -36,13 +36,13 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class StoredMetric:
-    """A metric as it is handed out.
+    """A metric as users see it, with its position in the database.
 
     Attributes
     ----------
-    declared : what users of the profile see
-    measure : what it is in the database
-    scale : what to multiply stored values with to get base units
+    declared : metric as users see it
+    measure : metric as stored
+    scale : factor from stored values to base units
     """
 
     declared: DeclaredMetric
@@ -51,12 +51,12 @@ class StoredMetric:
 
     @property
     def fold(self) -> Fold:
-        """How threads become a process."""
+        """Return the reduction from threads to a process."""
         return Fold.MAX if self.declared.metric.is_time else Fold.SUM
 
 
 def declare(measures: Iterable[Measure]) -> dict[str, StoredMetric]:
-    """Return the metrics by name: the run time first, those that are zero last."""
+    """Return the metrics by name: the run time first, metrics that are zero last."""
     stored: dict[str, StoredMetric] = {}
     for measure in measures:
         name, unit, scale = _in_base_units(measure.name)
@@ -72,14 +72,14 @@ def declare(measures: Iterable[Measure]) -> dict[str, StoredMetric]:
 
 
 def _rank(stored: StoredMetric) -> tuple[bool, int, bool, str]:
-    # Databases list metrics in any order; that of a series must be one.
+    # Databases list metrics in any order, but a series of them needs a common order.
     metric = stored.declared.metric
     place = _PREFERRED.index(metric.name) if metric.name in _PREFERRED else len(_PREFERRED)
     return not stored.measure.has_data, place, not metric.is_time, metric.name
 
 
 def _in_base_units(name: str) -> tuple[str, str, float]:
-    """Split ``"CPUTIME (usec)"`` into ``"CPUTIME"``, ``"s"`` and 1e-6."""
+    """Return ``"CPUTIME"``, ``"s"`` and 1e-6 for ``"CPUTIME (usec)"``."""
     found = _NAME_AND_UNIT.fullmatch(name)
     if found:
         unit, scale = base_unit(found[2])

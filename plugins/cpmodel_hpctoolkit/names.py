@@ -1,4 +1,4 @@
-"""What regions are called: shown in full, aligned between runs by what does not change."""
+"""Names of regions, and keys that match them between builds and machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLACEHOLDERS = frozenset(
     {"application thread", "unknown entry", "<no activity>", "<partial call paths>"}
 )
 
-# What compilers append to the functions they specialise; it changes with every build.
+# Suffixes that compilers append to specialized functions; they change with every build.
 _CLONE = re.compile(
     r" \[clone [^\[\]]*\]|((?:\.(?:isra|constprop|part|cold|lto_priv)(?:\.\d+)*+)++)(\w?)"
 )
@@ -44,10 +44,10 @@ _LIBRARIES = (
 
 
 def match_key(name: str) -> str:
-    """Return what is the same of a function's name in every build and on every machine.
+    """Return the part of a function's name that is equal in every build and on every machine.
 
-    Versions of shared libraries and suffixes of compilers' clones go; template arguments and
-    parameter lists stay, because they tell functions apart.
+    Versions of shared libraries and suffixes of compiler clones are removed. Template arguments and
+    parameter lists remain, because they distinguish functions.
 
     >>> match_key("poll [libc-2.28.so]"), match_key("solve<double>(int) [clone .isra.3]")
     ('poll [libc.so]', 'solve<double>(int)')
@@ -59,12 +59,12 @@ def match_key(name: str) -> str:
 
 
 def _without_clone(found: re.Match[str]) -> str:
-    # A word that only begins so, as in ".partial", belongs to the name.
+    # A word that only begins like a suffix, as in ".partial", belongs to the name.
     return found[0] if found[2] else ""
 
 
 def function_region(name: str, module: str = "", file: str = "", line: int = 0) -> Region:
-    """Return the region of a function; the roots of a database get their common names."""
+    """Return the region of a function; the roots of a database get common names."""
     root = _ROOTS.get(name, name)
     if root != name or root in _PLACEHOLDERS:
         return Region(root, role="artificial")
@@ -87,17 +87,17 @@ def loop_region(file: str, line: int) -> Region:
 
 
 def anonymous(module: str, offset: int) -> str:
-    """Return a name for code that has none."""
+    """Return a name for code without a function name."""
     return f"<{base_name(module)}+{offset:#x}>" if module else UNKNOWN_PROCEDURE
 
 
 def base_name(path: str) -> str:
-    """Return what follows the last slash."""
+    """Return the part after the last slash."""
     return path.rpartition("/")[2]
 
 
 def _paradigm(name: str, module: str) -> str:
-    """Return which library a function belongs to, so that only the program's own is its work."""
+    """Return the library of a function, which distinguishes it from functions of the program."""
     for paradigm, names, modules in _LIBRARIES:
         if names.match(name) or modules.match(module):
             return paradigm

@@ -1,4 +1,4 @@
-"""One opened database as a profile, whatever its version."""
+"""Profile of an opened database of any version."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
@@ -21,21 +21,21 @@ from cpmodel_hpctoolkit.metrics import Measure, StoredMetric, declare
 from cpmodel_hpctoolkit.reduce import clear, reduce_processes
 
 _PRINTED = 1e-4
-"""Sums in XML have six digits, and each location's value was rounded before it was added."""
+"""Relative rounding: sums in XML have six digits, and their terms were rounded before."""
 
 
 class Exclusive(NamedTuple):
-    """What one location, or all of them together, measured.
+    """Values of one location, or of all together.
 
     Attributes
     ----------
     values : [call paths]
-    noise : how far rounding may lead below zero, [call paths] or one for all
+    noise : maximum size of negative values by rounding, [call paths] or one for all
     total : inclusive value of the whole program
     """
 
-    values: NDArray[np.float64]
-    noise: NDArray[np.float64] | float
+    values: FloatArray
+    noise: FloatArray | float
     total: float
 
 
@@ -44,44 +44,44 @@ class Database(Protocol):
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """Return the path of the database."""
         ...
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """What it says of the run."""
+        """Return the metadata of the run."""
         ...
 
     @property
     def tree(self) -> CallTree:
-        """The call paths."""
+        """Return the call paths."""
         ...
 
     @property
     def places(self) -> LocationSet:
-        """The locations; none where only sums over them are stored."""
+        """Return the locations; empty if the database has only sums over them."""
         ...
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """The metrics."""
+        """Return the metrics."""
         ...
 
     def of_location(self, measure: Measure, location: Location) -> Exclusive:
-        """Return what one location measured."""
+        """Return the values of one location."""
         ...
 
     def of_all(self, measure: Measure) -> Exclusive | None:
-        """Return the sum over all locations, or None if it is not stored."""
+        """Return the sum over all locations; None = not stored."""
         ...
 
     def stored_total(self, measure: Measure) -> float | None:
-        """Return the value of the whole program in all locations, or None if it is not stored."""
+        """Return the value of the whole program over all locations; None = not stored."""
         ...
 
 
 class HpctoolkitProfile:
-    """One opened database."""
+    """An opened database."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -89,45 +89,45 @@ class HpctoolkitProfile:
         self._notices = Notices(str(database.path))
         streams = sum(len(process) for process in database.places.streams)
         if streams and any(stored.measure.on_gpu for stored in self.stored.values()):
-            message = f"{streams} GPU streams, whose values are metrics of their own"
+            message = f"{streams} GPU streams, whose values are separate metrics"
             self._notices.note("CPM110", message, streams)
 
     @property
     def call_tree(self) -> CallTree:
-        """The call paths: functions, without the loops and lines between them."""
+        """Return the call paths: functions, without the loops and lines between them."""
         return self.database.tree
 
     @property
     def metrics(self) -> Sequence[DeclaredMetric]:
-        """Every metric of the database, the run time first."""
+        """Return all metrics of the database, the run time first."""
         return [stored.declared for stored in self.stored.values()]
 
     @property
     def extent(self) -> Extent:
-        """Processes, threads and nodes of the run; streams of accelerators do not count."""
+        """Return the number of processes, threads and nodes, without accelerator streams."""
         return self.database.places.extent
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """Creator, version of the database, and title."""
+        """Return the creator, version and title of the database."""
         return self.database.metadata
 
     def findings(self) -> Sequence[Finding]:
-        """Return what was noticed in opening the database and in all reads so far."""
+        """Return the findings of opening the database and of all reads until now."""
         return self._notices.findings()
 
     def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
         """Return one exclusive value per call path.
 
-        Sums and means of counts come from the stored sum over all locations. Everything else
-        reads the locations one after another; durations do so for the run time as well.
+        Sums and means of counts use the stored sum over all locations. Other statistics, and
+        durations, read one location after the other.
 
         Raises
         ------
         KeyError
-            If there is no such metric.
+            If the metric does not exist.
         InputError
-            If a file turns out to be unreadable.
+            If a file cannot be read.
         """
         stored = self.stored[metric]
         if stored.declared.status is MetricStatus.ABSENT:
@@ -135,7 +135,7 @@ class HpctoolkitProfile:
         noticed = Noticed()
         found = self._reduced(stored, over_locations, noticed)
         self._note(metric, noticed)
-        # The imbalance is a ratio: it has no unit that could be converted.
+        # Imbalance is a ratio, so it has no unit to convert.
         scale = 1.0 if over_locations is Reduction.IMBALANCE else stored.scale
         run_time = found.run_time * stored.scale
         if stored.measure.on_gpu:
@@ -157,7 +157,7 @@ class HpctoolkitProfile:
         whole: dict[Location, float] = {}
         lost = 0
 
-        def read(location: Location) -> tuple[NDArray[np.float64], float]:
+        def read(location: Location) -> tuple[FloatArray, float]:
             found = self.database.of_location(measure, location)
             nonlocal lost
             lost += abs(float(found.values.sum()) - found.total) > _PRINTED * abs(found.total)
@@ -175,7 +175,7 @@ class HpctoolkitProfile:
         return reduced
 
     def _require_all(self, measure: Measure, found: float) -> None:
-        """Refuse values of locations that are not the stored sum: some of them were lost."""
+        """Raise an error if values of locations do not add up to the stored sum."""
         stored = self.database.stored_total(measure)
         if stored is not None and abs(found - stored) > _PRINTED * abs(stored):
             raise InputError(
@@ -185,11 +185,11 @@ class HpctoolkitProfile:
             )
 
     def _is_sum(self, stored: StoredMetric, reduction: Reduction) -> bool:
-        """Tell whether a statistic follows from the sum over all locations."""
+        """Return whether a statistic follows from the sum over all locations."""
         name = stored.measure.name
         if any(o.measure.on_gpu and o.measure.name == name for o in self.stored.values()):
             return False
-        # The slowest process is found only where locations are read: it tells the run time.
+        # The run time is the one of the slowest process, which requires reading the locations.
         summed = stored.fold is Fold.SUM or not self.database.places.threads
         return reduction in {Reduction.SUM, Reduction.MEAN} and summed
 
@@ -213,7 +213,7 @@ class HpctoolkitProfile:
 
 
 class SummedProfile(HpctoolkitProfile):
-    """A database that holds nothing but sums over all processes and threads."""
+    """A database that has only sums over all processes and threads."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -221,7 +221,7 @@ class SummedProfile(HpctoolkitProfile):
 
     @property
     def reductions(self) -> Sequence[Reduction]:
-        """Sums, and means where the number of processes is known."""
+        """Return sum, and mean if the number of processes is known."""
         mean = (Reduction.MEAN,) if self.extent.processes else ()
         return (*mean, Reduction.SUM)
 
@@ -231,12 +231,12 @@ class SummedProfile(HpctoolkitProfile):
         Raises
         ------
         KeyError
-            If there is no such metric.
+            If the metric does not exist.
         ValueError
-            If `over_locations` is none of `reductions`.
+            If `over_locations` is not in `reductions`.
         """
         if over_locations not in self.reductions:
-            raise ValueError(f"no {over_locations} of sums over processes")
+            raise ValueError(f"{over_locations} cannot be computed from sums over processes")
         return super().reduce(metric, over_locations)
 
 

@@ -1,4 +1,4 @@
-"""`profile.db`: the values of a version 4 database, a profile at a time."""
+"""The file `profile.db` of a version 4 database, read one profile at a time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import struct
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array
 from cpmodel_hpctoolkit.binary import BinaryFile
 from cpmodel_hpctoolkit.locations import Location
 
@@ -29,12 +29,12 @@ _INDEX = np.dtype([("context", "<u4"), ("start", "<u8")])
 _ACCELERATORS = frozenset({"GPUDEVICE", "GPUCONTEXT", "GPUSTREAM"})
 _IS_PHYSICAL = 1
 _SMALLEST = 40
-"""Bytes of a profile's record in the first releases; later ones are longer."""
+"""Size of a profile's record in the first releases, in bytes; later ones are longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Where the values of a profile lie.
+    """Position of the values of a profile.
 
     Attributes
     ----------
@@ -52,16 +52,16 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class ProfileValues:
-    """The values of one metric of one profile.
+    """ProfileValues of one metric in one profile.
 
     Attributes
     ----------
-    contexts : int64 [n], number of the context; 0 is the whole program
-    values : [n]
+    contexts : int64 [n], number of the context; 0 = whole program
+    values : [n], as stored
     """
 
-    contexts: NDArray[np.int64]
-    values: NDArray[np.float64]
+    contexts: Int64Array
+    values: FloatArray
 
 
 class ProfileFile:
@@ -69,10 +69,10 @@ class ProfileFile:
 
     Attributes
     ----------
-    summary : the sums over all profiles, or None
-    profiles : all others
-    numbers : their places in the file's table, the summary counted
-    locations : whose they are
+    summary : sums over all profiles, or None
+    profiles : other profiles
+    numbers : positions of the profiles in the table of the file, which includes the summary
+    locations : location of each profile
     """
 
     def __init__(self, file: BinaryFile, kinds: tuple[str, ...]) -> None:
@@ -120,7 +120,7 @@ class ProfileFile:
         return Location(len(self.profiles) - 1, rank, on_gpu, node)
 
     def whole(self, profile: Profile) -> dict[int, float]:
-        """Return the values of the whole program by number of their metric."""
+        """Return the values of the whole program by number of the metric."""
         if not profile.n_values:
             return {}
         contexts, starts = self._index(profile)
@@ -142,15 +142,15 @@ class ProfileFile:
         owner = np.repeat(contexts, starts[1:] - starts[:-1])[chosen]
         return ProfileValues(owner, values["value"][chosen].astype(np.float64))
 
-    def _index(self, profile: Profile) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the contexts [n] of a profile, and where the values of each start [n + 1]."""
+    def _index(self, profile: Profile) -> tuple[Int64Array, Int64Array]:
+        """Return the contexts of a profile, [n], and the start of the values of each, [n + 1]."""
         index = self._file.array(
             _INDEX, profile.index, profile.n_contexts, "the contexts of a profile"
         )
         contexts = index["context"].astype(np.int64)
         starts = np.append(index["start"], np.uint64(profile.n_values)).astype(np.int64)
         if starts[0] != 0:
-            self._file.refuse(profile.index, "an index of contexts that is not that of the values")
+            self._file.refuse(profile.index, "the index of contexts does not match the values")
         if np.any(starts[1:] < starts[:-1]) or np.any(contexts[1:] <= contexts[:-1]):
-            self._file.refuse(profile.index, "an index of contexts that is out of order")
+            self._file.refuse(profile.index, "the index of contexts is not ascending")
         return contexts, starts

@@ -1,4 +1,4 @@
-"""The readers of HPCToolkit databases."""
+"""Readers of HPCToolkit databases."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 _META, _PROFILE, _EXPERIMENT = "meta.db", "profile.db", "experiment.xml"
 _BLOCK = 4096
 _LOOKED_AT = 1000
-"""Files of a directory that are looked at for measurements: it may hold very many."""
+"""Maximum number of files of a directory that are checked for measurements."""
 
 RUN_HPCPROF = "run hpcprof of HPCToolkit 2022.10 or later on the measurements"
 
 
 class HpctoolkitReader:
-    """Reads what hpcprof writes: a directory with `meta.db`, or with `experiment.xml`."""
+    """Reader of databases of hpcprof: directories with `meta.db` or `experiment.xml`."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "hpctoolkit"
     description: ClassVar[str] = "HPCToolkit databases (versions 4 and 2), functions only"
-    # Without its `meta.db`, a database is still to be named, not passed over.
+    # A database without `meta.db` must produce an error, so it has to be recognized.
     suffixes: ClassVar[tuple[str, ...]] = (_META, _PROFILE, _EXPERIMENT)
     _keep_loops: ClassVar[bool] = False
 
     def match(self, path: Path) -> Match:
-        """Say whether `path` is a database, or one of its files that names it."""
+        """Return whether `path` is a database, or a file that represents it."""
         directory = _directory(path)
         if directory is None:
             return Match.NO
@@ -46,12 +46,12 @@ class HpctoolkitReader:
 
     @contextmanager
     def open(self, path: Path) -> Iterator[HpctoolkitProfile]:
-        """Open the database `path`, or the one that the file `path` belongs to.
+        """Open the database `path`, or the database that contains the file `path`.
 
         Raises
         ------
         InputError
-            If it is no database, of a version that is not read, or damaged.
+            If there is no database, its version is not supported, or it is damaged.
         """
         from cpmodel_hpctoolkit import version2, version4
         from cpmodel_hpctoolkit.profile import profile_of
@@ -65,35 +65,35 @@ class HpctoolkitReader:
                 yield profile_of(older)
 
     def verify(self, path: Path) -> Sequence[Agreement]:
-        """Compare every value of a version 4 database with its second copy, in `cct.db`.
+        """Return the comparison of the values of a version 4 database with the copies in `cct.db`.
 
         Raises
         ------
         InputError
-            If it is no database, or a damaged one.
+            If there is no database, or it is damaged.
         """
         from cpmodel_hpctoolkit.version4 import verify
 
         directory = _database(path)
         if (directory / _META).is_file():
             return verify(directory)
-        return [Agreement("all metrics", 0, 0, "version 2 holds its values once")]
+        return [Agreement("all metrics", 0, 0, "version 2 has no copy of its values")]
 
 
 class HpctoolkitLoopsReader(HpctoolkitReader):
-    """Reads the same, with loops as call paths of their own; taken only when asked for."""
+    """Reader with loops as separate call paths; used only if selected by name."""
 
     name: ClassVar[str] = "hpctoolkit-loops"
     description: ClassVar[str] = "the same with loops as call paths; only if named"
     _keep_loops: ClassVar[bool] = True
 
     def match(self, path: Path) -> Match:
-        """Say as much as the other reader does, but never more surely."""
+        """Return the match of `HpctoolkitReader`, with less priority."""
         return min(super().match(path), Match.NAME)
 
 
 def _directory(path: Path) -> Path | None:
-    """Return the directory that `path` is or names as a database; None if it does neither."""
+    """Return the directory of the database that `path` is or represents; None = neither."""
     if path.is_dir():
         return path
     is_named = path.name in {_META, _PROFILE, _EXPERIMENT} and path.exists()
@@ -101,29 +101,29 @@ def _directory(path: Path) -> Path | None:
 
 
 def _database(path: Path) -> Path:
-    """Return the directory of a database, which has definitions of either version.
+    """Return the directory of a database of either version.
 
     Raises
     ------
     InputError
-        If there is none.
+        If there is no database.
     """
     directory = _directory(path)
     if directory is None:
-        raise InputError(f"{path}: no HPCToolkit database", hint=RUN_HPCPROF)
+        raise InputError(f"{path}: not an HPCToolkit database", hint=RUN_HPCPROF)
     if (directory / _META).is_file() or (directory / _EXPERIMENT).is_file():
         return directory
     if _holds_measurements(directory):
         raise InputError(
-            f"{directory}: measurements that hpcprof has made no database of", hint=RUN_HPCPROF
+            f"{directory}: measurements that hpcprof has not processed yet", hint=RUN_HPCPROF
         )
     raise InputError(f"{directory}: {_META} is missing", hint=RUN_HPCPROF)
 
 
 def _head(path: Path) -> bytes:
-    """Return the first block of a file; nothing if it cannot be read."""
+    """Return the first block of a file; empty if it cannot be read."""
     try:
-        # Opening a pipe would wait for its other end.
+        # Opening a pipe would block until another process opens its other end.
         if not path.is_file():
             return b""
         with path.open("rb") as stream:
@@ -133,7 +133,7 @@ def _head(path: Path) -> bytes:
 
 
 def _is_ours(directory: Path) -> bool:
-    """Tell whether a directory without a whole database is still one of this tool's."""
+    """Return whether a directory belongs to HPCToolkit although its database is incomplete."""
     files = (directory / _META, directory / _PROFILE)
     return any(_head(file).startswith(b"HPCTOOLKIT") for file in files) or _holds_measurements(
         directory

@@ -1,36 +1,37 @@
-"""Reductions over processes that are read one after another: memory for one, not for all."""
+"""Reductions over processes that are read one by one, in the memory of a single process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import Reduced
 from callpath_modeler.readers.reductions import Fold, Noticed, statistic_of_present
 from cpmodel_hpctoolkit.locations import Location, Processes
 
-Column = NDArray[np.float64]
-Read = Callable[[Location], tuple[Column, float]]
-"""Returns the exclusive values of a location [call paths], NaN where unusable, and its total."""
+Read = Callable[[Location], tuple[FloatArray, float]]
+"""Function that returns the exclusive values of a location, [call paths], NaN = unusable, and its
+total.
+"""
 
 _HELD = 1 << 26
-"""Bytes of values to hold at once where a statistic needs those of all processes."""
+"""Maximum size of values in memory, in bytes, if a statistic needs all processes together."""
 
 
 def reduce_processes(
     processes: Processes, read: Read, call_paths: int, fold: Fold, reduction: Reduction
 ) -> Reduced:
-    """Fold the threads of each process, then reduce over processes.
+    """Return values that are folded over threads, and then reduced over processes.
 
     Parameters
     ----------
-    processes : the locations of each
-    read : returns what a location measured
-    call_paths : number of them
-    fold : how threads become a process
+    processes : locations of each process
+    read : function that returns the values of a location
+    call_paths : number of call paths
+    fold : reduction from threads to a process
     """
     totals = np.empty((1, len(processes)))
     beside = []
@@ -48,12 +49,12 @@ def reduce_processes(
     uneven = beside[0].result().astype(np.float32) if beside else None
     with np.errstate(all="ignore"):
         total = float(statistic_of_present(totals, reduction)[0])
-        # Threads of a process are summed for counts: only durations have a slowest one.
+        # Counts are summed over threads. Only durations have a slowest process.
         run_time = float(np.nanmax(totals)) if fold is Fold.MAX else float("nan")
         return Reduced(values, total, uneven, run_time)
 
 
-def _folded(process: tuple[Location, ...], read: Read, fold: Fold) -> tuple[Column, float]:
+def _folded(process: tuple[Location, ...], read: Read, fold: Fold) -> tuple[FloatArray, float]:
     values, total = read(process[0])
     for thread in process[1:]:
         more, of_thread = read(thread)
@@ -64,15 +65,15 @@ def _folded(process: tuple[Location, ...], read: Read, fold: Fold) -> tuple[Colu
     return values, total
 
 
-def _added(first: Column, second: Column) -> Column:
-    total: Column = first + second
+def _added(first: FloatArray, second: FloatArray) -> FloatArray:
+    total: FloatArray = first + second
     if np.isnan(total).any():
         total = np.where(np.isnan(first), second, np.where(np.isnan(second), first, total))
     return total
 
 
 class _Running:
-    """What has to be kept of the processes so far, [call paths] each."""
+    """Intermediate results over the processes until now, [call paths] each."""
 
     def __init__(self, call_paths: int, reduction: Reduction) -> None:
         self._reduction = reduction
@@ -80,8 +81,8 @@ class _Running:
         self._sum = np.zeros(call_paths)
         self._extreme = np.full(call_paths, np.nan)
 
-    def add(self, column: Column) -> None:
-        """Take in the values of a process."""
+    def add(self, column: FloatArray) -> None:
+        """Add the values of a process."""
         if self._reduction in {Reduction.MAX, Reduction.IMBALANCE}:
             np.fmax(self._extreme, column, out=self._extreme)
         elif self._reduction is Reduction.MIN:
@@ -94,8 +95,8 @@ class _Running:
             addend = np.log(column) if self._reduction is Reduction.GEOMEAN else column
         self._sum += np.where(present, addend, 0.0)
 
-    def result(self) -> Column:
-        """Return the reduced values, NaN where no process has one."""
+    def result(self) -> FloatArray:
+        """Return the reduced values; NaN = no process has a value."""
         with np.errstate(all="ignore"):
             match self._reduction:
                 case Reduction.SUM:
@@ -115,14 +116,14 @@ def _by_blocks(
     read: Read,
     call_paths: int,
     fold: Fold,
-    totals: Column,
+    totals: FloatArray,
     beside: Sequence[_Running],
-) -> Column:
-    """Return the medians, reading everything once for each block of call paths.
+) -> FloatArray:
+    """Return the medians. Everything is read once for each block of call paths.
 
     Parameters
     ----------
-    beside : takes in all processes in passing
+    beside : other results that get all processes in the same pass
     """
     values = np.empty(call_paths)
     for first, stop in _blocks(call_paths, len(processes)):
@@ -142,13 +143,13 @@ def _blocks(call_paths: int, processes: int) -> Iterator[tuple[int, int]]:
         yield first, min(first + step, call_paths)
 
 
-def clear(values: Column, noise: Column | float, noticed: Noticed) -> None:
-    """Make values below zero zero, and unusable ones NaN, in place; count both.
+def clear(values: FloatArray, noise: FloatArray | float, noticed: Noticed) -> None:
+    """Replace negative values by zero, and unusable ones by NaN, in place; count both.
 
     Parameters
     ----------
     values : [call paths]
-    noise : [call paths] or one for all, how far below zero rounding may lead
+    noise : [call paths] or one for all, maximum size of negative values by rounding
     """
     unusable = ~np.isfinite(values)
     if unusable.any():

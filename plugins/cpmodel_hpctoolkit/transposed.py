@@ -1,4 +1,4 @@
-"""`cct.db`: the values of `profile.db` once more, context by context; a second opinion."""
+"""The file `cct.db`: the values of `profile.db` by context, used for verification."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.readers.base import Agreement
 from cpmodel_hpctoolkit.binary import BinaryFile
 from cpmodel_hpctoolkit.meta import Meta
@@ -36,16 +36,16 @@ class _Cells:
     ----------
     place : context and profile as one number
     metric : number of the metric in a scope
-    value : what was measured
+    value : measured value
     """
 
-    place: NDArray[np.int64]
-    metric: NDArray[np.int64]
-    value: NDArray[np.float64]
+    place: Int64Array
+    metric: Int64Array
+    value: FloatArray
 
 
 def compare(meta: Meta, profiles: ProfileFile, file: BinaryFile) -> list[Agreement]:
-    """Compare every value of a thread in `profile.db` with that in `cct.db`, an open file.
+    """Return the comparison of every value of a thread in `profile.db` with `cct.db`, an open file.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def compare(meta: Meta, profiles: ProfileFile, file: BinaryFile) -> list[Agreeme
 
 
 def _count(profiles: ProfileFile, transposed: _Cells, metric: int) -> tuple[int, int]:
-    """Return how many values of a metric either file has, and how many differ or lack."""
+    """Return the number of values of a metric in both files, and how many differ or are missing."""
     places, values = [np.empty(0, np.int64)], [np.empty(0)]
     for number, profile in zip(profiles.numbers, profiles.profiles, strict=True):
         of_profile = profiles.read(profile, metric)
@@ -88,8 +88,8 @@ def _transposed(file: BinaryFile) -> _Cells:
 
 def _blocks(
     file: BinaryFile,
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]:
-    """Yield place, metric and value of what is stored of each context."""
+) -> Iterator[tuple[Int64Array, Int64Array, FloatArray]]:
+    """Yield the place, metric and value of the stored values of each context."""
     (table,) = file.unpack(_SECTION, 24, "the section table")
     first, count, size = file.unpack(_TABLE, table, "the contexts")
     if size < _CONTEXT.itemsize:
@@ -102,7 +102,7 @@ def _blocks(
         index = file.array(_INDEX, index_at, n_metrics, "the metrics of a context")
         starts = np.append(index["start"], n_values)
         if np.any(starts[1:] < starts[:-1]) or starts[0] != 0:
-            file.refuse(index_at, "an index of metrics that is out of order")
+            file.refuse(index_at, "the index of metrics is not ascending")
         metric = np.repeat(index["metric"].astype(np.int64), np.diff(starts).astype(np.int64))
         place = np.int64(context) << 32 | stored["profile"].astype(np.int64)
         yield place, metric, stored["value"].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Databases of version 2: contexts from `experiment.xml`, values from metric-db files or there."""
+"""Databases of version 2: contexts in `experiment.xml`, values in metric-db files or in the XML."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
@@ -22,12 +22,12 @@ from cpmodel_hpctoolkit.profile import Exclusive
 
 _FILE = re.compile(r"-(\d+)-(\d+)-([0-9a-f]+)-\d+-\d+\.(metric-db|hpctrace)$")
 _FIRST_STREAM = 500
-"""Threads from this number on are streams of an accelerator."""
+"""Threads with this number or a larger one are accelerator streams."""
 _MAGIC = b"HPCPROF-metricdb__"
 _SHAPE = 24
 _VALUES = 32
 _PRINTED = 1e-5
-"""Values in the XML have six digits: sums of them may be off by this share."""
+"""Relative rounding of sums: values in the XML have six digits."""
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version2]:
     Raises
     ------
     InputError
-        If it is damaged, or of the short-lived format between versions 2 and 4.
+        If the database is damaged, or has the short-lived format between versions 2 and 4.
     """
     yield Version2(directory, read_experiment(directory / "experiment.xml"), keep_loops=keep_loops)
 
@@ -50,14 +50,14 @@ class Version2:
         self._experiment = experiment
         collapsed = collapse(experiment.contexts, keep_loops=keep_loops)
         self._tree = collapsed.tree
-        # Frames repeat what their statements and inlined functions hold, loops what theirs do.
+        # Frames repeat the values of their statements and inlined functions, and so do loops.
         self._rows = np.where(experiment.statements, collapsed.row, -1)
         self._files, self._places = _places(path)
         self._metrics = [m for m in experiment.metrics.values() if self._is_readable(m)]
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """Creator, version and title."""
+        """Return the creator, version and title."""
         known = {
             "creator": "HPCToolkit",
             "database version": self._experiment.version,
@@ -67,24 +67,24 @@ class Version2:
 
     @property
     def tree(self) -> CallTree:
-        """The call paths."""
+        """Return the call paths."""
         return self._tree
 
     @property
     def places(self) -> LocationSet:
-        """The locations; if only sums are stored, none, or the single one that they are of."""
+        """Return the locations; if only sums are stored, at most one."""
         return self._places
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """The metrics."""
+        """Return the metrics."""
         return [
             Measure(metric.name, number, self._occurs(metric), description=metric.description)
             for number, metric in enumerate(self._metrics)
         ]
 
     def of_location(self, measure: Measure, location: Location) -> Exclusive:
-        """Return what one location measured, from its metric-db file."""
+        """Return the values of one location, from its metric-db file."""
         if not self._files:
             return self._of_all(measure)
         metric = self._metrics[measure.number]
@@ -116,7 +116,7 @@ class Version2:
         return None if self._files else self._of_all(measure)
 
     def stored_total(self, measure: Measure) -> float | None:
-        """Return the value of the whole program in all locations, or None if it is not stored."""
+        """Return the value of the whole program over all locations; None = not stored."""
         columns = self._metrics[measure.number].columns
         if "I" not in columns:
             return None
@@ -132,7 +132,7 @@ class Version2:
             return Exclusive(exclusive, 0.0, float(exclusive.sum()))
         contexts, values = self._summed(columns["I"])
         total, parts = float(values[contexts < 0].sum()), float(exclusive.sum())
-        # The printed total has six digits; where these agree, the sum has more.
+        # The printed total has six digits. If the sum agrees with it, the sum is more precise.
         is_same = abs(parts - total) <= _PRINTED * abs(total)
         return Exclusive(exclusive, 0.0, parts if is_same else total)
 
@@ -145,26 +145,24 @@ class Version2:
         contexts, values = self._summed(metric.columns["I"])
         return bool(np.any(values[contexts < 0] != 0))
 
-    def _summed(self, column: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _summed(self, column: int) -> tuple[Int64Array, FloatArray]:
         experiment = self._experiment
         chosen = experiment.value_metric == column
         return experiment.value_context[chosen], experiment.value[chosen]
 
-    def _attributed(
-        self, values: NDArray[np.float64], rows: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _attributed(self, values: FloatArray, rows: Int64Array) -> FloatArray:
         known = rows >= 0
         total = np.bincount(rows[known], values[known], len(self._tree))
         return total.astype(np.float64)
 
 
 def _of_statements(columns: Mapping[str, int]) -> int:
-    """Return the column with the values of statements: theirs are exclusive in both flavours."""
+    """Return the column with the values of statements, which are exclusive in both flavours."""
     return columns.get("E", columns.get("I", -1))
 
 
 def _places(directory: Path) -> tuple[list[Path], LocationSet]:
-    """Return the metric-db files, and the locations that they, or else traces, tell of."""
+    """Return the metric-db files, and the locations according to them or to traces."""
     try:
         found = [(path, _FILE.search(path.name)) for path in sorted(directory.iterdir())]
     except OSError as error:
@@ -184,12 +182,12 @@ def _places(directory: Path) -> tuple[list[Path], LocationSet]:
     return [], LocationSet(places.threads if is_single else (), (), places.extent)
 
 
-def _stored_values(path: Path, columns: int) -> NDArray[np.float64]:
+def _stored_values(path: Path, columns: int) -> FloatArray:
     """Return the values of a metric-db file, [contexts x metrics]."""
     with BinaryFile(path) as file:
         head = file.read(0, _VALUES, "the header")
         if head[: len(_MAGIC)] != _MAGIC:
-            file.refuse(0, "no header of a metric-db file")
+            file.refuse(0, "this is not the header of a metric-db file")
         order = ">" if head[_SHAPE - 1 : _SHAPE] == b"b" else "<"
         contexts, metrics = struct.unpack_from(f"{order}ii", head, _SHAPE)
         if contexts < 1 or metrics != columns:

@@ -1,4 +1,4 @@
-"""Databases of version 4: contexts from `meta.db`, values from `profile.db`."""
+"""Databases of version 4: contexts in `meta.db`, values in `profile.db`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.readers.base import Agreement
@@ -22,10 +22,7 @@ from cpmodel_hpctoolkit.profiles import Profile, ProfileFile, ProfileValues
 
 _OWN, _ALL = "function", "execution"
 _ROUNDING = 1e-9
-"""Differences of sums below this share of them are rounding, not cost."""
-
-_Table = NDArray[np.int64]
-Column = NDArray[np.float64]
+"""Differences of sums below this share of the sums are rounding."""
 
 
 @contextmanager
@@ -46,7 +43,7 @@ def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version4]:
 
 
 def verify(directory: Path) -> list[Agreement]:
-    """Compare the values of a database with what it holds of them a second time.
+    """Return the comparison of the values of a database with their copies in `cct.db`.
 
     Raises
     ------
@@ -78,38 +75,38 @@ class Version4:
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """Creator, version and title."""
+        """Return the creator, version and title."""
         known = {"creator": "HPCToolkit", "database version": "4", "program": self._meta.title}
         return {key: value for key, value in known.items() if value}
 
     @property
     def tree(self) -> CallTree:
-        """The call paths."""
+        """Return the call paths."""
         return self._tree
 
     @property
     def places(self) -> LocationSet:
-        """The locations."""
+        """Return the locations."""
         return self._places
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """The metrics, and apart from them what was measured on streams of accelerators."""
+        """Return the metrics; the parts from accelerator streams are separate metrics."""
         return self._measures
 
     def of_location(self, measure: Measure, location: Location) -> Exclusive:
-        """Return what one location measured."""
+        """Return the values of one location."""
         ids = self._meta.metrics[measure.number].in_profile
         return self._exclusive(self._profiles.profiles[location.number], ids)
 
     def of_all(self, measure: Measure) -> Exclusive | None:
-        """Return the sum over all locations, or None if it is not stored."""
+        """Return the sum over all locations; None = not stored."""
         ids = self._meta.metrics[measure.number].in_summary
         summary = self._profiles.summary
         return None if summary is None or not ids else self._exclusive(summary, ids)
 
     def stored_total(self, measure: Measure) -> float | None:
-        """Return the value of the whole program in all locations, or None if it is not stored."""
+        """Return the value of the whole program over all locations; None = not stored."""
         ids, summary = self._meta.metrics[measure.number].in_summary, self._profiles.summary
         if summary is None or _ALL not in ids:
             return None
@@ -136,7 +133,7 @@ class Version4:
         return _OWN in ids and bool(self._profiles.read(profile, ids[_OWN]).values.any())
 
     def _exclusive(self, profile: Profile, ids: Mapping[str, int]) -> Exclusive:
-        """Return exclusive values from the scope that has them, else as differences."""
+        """Return exclusive values, as stored or as differences of inclusive ones."""
         scope, above = (_OWN, self._enclosing) if _OWN in ids else (_ALL, self._caller)
         values, noise = self._attributed(self._profiles.read(profile, ids[scope]), above)
         if _ALL in ids:
@@ -145,21 +142,22 @@ class Version4:
             total = float(values.sum())
         return Exclusive(values, noise, total)
 
-    def _attributed(self, found: ProfileValues, above: _Table) -> tuple[Column, Column]:
-        """Give values to the call paths of their contexts, and take them from those `above`."""
+    def _attributed(self, found: ProfileValues, above: Int64Array) -> tuple[FloatArray, FloatArray]:
+        """Add values to the call paths of their contexts, and subtract them from `above`."""
         known = found.contexts < len(self._own)
         contexts, values = found.contexts[known], found.values[known]
         n = len(self._tree) + 1
-        # Row -1, the last one, gathers what belongs to no call path.
-        own: Column = np.bincount(self._own[contexts] % n, values, n)[:-1].astype(np.float64)
-        taken: Column = np.bincount(above[contexts] % n, values, n)[:-1].astype(np.float64)
+        # Row -1, the last one, collects values that belong to no call path.
+        own: FloatArray = np.bincount(self._own[contexts] % n, values, n)[:-1].astype(np.float64)
+        taken: FloatArray = np.bincount(above[contexts] % n, values, n)[:-1].astype(np.float64)
         return own - taken, own * _ROUNDING
 
 
-def _tables(meta: Meta, collapsed: Collapsed, nested: NDArray[np.bool_]) -> tuple[_Table, _Table]:
-    """Return, by context number, the call path of each, and the one that its values are part of.
+def _tables(meta: Meta, collapsed: Collapsed, nested: BoolArray) -> tuple[Int64Array, Int64Array]:
+    """Return the call path of each context, and the call path that includes its values.
 
-    Both are -1 for contexts that are no call path: their values are part of one's that is.
+    Both have one entry per context number. They are -1 for contexts within a call path, whose
+    values are part of it already.
     """
     own = np.full(int(meta.ids.max()) + 1, -1, np.int64)
     above = own.copy()

@@ -1,4 +1,4 @@
-"""OTF2 traces, replayed into call-path profiles."""
+"""Reader of OTF2 traces, which are replayed into call path profiles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["TraceReader"]
 
 
 def __getattr__(name: str) -> object:
-    # The reader stands on numpy; finding the plugin must not cost its import.
+    # The reader imports numpy, which is too slow for listing the plugins.
     if name == "TraceReader":
         from cpmodel_otf2.reader import TraceReader
 

@@ -1,7 +1,7 @@
-"""What the anchor of a trace announces, checked before the library believes it.
+"""Checks of the anchor of a trace before libotf2 reads it.
 
-The library makes room for as many properties as the anchor says, one by one: a billion of them in
-a file of 72 bytes takes it a quarter of a minute and all memory.
+libotf2 allocates memory for as many properties as the anchor declares, one by one. For a file of 72
+bytes that declares a billion properties, this takes 15 seconds and all memory.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from pathlib import Path
 from callpath_modeler.errors import InputError
 
 MAGIC = b"BOTF2", b"#OTF2"
-"""What follows the first byte of an anchor, by order of bytes: little, big."""
+"""Signature after the first byte of an anchor: little endian, big endian."""
 
-COPY_IT_AGAIN = "copy the trace again with all its files, or measure again"
+COPY_IT_AGAIN = "copy the trace again with all its files, or repeat the run"
 
 _TEXTS = 46
-"""Where texts begin: behind versions, sizes of blocks, and numbers of locations and definitions."""
+"""Position of the texts: after versions, block sizes, and numbers of locations and definitions."""
 _FEW_TEXTS = 3
 _SMALLEST_PROPERTY = 2
-"""Bytes of a property: the ends of its name and of its value."""
+"""Minimum size of a property in bytes: the terminators of its name and its value."""
 _LARGEST = 16 << 20
-"""Bytes; anchors hold a few hundred."""
+"""Maximum size of an anchor in bytes. Real anchors have a few hundred bytes."""
 
 
 def check_anchor(path: Path) -> None:
-    """Refuse an anchor that is none, or that announces more properties than it has room for.
+    """Raise an error if a file is not an anchor, or declares more properties than it has room for.
 
     Raises
     ------
     InputError
-        If it cannot be read or is damaged.
+        If the file cannot be read or is damaged.
     """
     try:
         with path.open("rb") as file:
@@ -40,20 +40,21 @@ def check_anchor(path: Path) -> None:
         raise InputError(f"{path}: {error.strerror}", hint="check the file") from None
     if content[1:6] not in MAGIC:
         raise InputError(
-            f"{path}: not the anchor of an OTF2 trace", hint="give the traces.otf2 of the run"
+            f"{path}: this is not the anchor of an OTF2 trace",
+            hint="give the traces.otf2 of the run",
         )
     at = _TEXTS
     for _ in range(_FEW_TEXTS):
         at = content.find(b"\0", at) + 1
         if not at:
-            raise InputError(f"{path}: cut short", hint=COPY_IT_AGAIN)
+            raise InputError(f"{path}: the file is cut off", hint=COPY_IT_AGAIN)
     room = (min(len(content), _LARGEST) - at - 4) // _SMALLEST_PROPERTY
     if room < 0:
-        raise InputError(f"{path}: cut short", hint=COPY_IT_AGAIN)
+        raise InputError(f"{path}: the file is cut off", hint=COPY_IT_AGAIN)
     order = "<" if content[1:6] == MAGIC[0] else ">"
     (properties,) = struct.unpack_from(f"{order}I", content, at)
     if properties > room:
         raise InputError(
-            f"{path}: announces {properties} properties and has room for {room}",
+            f"{path}: the anchor declares {properties} properties, but has room for {room}",
             hint=COPY_IT_AGAIN,
         )

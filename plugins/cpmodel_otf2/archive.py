@@ -1,4 +1,4 @@
-"""An archive read with the library itself: definitions once, then events location by location."""
+"""Archives read with libotf2: definitions once, then events location by location."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from cpmodel_otf2.events import BATCH_EVENTS, Batch, Recorder
 from cpmodel_otf2.library import Library, raising
 
 _LARGEST_CHUNK = 1 << 28
-"""Bytes; the format allows 2^24. The library allocates what a broken anchor says."""
+"""Maximum chunk size in bytes. The format allows 2^24, but libotf2 allocates any declared size."""
 
 _DEFINITIONS_PER_BYTE = 16
-"""One takes several bytes, which may be compressed."""
+"""Maximum number of definitions per byte of a file. A definition has several bytes, but may be
+compressed.
+"""
 
 _NOT_COMPRESSED = 1
 _END_OF_FILE = b"\x01"
-"""The last byte of every file that is not compressed."""
+"""Last byte of every uncompressed file."""
 
 
 @contextmanager
@@ -33,12 +35,12 @@ def opened(path: Path, library: Library) -> Iterator[Archive]:
     Raises
     ------
     InputError
-        If it cannot be opened, or its definitions make no sense.
+        If the archive cannot be opened, or its definitions are inconsistent.
     """
     with library.quiet():
         handle = library.functions.Reader_Open(str(path).encode(errors="surrogateescape"))
         if not handle:
-            raise InputError(f"{path}: cannot be opened as an OTF2 anchor", hint=COPY_IT_AGAIN)
+            raise InputError(f"{path}: libotf2 cannot open the anchor", hint=COPY_IT_AGAIN)
         try:
             yield Archive(path, library, handle)
         finally:
@@ -46,7 +48,7 @@ def opened(path: Path, library: Library) -> Iterator[Archive]:
 
 
 class Archive:
-    """An opened archive; an `EventSource`."""
+    """An opened archive; implements `EventSource`."""
 
     def __init__(self, path: Path, library: Library, handle: int) -> None:
         self._path, self._library, self._handle = path, library, handle
@@ -86,14 +88,15 @@ class Archive:
             kept.clear()
 
     def findings(self) -> Sequence[Finding]:
-        """Return what was noticed while reading."""
+        """Return the findings about the archive."""
         return self._notices.findings()
 
     def _read_events(
         self, reader: int, recorder: Recorder, location: Location, name: str
     ) -> Iterator[Batch]:
         count, done = ctypes.c_uint64(), 0
-        # A broken file may go on for ever. Where nobody counted, an event takes a byte or more.
+        # A damaged file may never end. If no number of events is defined, each takes one byte or
+        # more.
         most = location.events or (self._path.parent / name).stat().st_size
         while done <= most:
             with raising():
@@ -106,7 +109,7 @@ class Archive:
             if count.value < BATCH_EVENTS:
                 break
         if location.events and done != location.events:
-            message = f"{name}: {done} events, defined are {location.events}"
+            message = f"{name}: {done} events instead of {location.events}"
             self._notices.note("CPM103", message, about=name)
 
     def _read_definitions(self) -> Raw:
@@ -129,7 +132,7 @@ class Archive:
                 )
             self._check(code, name, f" after {count.value} definitions")
             if count.value >= most:
-                raise self._broken(name, "the definitions do not end")
+                raise self._broken(name, "the definitions have no end")
         finally:
             functions.Reader_CloseGlobalDefReader(handle, reader)
             functions.GlobalDefReaderCallbacks_Delete(table)
@@ -137,11 +140,11 @@ class Archive:
         return raw
 
     def _open_events(self) -> None:
-        """Make events readable; local definitions map references and correct clocks."""
+        """Open the event files. Local definitions map references and correct clocks."""
         functions, handle = self._library.functions, self._handle
         for location in self.definitions.locations:
             self._check(functions.Reader_SelectLocation(handle, location.reference), "")
-        # Writers of a single process leave out local definitions: nothing is to be mapped.
+        # Traces of a single process have no local definitions, so there is nothing to map.
         if functions.Reader_OpenDefFiles(handle) == 0:
             for location in self._with_definitions():
                 self._read_local_definitions(location)
@@ -149,7 +152,7 @@ class Archive:
         self._check(functions.Reader_OpenEvtFiles(handle), f"{self._path.stem}/")
 
     def _with_definitions(self) -> list[Location]:
-        """Return the locations that have definitions of their own; all that have events must."""
+        """Return the locations with local definitions, which every location with events needs."""
         there = self._path.parent
         known = [
             (location, (there / self._local(location)).exists())
@@ -158,7 +161,9 @@ class Archive:
         if any(exists for _, exists in known):
             for location, exists in known:
                 if location.events and not exists:
-                    raise self._broken(self._local(location), "missing: its events mean nothing")
+                    raise self._broken(
+                        self._local(location), "the file is missing, and the events need it"
+                    )
         return [location for location, exists in known if exists]
 
     def _local(self, location: Location) -> str:
@@ -177,7 +182,7 @@ class Archive:
         self._check(code, name)
 
     def _require_end(self, name: str) -> None:
-        """Refuse a file that was cut: the library reads on in memory that held another file."""
+        """Raise an error if a file was cut off: libotf2 would read the memory of another file."""
         path = self._path.parent / name
         if self._is_compressed or not path.is_file():
             return
@@ -188,7 +193,7 @@ class Archive:
         except OSError as error:
             raise self._broken(name, error.strerror or str(error)) from None
         if last != _END_OF_FILE:
-            raise self._broken(name, "cut short")
+            raise self._broken(name, "the file is cut off")
 
     def _read_compression(self) -> int:
         kind = ctypes.c_uint8()
@@ -196,7 +201,7 @@ class Archive:
         return kind.value
 
     def _most_definitions(self, name: str) -> int:
-        """Return a number that the definitions in a file stay below: broken ones never end."""
+        """Return the maximum number of definitions in a file, as damaged files may have no end."""
         return 1 + _DEFINITIONS_PER_BYTE * (self._path.parent / name).stat().st_size
 
     def _check_chunks(self) -> None:
@@ -205,18 +210,18 @@ class Archive:
             self._handle, ctypes.byref(events), ctypes.byref(definitions)
         )
         if max(events.value, definitions.value) > _LARGEST_CHUNK:
-            raise self._broken(self._path.name, "the size of its blocks is out of all bounds")
+            raise self._broken(self._path.name, "the block size is too large")
 
     def _read_creator(self) -> str:
         text = ctypes.c_void_p()
         if self._library.functions.Reader_GetCreator(self._handle, ctypes.byref(text)) != 0:
             return ""
-        # The library wants its copy freed with a function of its own; so short a text may stay.
+        # libotf2 has its own function to free the copy. The text is short, so it is not freed.
         value = ctypes.string_at(text.value) if text.value else b""
         return value.decode(errors="replace")
 
     def _check(self, code: int, name: str, where: str = "") -> None:
-        """Raise that the library gave up, if it did."""
+        """Raise an error if libotf2 returned an error code."""
         if code:
             raise self._broken(name, f"{self._library.describe(code)}{where}")
 

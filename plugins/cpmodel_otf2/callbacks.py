@@ -1,4 +1,4 @@
-"""What the library calls for each event and each definition."""
+"""Callbacks of libotf2 for events and definitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cpmodel_otf2.events import LEAVE, Message, Recorder, Request, Switch
 def event_callbacks(
     recorder: Recorder, strings: Mapping[int, str]
 ) -> dict[str, Callable[..., int]]:
-    """Return what the library calls for each event; unused arguments cost nothing."""
+    """Return the callback for each event. Unused arguments have no cost."""
     return {
         **_call_callbacks(recorder, strings),
         **_message_callbacks(recorder),
@@ -180,7 +180,7 @@ def _sample_callbacks(recorder: Recorder) -> dict[str, Callable[..., int]]:
 
 
 def definition_callbacks(raw: Raw) -> dict[str, Callable[..., int]]:
-    """Return what the library calls for each definition."""
+    """Return the callback for each definition."""
 
     def put(table: dict[int, Any], reference: int, value: Any) -> int:
         table[reference] = value

@@ -1,4 +1,4 @@
-"""What a trace defines: locations, regions, communicators, metrics; references resolved."""
+"""Definitions of a trace: locations, regions, communicators and metrics, with texts."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array
 from callpath_modeler.profile.schema import PROGRAM, Region
 
 UNDEFINED = 0xFFFFFFFF
 PROGRAM_REGION = UNDEFINED - 1
-"""The reference of the program itself, entered by ProgramBegin and left by ProgramEnd."""
+"""Reference of the program itself, which ProgramBegin enters and ProgramEnd leaves."""
 
 UNRESOLVED = -1
-"""The world rank of a partner that the definitions do not tell."""
+"""World rank of a partner that is not in the definitions."""
 
 _PROCESS, _CPU_THREAD, _METRIC_LOCATION = 1, 1, 3
 _COMM_LOCATIONS, _COMM_SELF = 4, 6
@@ -44,9 +44,9 @@ class Location:
 
     Attributes
     ----------
-    reference : its number in the trace, which also names its file
-    name : as defined
-    kind : 1 thread of a CPU, 2 stream of an accelerator, 3 place for metrics
+    reference : number in the trace, which is also the name of the file
+    name : name as defined
+    kind : 1 = CPU thread, 2 = accelerator stream, 3 = location for metrics
     events : number of events as defined
     group : reference of the location group
     """
@@ -60,7 +60,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class LocationGroup:
-    """Locations that share memory: a process, if `kind` is 1; `node` is a reference."""
+    """Locations that share memory: a process, if `kind` is 1. `node` is a reference."""
 
     name: str
     kind: int
@@ -69,7 +69,7 @@ class LocationGroup:
 
 @dataclass(frozen=True, slots=True)
 class ProcessGroup:
-    """Members of a communicator; what they are depends on `kind`."""
+    """Members of a communicator; their meaning depends on `kind`."""
 
     kind: int
     paradigm: int
@@ -78,7 +78,7 @@ class ProcessGroup:
 
 @dataclass(frozen=True, slots=True)
 class Communicator:
-    """A communicator; `remote` is the other group of one between groups, or None."""
+    """A communicator. `remote` is the remote group of an inter-communicator, or None."""
 
     name: str
     group: int
@@ -91,9 +91,9 @@ class MetricMember:
 
     Attributes
     ----------
-    mode : how values relate to time, as in the format
+    mode : relation of values to time, as in the format
     type : stored type, as in the format
-    scale : what to multiply stored values with to get `unit`
+    scale : factor from stored values to `unit`
     """
 
     name: str
@@ -106,16 +106,16 @@ class MetricMember:
 
 @dataclass(slots=True)
 class Raw:
-    """Definitions as they are read, references into each other and all.
+    """Definitions as stored, with references to each other.
 
     Attributes
     ----------
     strings : text by reference
-    clock : ticks per second, global offset, length; () if not defined
-    nodes : (name, class) by reference, as references of strings
+    clock : ticks per second, global offset, length; () = not defined
+    nodes : (name, class) by reference; both are references of strings
     regions : (name, canonical name, role, paradigm, file, first line) by reference
-    groups, location_groups, locations, comms, members, classes : see `TraceDefinitions`, with
-        references in place of texts
+    groups, location_groups, locations, comms, members, classes : as in `TraceDefinitions`, with
+        references instead of texts
     """
 
     strings: dict[int, str] = field(default_factory=dict)
@@ -132,11 +132,11 @@ class Raw:
 
 @dataclass(frozen=True)
 class TraceDefinitions:
-    """What a trace defines, by reference.
+    """TraceDefinitions of a trace, by reference.
 
     Attributes
     ----------
-    ticks_per_second : resolution of all times
+    ticks_per_second : resolution of all times, in 1/s
     strings : texts by reference
     locations : in order of their references
     location_groups, regions, groups, comms, metric_classes : by reference
@@ -154,22 +154,22 @@ class TraceDefinitions:
     metric_classes: Mapping[int, tuple[MetricMember, ...]]
 
     def is_thread(self, location: Location) -> bool:
-        """Tell whether `location` is a CPU thread of a process."""
+        """Return whether `location` is a CPU thread of a process."""
         group = self.location_groups.get(location.group)
         is_process = group is None or group.kind in {0, _PROCESS}
         return location.kind in {0, _CPU_THREAD} and is_process
 
     def is_accelerator(self, location: Location) -> bool:
-        """Tell whether `location` ran something that is no CPU thread."""
+        """Return whether `location` executed something other than a CPU thread."""
         return not self.is_thread(location) and location.kind != _METRIC_LOCATION
 
     @cached_property
     def ranks(self) -> Mapping[int, int]:
-        """MPI rank in the world by reference of the location."""
+        """Return the MPI world rank by reference of the location."""
         world = self._world
         return {location: rank for rank, location in reversed(list(enumerate(world)))}
 
-    def world_ranks(self, comm: int, location: int) -> NDArray[np.int64]:
+    def world_ranks(self, comm: int, location: int) -> Int64Array:
         """Return the world rank of each partner of `location` in a communicator.
 
         Parameters
@@ -179,7 +179,7 @@ class TraceDefinitions:
 
         Returns
         -------
-        [partners], `UNRESOLVED` where the definitions do not tell
+        [partners], `UNRESOLVED` = not in the definitions
         """
         known = self.comms.get(comm)
         if known is None:
@@ -188,7 +188,8 @@ class TraceDefinitions:
         members = self._members(known.group, own)
         if known.remote is None:
             return members
-        # Between two groups, partners are those of the group that one is not in.
+        # In an inter-communicator, partners are the members of the group that does not contain the
+        # location.
         return self._members(known.remote, own) if own in members else members
 
     @cached_property
@@ -198,7 +199,7 @@ class TraceDefinitions:
                 return group.members
         return ()
 
-    def _members(self, reference: int, own: int) -> NDArray[np.int64]:
+    def _members(self, reference: int, own: int) -> Int64Array:
         group = self.groups.get(reference)
         if group is None:
             return np.empty(0, np.int64)
@@ -215,7 +216,7 @@ def resolve(raw: Raw) -> TraceDefinitions:
     Raises
     ------
     ValueError
-        If the clock or all locations are missing.
+        If there is no clock, or no location.
     """
     if not raw.clock or not raw.clock[0]:
         raise ValueError("the resolution of the clock is not defined")
@@ -263,7 +264,7 @@ def _metric_classes(raw: Raw) -> dict[int, tuple[MetricMember, ...]]:
     text = raw.strings
     members = {}
     for reference, (name, about, mode, kind, base, exponent, unit) in raw.members.items():
-        # An exponent beyond these is no unit but a broken file, and would overflow.
+        # A larger exponent would overflow. Only damaged files have one.
         scale = float(10 if base else 2) ** max(-100, min(exponent, 100))
         label = text.get(name) or f"metric {reference}"
         members[reference] = MetricMember(

@@ -1,7 +1,7 @@
-"""The event stream of a trace: batches of typed columns, one location at a time.
+"""Events of a trace as batches of typed columns, one location at a time.
 
-Whatever analyses traces stands on `EventSource` and `Batch`; calls become a profile in `replay`,
-messages and collectives are there for the analysis of communication.
+All analyses of traces use `EventSource` and `Batch`. `replay` makes a profile of the calls.
+Messages and collectives are for the analysis of communication.
 """
 
 from __future__ import annotations
@@ -12,22 +12,20 @@ from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array, UInt64Array
 from callpath_modeler.diagnostics import Finding
 from cpmodel_otf2.definitions import UNDEFINED, UNRESOLVED, Location, TraceDefinitions
 
-Column = NDArray[np.int64]
-
 LEAVE = 1 << 32
-"""Marks a call as the end of a region, beside the reference of the region."""
+"""Flag for the end of a region. It is added to the reference of the region."""
 
 BATCH_EVENTS = 1 << 16
-"""Events in a batch, so that memory does not depend on the length of a trace."""
+"""Number of events in a batch. So memory does not depend on the length of a trace."""
 
 
 class Message(IntEnum):
-    """What became of a message."""
+    """Kind of a message event."""
 
     SEND = 0
     ISEND = 1
@@ -36,7 +34,7 @@ class Message(IntEnum):
 
 
 class Request(IntEnum):
-    """What happened to a request of a non-blocking operation."""
+    """Event of the request of a non-blocking operation."""
 
     ISEND_COMPLETE = 0
     IRECV_POSTED = 1
@@ -46,7 +44,7 @@ class Request(IntEnum):
 
 
 class Switch(IntEnum):
-    """What happened to the threads of a process."""
+    """Event of the threads of a process."""
 
     TEAM_BEGIN = 0
     TEAM_END = 1
@@ -57,43 +55,43 @@ class Switch(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Regions entered and left, in order.
+    """Entered and left regions, in order.
 
     Attributes
     ----------
     time : int64 [n], ticks
-    code : int64 [n], reference of the region, plus `LEAVE` if it was left
+    code : int64 [n], reference of the region, plus `LEAVE` at its end
     """
 
-    time: Column
-    code: Column
+    time: Int64Array
+    code: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Messages sent and received, in order of `position`.
+    """Sent and received messages, in order of `position`.
 
     Attributes
     ----------
     kind : int64 [n], see `Message`
-    at : int64 [n], number of calls of the batch that came before
+    at : int64 [n], number of earlier calls in the batch
     position : int64 [n], number of the event in its location
     time : int64 [n], ticks
     peer : int64 [n], world rank of the partner, or `UNRESOLVED`
     comm, tag : int64 [n], reference of the communicator, and tag
-    bytes : int64 [n]
-    request : int64 [n], number of the request; zero for blocking operations
+    bytes : int64 [n], size of the message
+    request : int64 [n], number of the request; 0 = blocking operation
     """
 
-    kind: Column
-    at: Column
-    position: Column
-    time: Column
-    peer: Column
-    comm: Column
-    tag: Column
-    bytes: Column
-    request: Column
+    kind: Int64Array
+    at: Int64Array
+    position: Int64Array
+    time: Int64Array
+    peer: Int64Array
+    comm: Int64Array
+    tag: Int64Array
+    bytes: Int64Array
+    request: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,59 +100,60 @@ class Collectives:
 
     Attributes
     ----------
-    begin : int64 [n], ticks; the end where the trace does not tell
-    at, position, time, comm, request : as for messages; `time` is that of the end
+    begin : int64 [n], ticks; equals the end if the trace has no begin
+    at, position, time, comm, request : as for messages; `time` is the end
     operation : int64 [n], as in the format
     root : int64 [n], world rank, or `UNRESOLVED`
     sent, received : int64 [n], bytes
     """
 
-    begin: Column
-    at: Column
-    position: Column
-    time: Column
-    operation: Column
-    comm: Column
-    root: Column
-    sent: Column
-    received: Column
-    request: Column
+    begin: Int64Array
+    at: Int64Array
+    position: Int64Array
+    time: Int64Array
+    operation: Int64Array
+    comm: Int64Array
+    root: Int64Array
+    sent: Int64Array
+    received: Int64Array
+    request: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
     """Posted, tested, completed and cancelled requests; `kind` is a `Request`."""
 
-    kind: Column
-    at: Column
-    position: Column
-    time: Column
-    request: Column
+    kind: Int64Array
+    at: Int64Array
+    position: Int64Array
+    time: Int64Array
+    request: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Metrics read while the program ran; `values` [n x members] are 64 raw bits each."""
+    """Samples of metrics during the run; each of `values` [n x members] has 64 raw bits."""
 
-    at: Column
-    time: Column
-    values: NDArray[np.uint64]
+    at: Int64Array
+    time: Int64Array
+    values: UInt64Array
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events of one location that follow each other.
+    """Consecutive events of one location.
 
     Attributes
     ----------
-    calls, messages, collectives, requests : see there
+    calls, messages, collectives, requests : as in their types
     samples : by reference of the metric class
-    pauses : int64 [n x 2], when measurement was switched (1 on, 2 off) and how
-    flushes : int64 [n x 2], begin and end of writing the trace itself
-    switches : [n] of (`Switch`, calls before, reference of the team, number of the thread)
-    accesses : int64 [n x 3], calls before, bytes put, bytes got by remote memory access
-    sampled : number of sampled calling contexts, which have no place among calls
-    program : the program that began, as it was called, or ""
+    pauses : int64 [n x 2], time and mode of switching the measurement (1 = on, 2 = off)
+    flushes : int64 [n x 2], begin and end of writing the trace to a file
+    switches : [n] of (`Switch`, number of earlier calls, reference of the team, number of the
+        thread)
+    accesses : int64 [n x 3], number of earlier calls, and bytes put and got by remote memory access
+    sampled : number of sampled calling contexts, which are not calls
+    program : command of the program that began, or ""
     """
 
     calls: Calls
@@ -162,10 +161,10 @@ class Batch:
     collectives: Collectives
     requests: Requests
     samples: dict[int, Samples]
-    pauses: Column
-    flushes: Column
+    pauses: Int64Array
+    flushes: Int64Array
     switches: Sequence[tuple[int, int, int, int]]
-    accesses: Column
+    accesses: Int64Array
     sampled: int
     program: str
 
@@ -175,12 +174,12 @@ class EventSource(Protocol):
 
     @property
     def definitions(self) -> TraceDefinitions:
-        """What the trace defines."""
+        """Return the definitions of the trace."""
         ...
 
     @property
     def creator(self) -> str:
-        """The program that wrote the trace."""
+        """Return the program that wrote the trace."""
         ...
 
     def batches(self, location: Location) -> Iterator[Batch]:
@@ -189,20 +188,19 @@ class EventSource(Protocol):
         Raises
         ------
         InputError
-            If they cannot be read.
+            If the events cannot be read.
         """
         ...
 
     def findings(self) -> Sequence[Finding]:
-        """Return what was noticed while reading."""
+        """Return the findings about the trace."""
         ...
 
 
 class Recorder:
-    """Gathers the events of one location; what is gathered is taken out as a batch.
+    """Collector of the events of one location, which returns them as batches.
 
-    Rows lie flat in lists of integers: of all ways from a callback to an array that is the
-    fastest.
+    Rows are flat in lists of integers: this is the fastest way from a callback to an array.
 
     Attributes
     ----------
@@ -212,7 +210,7 @@ class Recorder:
     def __init__(self, definitions: TraceDefinitions, location: Location) -> None:
         self._definitions = definitions
         self._location = location
-        self._partners: dict[int, Column] = {}
+        self._partners: dict[int, Int64Array] = {}
         self._open_collective = -1
         self.calls: list[int] = []
         self.messages: list[int] = []
@@ -228,17 +226,17 @@ class Recorder:
         self.program = ""
 
     def begin_collective(self, time: int) -> None:
-        """Note when a collective operation began."""
+        """Record the begin of a collective operation."""
         self._open_collective = time
 
     def end_collective(self, *row: int) -> None:
-        """Note a collective operation; `row` is a row of `Collectives` from `at` on."""
+        """Record a collective operation; `row` is a row of `Collectives` from `at` on."""
         begin = self._open_collective if self._open_collective >= 0 else row[2]
         self._open_collective = -1
         self.collectives += (begin, *row)
 
     def take(self) -> Batch:
-        """Return what was gathered since the last call."""
+        """Return the events since the last call."""
         time, code = _columns(self.calls, 2)
         kind, at, position, when, peer, comm, tag, size, request = _columns(self.messages, 9)
         messages = Messages(
@@ -264,7 +262,7 @@ class Recorder:
             self.sampled,
             self.program,
         )
-        # The callbacks hold on to these very lists.
+        # The callbacks keep references to these lists, so they are emptied instead of replaced.
         flat = (self.calls, self.messages, self.collectives, self.requests, self.pauses)
         for rows in (*flat, self.flushes, self.accesses, *self.samples.values()):
             rows.clear()
@@ -281,8 +279,8 @@ class Recorder:
                 taken[reference] = Samples(at, time, table[:, 2:])
         return taken
 
-    def _world(self, rank: Column, comm: Column) -> Column:
-        """Return the world ranks of partners given by rank in their communicator, [n]."""
+    def _world(self, rank: Int64Array, comm: Int64Array) -> Int64Array:
+        """Return the world ranks of partners, [n], from their ranks in the communicator."""
         world = np.full(len(rank), UNRESOLVED, np.int64)
         for reference in np.unique(comm).tolist():
             if reference not in self._partners:
@@ -294,12 +292,12 @@ class Recorder:
         return world
 
 
-def _columns(rows: list[int], width: int) -> Column:
+def _columns(rows: list[int], width: int) -> Int64Array:
     """Return flat rows as columns, [width x n]; unsigned values keep their bits."""
     table = np.array(rows, np.uint64).view(np.int64).reshape(-1, width)
     return np.ascontiguousarray(table.T)
 
 
-def references(code: Column) -> Column:
+def references(code: Int64Array) -> Int64Array:
     """Return the regions of calls, [n]."""
     return code & UNDEFINED

@@ -1,7 +1,7 @@
-"""The same stream of events by the public interface of the package `otf2`.
+"""The event stream, read with the public interface of the package `otf2`.
 
-Slow, but it stands on nothing that is not promised: it takes over where the library cannot be
-called directly, and it is the second opinion of `verify`.
+It is slow, but uses only documented functions. It replaces `archive` if libotf2 cannot be called
+directly, and `verify` compares with it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Handler = Callable[[Recorder, Any, int], None]
 
 
 class HighLevelArchive:
-    """A trace; an `EventSource`.
+    """A trace; implements `EventSource`.
 
     Raises
     ------
@@ -45,7 +45,7 @@ class HighLevelArchive:
         try:
             with otf2.reader.open(str(path)) as trace:
                 self.definitions: TraceDefinitions = resolve(_raw(trace.definitions))
-        # What the package raises is not documented.
+        # The exceptions of the package are not documented.
         except Exception as error:
             raise self._broken(error) from error
 
@@ -66,7 +66,7 @@ class HighLevelArchive:
         yield recorder.take()
 
     def findings(self) -> Sequence[Finding]:
-        """Return what was noticed while reading: nothing."""
+        """Return no findings."""
         return ()
 
     def _broken(self, error: Exception) -> InputError:
@@ -79,7 +79,7 @@ def _ref(definition: Any, undefined: int = UNDEFINED) -> int:
 
 
 def _raw(found: Any) -> Raw:
-    """Return definitions as they lie in the file."""
+    """Return the definitions as stored."""
     raw = Raw()
     numbers: dict[str, int] = {}
 
@@ -120,7 +120,8 @@ def _add_communicators(raw: Raw, found: Any, text: Callable[[str | None], int]) 
         kind, paradigm = group.group_type.value, group.paradigm.value
         if kind == otf2.GroupType.COMM_LOCATIONS.value and paradigm == otf2.Paradigm.MPI.value:
             world = world or list(group.members)
-        # Members of communicators come as locations here and as places in the world there.
+        # The package returns members of communicators as locations; the file stores ranks in the
+        # world.
         if kind == otf2.GroupType.COMM_GROUP.value:
             members = tuple(world.index(m) if m in world else UNDEFINED for m in group.members)
         else:

@@ -1,7 +1,7 @@
-"""The functions of libotf2 that reading takes, out of the wheel of the package `otf2`.
+"""Functions of libotf2 for reading, loaded from the wheel of the package `otf2`.
 
-The package's own wrappers make several objects of every event. Called directly, with callbacks
-that take plain integers, the same library is many times as fast.
+The package creates several objects for every event. Direct calls with integer callbacks are many
+times as fast.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _U8, _U32, _U64, _I64 = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_uint64, ctypes
 _Text = ctypes.c_char_p
 _Code = ctypes.c_int
 
-# Arguments that nobody looks at cost least as truth values: those objects exist already.
+# Unused arguments are cheapest as truth values, because these objects exist already.
 _UNSEEN = ctypes.c_bool
 _EVENT = (_Code, _UNSEEN, _U64, _UNSEEN, _UNSEEN, _UNSEEN)
-"""What every event callback starts with: location, time, position, user data, attributes."""
+"""First arguments of every event callback: location, time, position, user data, attributes."""
 _ORDERED = (_Code, _UNSEEN, _U64, _U64, _UNSEEN, _UNSEEN)
-"""The same with the position of the event in its location."""
+"""The same arguments, with the position of the event in its location."""
 
 EVENTS: dict[str, tuple[Any, ...]] = {
     "Enter": (*_EVENT, _U32),
@@ -57,7 +57,7 @@ EVENTS: dict[str, tuple[Any, ...]] = {
     "CallingContextEnter": (*_EVENT, _U32, _U32),
     "CallingContextSample": (*_EVENT, _U32, _U32, _U32),
 }
-"""The arguments of event callbacks, by the name of the event."""
+"""Arguments of event callbacks, by the name of the event."""
 
 DEFINITIONS: dict[str, tuple[Any, ...]] = {
     "ClockProperties": (_Code, _UNSEEN, _U64, _U64, _U64, _U64),
@@ -72,7 +72,7 @@ DEFINITIONS: dict[str, tuple[Any, ...]] = {
     "MetricMember": (_Code, _UNSEEN, _U32, _U32, _U32, _U8, _U8, _U8, _U8, _I64, _U32),
     "MetricClass": (_Code, _UNSEEN, _U32, _U8, ctypes.POINTER(_U32), _U8, _U8),
 }
-"""The arguments of definition callbacks, by the name of the definition."""
+"""Arguments of definition callbacks, by the name of the definition."""
 
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "Reader_Open": (_Handle, _Text),
@@ -109,16 +109,15 @@ _Complaint = ctypes.CFUNCTYPE(_Code, _Handle, _Text, _U64, _Text, _Code, _Text, 
 
 
 class InternalsChangedError(Exception):
-    """The package `otf2` is there, but its library cannot be reached as this module does."""
+    """Error: the package `otf2` exists, but this module cannot access its library."""
 
 
 class Library:
-    """libotf2, loaded.
+    """The loaded libotf2.
 
     Attributes
     ----------
-    functions : the functions by their names without ``OTF2_``; those that return a code
-        return 0 if all went well
+    functions : functions by their names without ``OTF2_``; a returned code of 0 means success
     """
 
     def __init__(self, handle: ctypes.CDLL) -> None:
@@ -149,7 +148,7 @@ class Library:
 
         Returns
         -------
-        What has to be kept alive as long as the table is in use
+        Objects that must stay alive as long as the table is used
         """
         kept = []
         for name, callback in callbacks.items():
@@ -159,13 +158,13 @@ class Library:
         return kept
 
     def describe(self, code: int) -> str:
-        """Return what an error code means."""
+        """Return the description of an error code."""
         text: bytes | None = self.functions.Error_GetDescription(code)
         return text.decode(errors="replace").lower() if text else f"error {code}"
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Keep the library from writing to stderr."""
+        """Prevent the library from writing to stderr."""
         complaint = _Complaint(lambda *arguments: int(arguments[4]))
         before = self.functions.Error_RegisterCallback(complaint, None)
         try:
@@ -176,10 +175,9 @@ class Library:
 
 @contextmanager
 def raising() -> Iterator[None]:
-    """Raise what callbacks raise, after the call that they were called in.
+    """Raise exceptions of callbacks after the library call in which they occurred.
 
-    The library calls back from C, where exceptions, Ctrl-C among them, cannot pass: Python would
-    print and drop them.
+    Exceptions, including Ctrl-C, cannot pass through C: Python would print and drop them.
     """
     raised: list[BaseException] = []
     hook = sys.unraisablehook
@@ -205,20 +203,20 @@ def load() -> Library:
     Raises
     ------
     PluginError
-        If the package `otf2` does not load on this machine.
+        If the package `otf2` cannot be loaded on this machine.
     InternalsChangedError
-        If it loads, but is made in another way than the releases known here.
+        If it can be loaded, but differs from the releases that this module supports.
     """
     try:
         import _otf2
     except (ImportError, OSError) as cause:
         raise PluginError(
-            f"traces cannot be read: the package otf2 does not load: {cause}",
-            hint="install a wheel of otf2 for this platform, or leave the traces out",
+            f"traces cannot be read, because the package otf2 does not load: {cause}",
+            hint="install a wheel of otf2 for this platform, or exclude the traces",
         ) from cause
     try:
         path = _otf2.Config.conf.lib._name  # noqa: SLF001 - the handle knows where it is from
-        # Unlike a CDLL, this keeps the interpreter lock: callbacks need not take it each time.
+        # Unlike CDLL, PyDLL keeps the interpreter lock, so callbacks need not acquire it each time.
         return Library(ctypes.PyDLL(path))
     except (AttributeError, OSError) as cause:
         raise InternalsChangedError(str(cause)) from cause

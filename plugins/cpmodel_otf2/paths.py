@@ -1,8 +1,8 @@
-"""Call paths by the sum of the hashes of their regions: a whole batch is looked up at once.
+"""Call paths as sums of hashes of regions, so that a whole batch is looked up together.
 
-A call adds the hash of its region at its depth, a return takes it away, so a running sum names the
-call path after every event. Two of a million call paths share one of the 2^64 sums with a
-probability below 10^-7.
+A call adds the hash of its region at its depth, and a return subtracts it. So a running sum
+identifies the call path after every event. The probability that two of a million call paths have
+the same one of 2^64 sums is below 10^-7.
 """
 
 from __future__ import annotations
@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array, UInt64Array
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Region
 
-Hashes = NDArray[np.uint64]
-Ids = NDArray[np.int64]
-
 OUTSIDE = 0
-"""The id of being in no region at all."""
+"""Id of the state outside all regions."""
 
 _REGION = np.uint64(0x9E3779B97F4A7C15)
 _DEPTH = np.uint64(0xD1B54A32D192ED03)
@@ -28,8 +25,8 @@ _SHIFT = (np.uint64(30), np.uint64(27), np.uint64(31))
 _SLOT = np.uint64(48)
 
 
-def hash_of(region: NDArray[np.int64], depth: NDArray[np.int64]) -> Hashes:
-    """Return a hash of each region [n] at its depth [n], 1 for roots."""
+def hash_of(region: Int64Array, depth: Int64Array) -> UInt64Array:
+    """Return a hash of each region, [n], at its depth, [n]; roots have depth 1."""
     mixed = region.view(np.uint64) * _REGION + depth.view(np.uint64) * _DEPTH
     mixed ^= mixed >> _SHIFT[0]
     mixed *= _MIX[0]
@@ -40,11 +37,11 @@ def hash_of(region: NDArray[np.int64], depth: NDArray[np.int64]) -> Hashes:
 
 
 class PathTable:
-    """The call paths of a trace, numbered as they are met; callers come before callees.
+    """Call paths of a trace, numbered in order of appearance; callers precede callees.
 
     Attributes
     ----------
-    hashes : uint64 [n], sums of hashes; that of `OUTSIDE` is zero
+    hashes : uint64 [n], sums of hashes; 0 for `OUTSIDE`
     parent : int64 [n], id of the caller; -1 for `OUTSIDE`
     region : int64 [n], reference of the region; -1 for `OUTSIDE`
     depth : int64 [n], 1 for roots
@@ -60,10 +57,10 @@ class PathTable:
     def __len__(self) -> int:
         return len(self.hashes)
 
-    def find(self, hashes: Hashes) -> Ids:
-        """Return the id of each sum, [n]; -1 where it is not known."""
-        # Most sums are alone in the slot of their first 16 bits; the others are searched for.
-        ids: Ids = self._slots[hashes >> _SLOT]
+    def find(self, hashes: UInt64Array) -> Int64Array:
+        """Return the id of each sum, [n]; -1 = unknown."""
+        # Most sums are the only ones with their first 16 bits. The others need a search.
+        ids: Int64Array = self._slots[hashes >> _SLOT]
         others = np.flatnonzero(self.hashes[ids] != hashes)
         if len(others):
             place = np.searchsorted(self._sorted, hashes[others]).clip(max=len(self) - 1)
@@ -71,8 +68,10 @@ class PathTable:
             ids[others] = np.where(known, self._order[place], -1)
         return ids
 
-    def add(self, hashes: Hashes, above: Hashes, region: Ids, depth: Ids) -> None:
-        """Add call paths that are new, [k]; their callers must be known or among them."""
+    def add(
+        self, hashes: UInt64Array, above: UInt64Array, region: Int64Array, depth: Int64Array
+    ) -> None:
+        """Add new call paths, [k]; their callers must be known or among them."""
         by_depth = np.argsort(depth, kind="stable")
         self.hashes = np.concatenate((self.hashes, hashes[by_depth]))
         self.region = np.concatenate((self.region, region[by_depth]))
@@ -88,15 +87,15 @@ class PathTable:
             path = int(self.parent[path])
         return chain[::-1]
 
-    def tree(self, regions: Mapping[int, Region]) -> tuple[CallTree, Ids]:
-        """Return the call tree, and the row of each id, [n]; that of `OUTSIDE` is -1."""
+    def tree(self, regions: Mapping[int, Region]) -> tuple[CallTree, Int64Array]:
+        """Return the call tree, and the row of each id, [n]; -1 for `OUTSIDE`."""
         order, row = self._preorder(), np.full(len(self), -1, np.int64)
         row[order] = np.arange(len(order))
         used, region = np.unique(self.region[order], return_inverse=True)
         known = [regions.get(k) or Region(f"region {k}", role="unknown") for k in used.tolist()]
         return CallTree.from_parents(row[self.parent[order]], region, known), row
 
-    def _preorder(self) -> Ids:
+    def _preorder(self) -> Int64Array:
         callees: dict[int, list[int]] = {}
         for path, caller in enumerate(self.parent.tolist()):
             callees.setdefault(caller, []).append(path)

@@ -1,42 +1,42 @@
-"""Time that does not count: measurement switched off, and the trace itself being written."""
+"""Excluded time: measurement switched off, and writing the trace."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cpmodel_otf2.events import Batch, Column
+from callpath_modeler.arrays import Int64Array
+from cpmodel_otf2.events import Batch
 
 _OFF = 2
 _OPEN = 2**63 - 1
 
 
 class Pauses:
-    """The pauses of one location, as far as they still matter."""
+    """Pauses of one location that can still affect later events."""
 
     def __init__(self) -> None:
         self._gaps: list[tuple[int, int]] = []
         self._over = 0
 
     def add(self, batch: Batch) -> None:
-        """Take in the pauses of a batch."""
+        """Add the pauses of a batch."""
         for time, mode in batch.pauses.tolist():
             is_open = bool(self._gaps) and self._gaps[-1][1] == _OPEN
             if mode == _OFF and not is_open:
                 self._gaps.append((time, _OPEN))
             elif mode != _OFF and is_open:
                 self._gaps[-1] = (self._gaps[-1][0], time)
-        # One that is still open stays last.
+        # An open pause stays at the end.
         self._gaps[:0] = [(begin, end) for begin, end in batch.flushes.tolist() if end > begin]
 
     def forget(self, time: int) -> None:
-        """Keep of what lies before `time` its length only."""
+        """Replace the pauses before `time` by their total length."""
         if self._gaps:
             self._over = time - int(self.without(np.array([time]))[0])
             self._gaps = [(max(begin, time), end) for begin, end in self._gaps if end > time]
 
-    def without(self, time: Column) -> Column:
-        """Return times [n] on a clock that stands still in pauses; none before a `forget`."""
+    def without(self, time: Int64Array) -> Int64Array:
+        """Return times, [n], on a clock that stops in pauses; none may precede a `forget`."""
         if not self._gaps:
             return time - self._over
         begin, end = self._merged()
@@ -44,10 +44,10 @@ class Pauses:
         over = np.searchsorted(end, time, side="right")
         inside = np.minimum(over, len(begin) - 1)
         current = np.where(over < len(begin), np.maximum(time - begin[inside], 0), 0)
-        shortened: Column = time - self._over - before[over] - current
+        shortened: Int64Array = time - self._over - before[over] - current
         return shortened
 
-    def _merged(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _merged(self) -> tuple[Int64Array, Int64Array]:
         merged: list[list[int]] = []
         for begin, end in sorted(self._gaps):
             if merged and begin <= merged[-1][1]:

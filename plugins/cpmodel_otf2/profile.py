@@ -1,4 +1,4 @@
-"""One trace, replayed: the profile that the rest of the program sees."""
+"""Profile of a replayed trace."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
@@ -30,7 +30,7 @@ from cpmodel_otf2.samples import Counters, is_cost
 from cpmodel_otf2.threads import Forks
 
 _BLOCK = 1 << 21
-"""Values that are reduced at a time."""
+"""Number of values that are reduced together."""
 
 _OWN = {
     "time": Metric("time", "s", "Time"),
@@ -39,19 +39,19 @@ _OWN = {
     "bytes_received": Metric("bytes_received", "B", "Bytes received in messages and collectives"),
     "messages_sent": Metric("messages_sent", "1", "Messages sent from one process to another"),
     "messages_received": Metric("messages_received", "1", "Messages received from one process"),
-    "collectives": Metric("collectives", "1", "Collective operations taken part in"),
+    "collectives": Metric("collectives", "1", "Collective operations"),
     "bytes_put": Metric("bytes_put", "B", "Bytes written to the memory of other processes"),
     "bytes_get": Metric("bytes_get", "B", "Bytes read from the memory of other processes"),
 }
 
 
 class TraceProfile:
-    """A profile made of a trace.
+    """Profile of a trace.
 
     Raises
     ------
     InputError
-        If events cannot be read, or there are none of calls.
+        If events cannot be read, or there are no calls.
     """
 
     def __init__(self, path: Path, source: EventSource) -> None:
@@ -61,7 +61,9 @@ class TraceProfile:
         self._notices = Notices(str(path))
         self._locations = _threads(source.definitions)
         if not self._locations:
-            raise InputError(f"{path}: no location is a thread of a process", hint="check the run")
+            raise InputError(
+                f"{path}: no location is a thread of a process", hint="check the measurement"
+            )
         self.columns = Columns.of(np.array([x.group for x in self._locations]))
         self._paths = PathTable()
         self._tallies = _replayed(source, self._locations, self._paths)
@@ -74,17 +76,17 @@ class TraceProfile:
 
     @property
     def call_tree(self) -> CallTree:
-        """The call paths of all locations, in the order in which they first occurred."""
+        """Return the call paths of all locations, in order of appearance."""
         return self._tree
 
     @property
     def metrics(self) -> Sequence[DeclaredMetric]:
-        """What a replay counts, and the metrics of the trace."""
+        """Return the metrics of the replay and the metrics in the trace."""
         return tuple(self._metrics.values())
 
     @property
     def extent(self) -> Extent:
-        """Processes, threads and nodes of the run."""
+        """Return the number of processes, threads and nodes."""
         groups = self._definitions.location_groups
         nodes = {groups[x.group].node for x in self._locations if x.group in groups}
         known = [k for k in nodes if self._definitions.node_classes.get(k) == "node"]
@@ -92,7 +94,7 @@ class TraceProfile:
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """Who wrote the trace, and the program, as far as the trace says."""
+        """Return the creator of the trace and the program, if they are known."""
         program = next((tally.program for tally in self._tallies if tally.program), "")
         known = {
             "creator": self._creator,
@@ -102,7 +104,7 @@ class TraceProfile:
         return {key: value for key, value in known.items() if value}
 
     def findings(self) -> Sequence[Finding]:
-        """Return what was noticed in reading the trace."""
+        """Return the findings about the trace."""
         return self._notices.findings()
 
     def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
@@ -111,7 +113,7 @@ class TraceProfile:
         Raises
         ------
         KeyError
-            If there is no such metric, or it is none that call paths can cost.
+            If the metric does not exist, or call paths cannot have a cost in it.
         """
         declared = self._metrics[metric]
         if declared.status not in {MetricStatus.DATA, MetricStatus.ABSENT}:
@@ -134,11 +136,11 @@ class TraceProfile:
         total = reducer.total() * scale
         return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
 
-    def per_location(self, metric: str) -> NDArray[np.float64]:
-        """Return every exclusive value, [call paths x threads], in SI base units."""
+    def per_location(self, metric: str) -> FloatArray:
+        """Return every exclusive value, [call paths, threads], in SI base units."""
         return self._block(metric, 0, len(self._tree)) * self._scales[metric]
 
-    def _block(self, metric: str, first: int, count: int) -> NDArray[np.float64]:
+    def _block(self, metric: str, first: int, count: int) -> FloatArray:
         block = np.zeros((count, len(self._tallies)))
         for column, tally in enumerate(self._tallies):
             if metric in tally.cells:
@@ -154,7 +156,7 @@ class TraceProfile:
         for name, metric in _OWN.items():
             self._scales[name] = 1 / self._definitions.ticks_per_second if name == "time" else 1.0
             status = MetricStatus.DATA if name in found else MetricStatus.ABSENT
-            note = "" if name in found else "no such events"
+            note = "" if name in found else "the trace has no such events"
             declared[name] = DeclaredMetric(metric, status, note)
         for member in _members(self._definitions):
             if member.name in declared:
@@ -169,17 +171,17 @@ class TraceProfile:
     def _refuse(self) -> None:
         if any(tally.sampled for tally in self._tallies):
             raise InputError(
-                f"{self._path}: holds samples of calling contexts and no calls",
+                f"{self._path}: the trace has samples of calling contexts, but no calls",
                 hint="measure with SCOREP_TRACING_CONVERT_CALLING_CONTEXT_EVENTS=true",
             )
-        raise InputError(f"{self._path}: no region is ever entered", hint="measure the run again")
+        raise InputError(f"{self._path}: the trace has no calls of regions", hint="repeat the run")
 
     def _note(self, source: EventSource) -> None:
         for finding in source.findings():
             self._notices.note(finding.code, finding.message, finding.count, finding.message)
         left_out = sum(map(self._definitions.is_accelerator, self._definitions.locations))
         if left_out:
-            self._notices.note("CPM110", f"{left_out} locations are no CPU threads", left_out)
+            self._notices.note("CPM110", f"{left_out} locations are not CPU threads", left_out)
         unreadable = [d.metric.name for d in self.metrics if d.status is MetricStatus.UNSUPPORTED]
         if unreadable:
             self._notices.note("CPM107", ", ".join(unreadable[:4]), len(unreadable))
@@ -188,17 +190,17 @@ class TraceProfile:
             self._notices.note("CPM127", f"{open_regions} regions are never left", open_regions)
         outside = sum(tally.outside for tally in self._tallies)
         if outside:
-            message = f"{outside} messages and operations outside any region"
+            message = f"{outside} messages and operations are outside all regions"
             self._notices.note("CPM133", message, outside)
         mended = sum(tally.mended for tally in self._tallies)
         if mended:
             self._notices.note(
-                "CPM128", f"{mended} returns without their call, or calls without return", mended
+                "CPM128", f"{mended} calls without return, or returns without call", mended
             )
         paused = sum(tally.paused for tally in self._tallies) * self._scales["time"]
         if paused > 0:
             count = sum(tally.paused > 0 for tally in self._tallies)
-            message = f"{paused:.3g} s of {count} locations do not count"
+            message = f"{paused:.3g} s of {count} locations are excluded"
             self._notices.note("CPM129", message, count)
 
     def _note_values(self, metric: str, reducer: Reducer) -> None:
@@ -213,7 +215,7 @@ class TraceProfile:
 
 
 def _threads(definitions: TraceDefinitions) -> list[Location]:
-    """Return the threads of processes, in an order in which threads come after who starts them."""
+    """Return the threads of processes; each thread follows the one that started it."""
     threads = [x for x in definitions.locations if definitions.is_thread(x)]
     ranks = definitions.ranks
     return sorted(threads, key=lambda x: (x.group, x.reference not in ranks, x.reference))
@@ -232,14 +234,17 @@ def _replayed(
 
 
 def _members(definitions: TraceDefinitions) -> list[MetricMember]:
-    """Return the metrics of a trace; those of several classes once."""
+    """Return the metrics of a trace without duplicates."""
     found = (member for used in definitions.metric_classes.values() for member in used)
     return [member for member in dict.fromkeys(found) if member.name]
 
 
 def _status(member: MetricMember, found: set[str]) -> tuple[MetricStatus, str]:
     if not is_cost(member):
-        return MetricStatus.UNSUPPORTED, "has a level at any time; no call path costs it"
+        return (
+            MetricStatus.UNSUPPORTED,
+            "a level at a point in time, which is not the cost of a call path",
+        )
     if member.name not in found:
-        return MetricStatus.ABSENT, "never sampled in a call"
+        return MetricStatus.ABSENT, "not sampled in any call"
     return MetricStatus.DATA, ""

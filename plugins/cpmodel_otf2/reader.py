@@ -1,4 +1,4 @@
-"""The reader of OTF2 traces."""
+"""Reader of OTF2 traces."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match
 from cpmodel_otf2.anchor import MAGIC
+from cpmodel_otf2.event_source import opened
 
 if TYPE_CHECKING:
     from cpmodel_otf2.profile import TraceProfile
 
 
 class TraceReader:
-    """Reads the traces of Score-P and whatever else writes OTF2."""
+    """Reader of traces of Score-P and other tools that write OTF2."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "otf2"
@@ -23,7 +24,7 @@ class TraceReader:
     suffixes: ClassVar[tuple[str, ...]] = (".otf2",)
 
     def match(self, path: Path) -> Match:
-        """Say whether `path` is the anchor of a trace, reading its first bytes."""
+        """Return whether `path` is the anchor of a trace, by its first bytes."""
         if not path.is_file():
             return Match.NO
         try:
@@ -41,11 +42,10 @@ class TraceReader:
         Raises
         ------
         InputError
-            If it is no trace, or cannot be read to its end.
+            If the file is not a trace, or cannot be read to its end.
         PluginError
-            If the library of the package `otf2` does not load.
+            If the library of the package `otf2` cannot be loaded.
         """
-        from cpmodel_otf2.event_source import opened
         from cpmodel_otf2.profile import TraceProfile
 
         with opened(path) as source:
@@ -53,7 +53,7 @@ class TraceReader:
         yield profile
 
     def verify(self, path: Path) -> Sequence[Agreement]:
-        """Compare every value with a replay of what the interface of `otf2` reads."""
+        """Return the comparison of every value with a replay through the interface of `otf2`."""
         from cpmodel_otf2.verify import verify
 
         return verify(path)

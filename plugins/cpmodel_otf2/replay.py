@@ -1,25 +1,23 @@
-"""From the calls of one location to a profile: whole batches at a time."""
+"""Replay of the calls of one location into a profile, by whole batches."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Int64Array, UInt64Array
 from cpmodel_otf2.definitions import UNDEFINED
-from cpmodel_otf2.events import LEAVE, Batch, Calls, Column, Message, references
+from cpmodel_otf2.events import LEAVE, Batch, Calls, Message, references
 from cpmodel_otf2.paths import OUTSIDE, PathTable, hash_of
 from cpmodel_otf2.pauses import Pauses
 from cpmodel_otf2.replay_totals import ReplayTotals
 from cpmodel_otf2.samples import Counters
 from cpmodel_otf2.threads import Context, Forks
 
-Values = NDArray[np.float64]
-
 
 class Replay:
-    """Replays one location, batch by batch."""
+    """Replay of one location, batch by batch."""
 
     def __init__(self, paths: PathTable, forks: Forks, counters: Counters) -> None:
         self.tally = ReplayTotals()
@@ -33,11 +31,11 @@ class Replay:
         self._time = 0
         self._origin: int | None = None
         self._end = 0
-        self._before: Column = np.array([OUTSIDE])
-        self._place: Column | None = None
+        self._before: Int64Array = np.array([OUTSIDE])
+        self._place: Int64Array | None = None
 
     def add(self, batch: Batch) -> None:
-        """Take in the events that follow."""
+        """Replay the next batch."""
         self._pauses.add(batch)
         self._end = max(self._end, *_last_times(batch))
         self.tally.sampled += batch.sampled
@@ -61,7 +59,7 @@ class Replay:
             self._pauses.forget(self._time)
 
     def finish(self) -> ReplayTotals:
-        """Close what is open at the end of the trace and return the profile."""
+        """Close the open regions at the end of the trace, and return the profile."""
         if self._depth:
             self.tally.left_open = self._depth
             times = np.array([self._time, max(self._end, self._time)])
@@ -71,8 +69,8 @@ class Replay:
         self.tally.pack()
         return self.tally
 
-    def _enter_and_leave(self, batch: Batch, calls: Calls, place: Column | None = None) -> bool:
-        """Replay calls; do nothing and return False if they do not nest."""
+    def _enter_and_leave(self, batch: Batch, calls: Calls, place: Int64Array | None = None) -> bool:
+        """Return whether calls nest, and replay them only in this case."""
         region, is_leave = references(calls.code), calls.code >= LEAVE
         depth = self._depth + np.cumsum(1 - 2 * is_leave)
         if len(depth) and depth.min() < 0:
@@ -100,10 +98,10 @@ class Replay:
         return True
 
     def _identified(
-        self, hashes: NDArray[np.uint64], is_enter: NDArray[np.bool_], region: Column,
-        level: Column, step: NDArray[np.uint64],
-    ) -> Column | None:  # fmt: skip
-        """Return the call path after each call; None if one is left that was never entered."""
+        self, hashes: UInt64Array, is_enter: BoolArray, region: Int64Array,
+        level: Int64Array, step: UInt64Array,
+    ) -> Int64Array | None:  # fmt: skip
+        """Return the call path after each call; None if a region is left that was not entered."""
         ids = self._paths.find(hashes)
         unknown = np.flatnonzero(ids < 0)
         if not len(unknown):
@@ -117,7 +115,7 @@ class Replay:
         ids[unknown] = self._paths.find(hashes[unknown])
         return ids
 
-    def _tell_time(self, time: Column, depth: Column, is_leave: NDArray[np.bool_]) -> None:
+    def _tell_time(self, time: Int64Array, depth: Int64Array, is_leave: BoolArray) -> None:
         if not len(time):
             return
         times = np.concatenate(([self._time], time))
@@ -129,15 +127,15 @@ class Replay:
         spent = np.where(is_leave[outermost], moments, -moments)
         self.tally.add_to_total("time", float(spent.sum()))
 
-    def _spend(self, paths: Column, times: Column) -> None:
-        """Add the time between `times` [n + 1] to call paths [n]."""
+    def _spend(self, paths: Int64Array, times: Int64Array) -> None:
+        """Add the time between `times`, [n + 1], to call paths, [n]."""
         active = np.diff(self._pauses.without(times))
         within = paths != OUTSIDE
         self.tally.paused += int((np.diff(times) - active)[within].sum())
         self.tally.add("time", paths, np.where(within, active, 0))
 
-    def paths_at(self, at: Column) -> Column:
-        """Return the id of the call path after so many calls of the batch added last, [n]."""
+    def paths_at(self, at: Int64Array) -> Int64Array:
+        """Return the id of the call path after `at` calls of the last batch, [n]."""
         return self._before[at if self._place is None else self._place[at]]
 
     def _count(self, batch: Batch) -> None:
@@ -157,18 +155,19 @@ class Replay:
         for booked in (paths, together, accessed):
             self.tally.outside += int(np.count_nonzero(booked == OUTSIDE))
 
-    def _book(self, metric: str, paths: Column, amounts: Column) -> None:
+    def _book(self, metric: str, paths: Int64Array, amounts: Int64Array) -> None:
         within = paths != OUTSIDE
         if within.any():
             self.tally.add(metric, paths[within], amounts[within])
             self.tally.add_to_total(metric, float(amounts[within].sum()))
 
 
-def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Column, int]:
+def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Int64Array, int]:
     """Return calls that nest.
 
-    A return ends the innermost open call of its region, with all calls within it, whose returns
-    were lost. A return whose region is not open is left out: its call was lost.
+    A return ends the innermost open call of its region. It also ends all calls within it, because
+    their returns were lost. A return of a region that is not open is dropped, because its call was
+    lost.
 
     Parameters
     ----------
@@ -176,9 +175,9 @@ def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Column, int]:
 
     Returns
     -------
-    calls : the same, with the returns that were lost and without those whose calls were lost
-    place : int64 [n + 1], how many of the new calls came before each old one, and at the end
-    mended : how many returns were added or left out
+    calls : calls with added returns, and without dropped ones
+    place : int64 [n + 1], number of new calls before each old one, and at the end
+    mended : number of added and dropped returns
     """
     stack, is_open = list(stack), Counter(stack)
     times: list[int] = []
@@ -200,7 +199,7 @@ def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Column, int]:
 
 
 def _ended(stack: list[int], is_open: Counter[int], region: int) -> list[int]:
-    """Take the calls from the stack that a return ends, innermost first, and return their codes."""
+    """Remove the calls that a return ends, and return their codes, innermost first."""
     if region == UNDEFINED and stack:
         region = stack[-1]
     if not is_open[region]:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cpmodel_otf2.events import Column
-
-Values = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray, Int32Array, Int64Array
 
 
 @dataclass(slots=True)
@@ -28,7 +25,7 @@ class ReplayTotals:
     program : the program that ran, as it was called, or ""
     """
 
-    cells: dict[str, tuple[NDArray[np.int32], Values]] = field(default_factory=dict)
+    cells: dict[str, tuple[Int32Array, FloatArray]] = field(default_factory=dict)
     totals: dict[str, float] = field(default_factory=dict)
     outside: int = 0
     left_open: int = 0
@@ -36,9 +33,11 @@ class ReplayTotals:
     paused: int = 0
     sampled: int = 0
     program: str = ""
-    _dense: dict[str, Values] = field(default_factory=dict)
+    _dense: dict[str, FloatArray] = field(default_factory=dict)
 
-    def add(self, metric: str, paths: Column, amounts: Column | Values | None = None) -> None:
+    def add(
+        self, metric: str, paths: Int64Array, amounts: Int64Array | FloatArray | None = None
+    ) -> None:
         """Add amounts [n] (None: ones) to call paths [n]."""
         if not len(paths):
             return

@@ -1,4 +1,4 @@
-"""Metrics that a trace samples at its calls, turned into what each call path cost."""
+"""Costs of call paths in sampled metrics."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array, UInt64Array
 from cpmodel_otf2.definitions import MetricMember
-from cpmodel_otf2.events import Column, Samples
+from cpmodel_otf2.events import Samples
 from cpmodel_otf2.paths import OUTSIDE
 
 if TYPE_CHECKING:
@@ -20,30 +20,34 @@ _FLOAT, _DOUBLE = 9, 10
 
 
 def is_cost(member: MetricMember) -> bool:
-    """Tell whether a metric is spent, unlike one that has a level at any time."""
+    """Return whether a metric is a cost, and not a level at a point in time."""
     return member.mode == _ACCUMULATED_START or member.mode in _LAST
 
 
 class Counters:
-    """Books the metrics of one location.
+    """Assignment of the metrics of one location to call paths.
 
-    Between two samples, what a counter advanced by belongs to the call path that the program
-    was in. A sample is taken before the call of the same time is noted, so that call counts.
+    The increase of a counter between two samples belongs to the call path between them. A sample is
+    taken before the call with the same time is recorded, so that call is included.
     """
 
     def __init__(self, classes: Mapping[int, tuple[MetricMember, ...]]) -> None:
         self._classes = classes
-        self._last: dict[int, tuple[int, NDArray[np.uint64]]] = {}
+        self._last: dict[int, tuple[int, UInt64Array]] = {}
 
     def add(
-        self, tally: ReplayTotals, samples: Mapping[int, Samples], time: Column, before: Column
+        self,
+        tally: ReplayTotals,
+        samples: Mapping[int, Samples],
+        time: Int64Array,
+        before: Int64Array,
     ) -> None:
-        """Take in the samples of a batch.
+        """Add the samples of a batch.
 
         Parameters
         ----------
         time : [n], times of the calls of the batch
-        before : [n + 1], the call path before each call, and after the last
+        before : [n + 1], call path before each call, and after the last one
         """
         for reference, taken in samples.items():
             times, values = taken.time, taken.values
@@ -61,15 +65,15 @@ class Counters:
                     tally.add_to_total(member.name, float(cost.sum()))
 
 
-def _costs(member: MetricMember, bits: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Return what was spent before each sample but the first, [n - 1]."""
-    stored: NDArray[np.float64] | NDArray[np.int64]
+def _costs(member: MetricMember, bits: UInt64Array) -> FloatArray:
+    """Return the cost before each sample except the first, [n - 1]."""
+    stored: FloatArray | Int64Array
     if member.type == _DOUBLE:
         stored = bits.view(np.float64)
     elif member.type == _FLOAT:
         stored = bits.astype(np.uint32).view(np.float32).astype(np.float64)
     else:
-        # Unsigned counters may wrap around: so do differences.
+        # Unsigned counters may wrap around, and differences wrap in the same way.
         stored = bits.view(np.int64)
     with np.errstate(all="ignore"):
         spent = stored[1:] if member.mode in _LAST else np.diff(stored)

@@ -1,4 +1,4 @@
-"""Where threads hang in the call tree: below the call path that started them."""
+"""Position of threads in the call tree: below the call path that started them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cpmodel_otf2.events import Column, Switch
+from callpath_modeler.arrays import Int64Array
+from cpmodel_otf2.events import Switch
 from cpmodel_otf2.paths import OUTSIDE, PathTable
 
 _Switches = Sequence[tuple[int, int, int, int]]
 
 
 class Forks:
-    """The call paths that started threads, of all locations read so far.
+    """Call paths that started threads, of all locations read until now.
 
     Attributes
     ----------
-    teams : by reference of a team, the call path at the begin of each of its episodes
-    created : by reference of the contingent and number of the thread, the call path
+    teams : by reference of a team: call path at the beginning of each of its episodes
+    created : by reference of the contingent and number of the thread: call path
     """
 
     def __init__(self) -> None:
@@ -28,7 +29,7 @@ class Forks:
 
 
 class Context:
-    """What the outermost calls of one location hang below, from event to event."""
+    """Callers of the outermost calls of one location, from event to event."""
 
     def __init__(self, paths: PathTable, forks: Forks) -> None:
         self._paths, self._forks = paths, forks
@@ -37,29 +38,30 @@ class Context:
         self._is_first = False
 
     def state(self) -> tuple[dict[int, int], int, bool]:
-        """Return what `reset` goes back to."""
+        """Return the state for `reset`."""
         return dict(self._episodes), self._above, self._is_first
 
     def reset(self, state: tuple[dict[int, int], int, bool]) -> None:
-        """Go back to an earlier state."""
+        """Restore an earlier state."""
         episodes, self._above, self._is_first = state
         self._episodes = defaultdict(int, episodes)
 
     def of_calls(
-        self, switches: _Switches, region: Column, depth: Column
-    ) -> tuple[Column, list[tuple[int, int, int, int]]]:
-        """Return the call path that each call of a batch hangs below.
+        self, switches: _Switches, region: Int64Array, depth: Int64Array
+    ) -> tuple[Int64Array, list[tuple[int, int, int, int]]]:
+        """Return the call path that is the caller of each outermost call of a batch.
 
         Parameters
         ----------
-        switches : what happened to threads, see `Batch`
+        switches : events of threads, see `Batch`
         region : [n], region of each call
-        depth : [n + 1], number of own regions open before each call, and after the last
+        depth : [n + 1], number of open regions of this location before each call, and after the
+            last one
 
         Returns
         -------
         above : [n], ids of call paths
-        starts : the switches at which this location itself started threads
+        starts : switches at which this location started threads
         """
         above = np.empty(len(region), np.int64)
         starts, done = [], 0
@@ -74,8 +76,8 @@ class Context:
         self._fill(above, region, done, len(region))
         return above, starts
 
-    def note(self, starts: _Switches, path_before: Column) -> None:
-        """Note where this location started threads; `path_before` [n + 1] as `depth` above."""
+    def note(self, starts: _Switches, path_before: Int64Array) -> None:
+        """Record where this location started threads; `path_before` is [n + 1] as `depth`."""
         for kind, at, team, thread in starts:
             path = int(path_before[at])
             if kind == Switch.TEAM_BEGIN:
@@ -97,10 +99,10 @@ class Context:
             self._above = OUTSIDE
         self._is_first = True
 
-    def _fill(self, above: Column, region: Column, first: int, stop: int) -> None:
+    def _fill(self, above: Int64Array, region: Int64Array, first: int, stop: int) -> None:
         if stop == first:
             return
-        # Threads of a team enter the region again that their master is in: it is the same one.
+        # Threads of a team enter the region of their master again. It is the same region.
         if self._is_first and self._paths.region[self._above] == region[first]:
             self._above = int(self._paths.parent[self._above])
         self._is_first = False

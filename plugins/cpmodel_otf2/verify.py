@@ -1,4 +1,4 @@
-"""A second opinion: every value compared with a replay of what the package's interface reads."""
+"""Verification: comparison of every value with a replay through the package `otf2`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import MetricStatus
 from callpath_modeler.readers.base import Agreement
@@ -16,7 +16,7 @@ from cpmodel_otf2.profile import TraceProfile
 
 
 def verify(path: Path) -> list[Agreement]:
-    """Compare the exclusive values of every call path, metric and thread."""
+    """Return the comparison of the exclusive values of every call path, metric and thread."""
     from cpmodel_otf2.highlevel import HighLevelArchive
 
     with opened(path) as source:
@@ -33,15 +33,15 @@ def verify(path: Path) -> list[Agreement]:
     return [_compare(name, _by_path(ours, name), _by_path(theirs, name)) for name in metrics]
 
 
-def _by_path(profile: TraceProfile, metric: str) -> dict[str, NDArray[np.float64]]:
+def _by_path(profile: TraceProfile, metric: str) -> dict[str, FloatArray]:
     tree, values = profile.call_tree, profile.per_location(metric)
     return {tree.path(row): values[row] for row in range(len(tree))}
 
 
 def _compare(
     name: str,
-    ours: Mapping[str, NDArray[np.float64]],
-    theirs: Mapping[str, NDArray[np.float64]],
+    ours: Mapping[str, FloatArray],
+    theirs: Mapping[str, FloatArray],
 ) -> Agreement:
     compared = differing = 0
     for path in ours.keys() | theirs.keys():

@@ -1,4 +1,4 @@
-"""Score-P profiles: CUBE 4 (`.cubex`) and CUBE 3 (`.cube`, `.cube.gz`)."""
+"""Reader of Score-P profiles: CUBE 4 (`.cubex`) and CUBE 3 (`.cube`, `.cube.gz`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["CubexReader"]
 
 
 def __getattr__(name: str) -> object:
-    # The reader stands on numpy; finding the plugin must not cost its import.
+    # The reader imports numpy, which is too slow for listing the plugins.
     if name == "CubexReader":
         from cpmodel_scorep.reader import CubexReader
 

@@ -1,4 +1,4 @@
-"""Definitions from the bytes of an anchor, repaired where they are not quite XML."""
+"""Definitions from an anchor, with repairs of text that is not well-formed XML."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cpmodel_scorep import anchor_expat, anchor_fast
 from cpmodel_scorep.container import COPY_IT_AGAIN
 from cpmodel_scorep.definitions import Definitions, MalformedError
 
-_LARGEST = 1 << 28  # bytes of unpacked definitions: twenty times the largest ever seen
+_LARGEST = 1 << 28  # bytes of unpacked definitions: 20 times the largest known anchor
 _ALWAYS, _RATIO = 1 << 23, 64
-"""Bytes that packed definitions may unpack to in any case, and times their own size."""
+"""Limits of unpacked definitions: a size in bytes, and a factor of the packed size."""
 _MOST_AMPERSANDS = 1 << 20
-"""So many are repaired: there are as many pieces of the text while it is."""
+"""Maximum number of repaired ampersands, because each one splits the text in memory."""
 _PIECE = 1 << 20
 
 _PADDING = b"\0 \t\r\n"
@@ -35,7 +35,7 @@ _VALUE = re.compile(
 
 
 def parse(raw: bytes, where: str) -> tuple[Definitions, bool]:
-    """Return the definitions in `raw`, and whether they had to be repaired.
+    """Return the definitions in `raw`, and whether they were repaired.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ def parse(raw: bytes, where: str) -> tuple[Definitions, bool]:
     Raises
     ------
     InputError
-        If the definitions cannot be made sense of.
+        If the definitions cannot be read even after repairs.
     """
-    # Writers and tar fill the last block with zeros: nothing is lost with them.
+    # Some writers and tar pad the last block with zeros.
     text = _unpacked(raw, where).rstrip(_PADDING)
     damaged = _is_damaged(text)
     try:
@@ -71,7 +71,7 @@ def _parse(text: bytes) -> Definitions:
 
 
 def _unpacked(raw: bytes, where: str) -> bytes:
-    # 0x1f 0x8b is gzip, 0x78 a bare zlib stream; which one depends on the writer.
+    # Depending on the writer, the data are gzip (0x1f 0x8b) or a plain zlib stream (0x78).
     if not raw.startswith((b"\x1f\x8b", b"\x78")):
         return raw
     unpacker = zlib.decompressobj(wbits=47)
@@ -89,7 +89,7 @@ def _unpacked(raw: bytes, where: str) -> bytes:
             hint=COPY_IT_AGAIN,
         )
     if not unpacker.eof:
-        raise InputError(f"{where}: the compressed definitions are cut short", hint=COPY_IT_AGAIN)
+        raise InputError(f"{where}: the compressed definitions are cut off", hint=COPY_IT_AGAIN)
     return text
 
 
@@ -106,24 +106,24 @@ def _is_damaged(text: bytes) -> bool:
 
 
 def repair(text: bytes) -> bytes:
-    """Return `text` with the known sins of writers against XML undone.
+    """Return `text` with known violations of XML repaired.
 
-    Bytes that are no UTF-8 are taken as Latin-1, control characters become ``?``, stray ``&``
-    and ``<`` are escaped, unquoted attributes quoted, and expressions of derived metrics,
-    which nobody here evaluates, left out.
+    Bytes that are not UTF-8 are read as Latin-1. Control characters become ``?``. Stray ``&`` and
+    ``<`` are escaped, and unquoted attributes are quoted. Expressions of derived metrics are
+    removed, because cpmodel does not evaluate them.
     """
     text = _as_utf8(text)
     text = _CONTROL_REFERENCE.sub(b"?", text.translate(_QUESTIONED))
     text = _replace_elements(text, _EXPRESSION, rb"\b[^<>]*+", lambda _name, _content: b"")
     if text.count(b"&") > _MOST_AMPERSANDS:
-        raise MalformedError("too much is to be repaired")
+        raise MalformedError("the definitions have too many errors to repair")
     text = _STRAY_AMPERSAND.sub(b"&amp;", text)
     text = _replace_elements(text, _TEXT, b"", _escape_text)
     return b"".join(_TAG.sub(_quote, piece) for piece in _pieces(text))
 
 
 def _pieces(text: bytes) -> Iterator[bytes]:
-    """Yield the text in pieces that end behind a tag: many tags at once take much memory."""
+    """Yield pieces of the text that end after a tag, to limit the memory for matches."""
     begin = 0
     while begin < len(text):
         end = text.find(b">", begin + _PIECE) + 1 or len(text)
@@ -134,16 +134,16 @@ def _pieces(text: bytes) -> Iterator[bytes]:
 def _replace_elements(
     text: bytes, names: bytes, attributes: bytes, replacement: Callable[[bytes, bytes], bytes]
 ) -> bytes:
-    """Replace every closed element, from its start tag to the next end tag of its name.
+    """Return the text with every element replaced, from its start tag to the next end tag.
 
-    One regular expression for both tags would search the rest of the text again for every start
-    tag without an end tag, which takes quadratic time. Here each tag is found once.
+    A single regular expression for both tags would take quadratic time: it would search the rest of
+    the text again for every start tag without an end tag. This function finds each tag once.
 
     Parameters
     ----------
-    names : regular expression of the names of elements
-    attributes : regular expression of what follows the name in a start tag
-    replacement : returns the new text for the name and the content of an element
+    names : regular expression of the element names
+    attributes : regular expression of the rest of a start tag after the name
+    replacement : function of the name and the content of an element that returns its new text
     """
     ends: dict[bytes, list[tuple[int, int]]] = {}
     for found in re.finditer(rb"</(%b)\s*+>" % names, text):

@@ -1,4 +1,4 @@
-"""Definitions by a full XML parse: every syntax version, any order of elements, slower."""
+"""Definitions from a complete XML parser: slower, for all versions and orders of elements."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _OWNERS = frozenset(("metric", "region", *_GROUPS, *_LOCATIONS, *_NODES))
 
 
 _DEEPEST = 1 << 17
-"""Elements within each other: programs are 50,000 calls deep."""
+"""Maximum nesting of elements. Real programs reach 50,000 nested calls."""
 
 
 class _Record:
-    """One element with its attributes and the text of its leaves."""
+    """An element with its attributes and the text of its leaves."""
 
     __slots__ = ("above", "attributes", "element", "text")
 
@@ -46,7 +46,7 @@ class _Record:
         self.above = above
 
     def number(self, *keys: str) -> int:
-        """Return the first of the attributes that is there as a number."""
+        """Return the first existing attribute among `keys` as a number."""
         for key in keys:
             if key in self.attributes:
                 return integer(self.attributes[key])
@@ -54,7 +54,7 @@ class _Record:
 
 
 class _Builder:
-    """Collects records and call paths while the parser runs; no recursion, no tree."""
+    """Collector of records and call paths for the parser, without recursion and without a tree."""
 
     def __init__(self) -> None:
         self.attributes: dict[str, str] = {}
@@ -84,7 +84,7 @@ class _Builder:
             self._owners.append(len(self.records) - 1)
         self._open.append(element)
         if len(self._open) > _DEEPEST:
-            raise MalformedError("nested too deeply")
+            raise MalformedError("the elements are nested too deeply")
 
     def _start_cnode(self, attributes: dict[str, str]) -> None:
         try:
@@ -132,7 +132,7 @@ def parse(text: bytes) -> Definitions:
 
 
 def run(text: bytes) -> _Builder:
-    """Feed `text` to the parser and return what was collected."""
+    """Return the records of `text`."""
     builder = _Builder()
     parser = ParserCreate("utf-8")
     parser.buffer_text = True
@@ -148,12 +148,12 @@ def run(text: bytes) -> _Builder:
 
 
 def _refuse_doctype(*_: object) -> None:
-    # Entities could blow a small file up without bound, and no writer declares any.
-    raise MalformedError("a document type declaration")
+    # Entities could expand a small file without limit, and no writer declares any.
+    raise MalformedError("a document type declaration is not allowed")
 
 
 def integer(text: str) -> int:
-    """Return `text` as an integer that fits 63 bits."""
+    """Return `text` as an integer that fits into 63 bits."""
     try:
         number = int(text)
     except ValueError:
@@ -219,7 +219,7 @@ def _locations(records: list[_Record]) -> Locations:
             is_process.append(record.text.get("type", "process") == "process")
         elif record.element in _LOCATIONS:
             if record.above not in groups:
-                raise MalformedError("a location outside of any process")
+                raise MalformedError("a location belongs to no process")
             rows.append((record.number("Id", "id"), groups[record.above]))
             is_thread.append(record.text.get("type", "thread") == "thread")
             names.add(record.text.get("name", ""))

@@ -1,4 +1,4 @@
-"""Which stored columns count: those of the threads of processes."""
+"""Selection of the stored columns that belong to CPU threads of processes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from cpmodel_scorep.definitions import Locations, MalformedError
 
 
 def columns_of(locations: Locations) -> Columns:
-    """Return which columns hold what.
+    """Return the stored columns of CPU threads, with their processes.
 
     Raises
     ------
     MalformedError
-        If two locations share an id, or none of them is a thread of a process.
+        If two locations have the same id, or no location is a thread of a process.
     """
-    # Columns come in ascending order of the ids, whatever the order of the definitions.
+    # Columns are stored in ascending order of location ids, for any order of definitions.
     order = np.argsort(locations.ids, kind="stable")
     if np.any(np.diff(locations.ids[order]) == 0):
-        raise MalformedError("two locations have one id")
+        raise MalformedError("two locations have the same id")
     counts = locations.counts
     try:
         return Columns.of(np.where(counts, locations.groups, -1)[order])

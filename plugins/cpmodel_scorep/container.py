@@ -1,4 +1,4 @@
-"""The outer file: a tar of members, a gzip of one, or bare XML, and how to read pieces of it."""
+"""Profile files: tar archives, gzip files and plain XML, with random access to their content."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _OCTAL = re.compile(rb"[ \0]*+([0-7]*+)[ \0]*+\Z")
 _PAX_SIZE = re.compile(rb"(?:^|\n)\d+ size=(\d{1,18})\n")
 _ROWS = re.compile(r"(.*)\.(data|index)")
 
-COPY_IT_AGAIN = "copy the profile again, or measure the run again"
+COPY_IT_AGAIN = "copy the profile again, or repeat the run"
 
 
 class ContainerShape(Enum):
-    """What the first bytes of a file promise."""
+    """Kind of a file, by its first bytes."""
 
     TAR = "tar"
     GZIP = "gzip"
@@ -39,13 +39,13 @@ class ContainerShape(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A stretch of the file.
+    """A range of the file.
 
     Attributes
     ----------
     name : member name without a leading ``./``
-    offset : position of its first byte
-    size : bytes that are really there; a file cut short ends its last member early
+    offset : position of the first byte
+    size : number of bytes that exist; the last member of a cut-off file is shorter than declared
     """
 
     name: str
@@ -54,7 +54,7 @@ class Member:
 
 
 def shape_of(head: bytes) -> ContainerShape:
-    """Tell from the first block of a file what it holds."""
+    """Return the kind of a file, by its first block."""
     if head.startswith(_GZIP_MAGIC):
         return ContainerShape.GZIP
     if _is_header(head[:BLOCK]):
@@ -66,14 +66,14 @@ def shape_of(head: bytes) -> ContainerShape:
 
 
 class Container:
-    """An open profile file: named members, or the whole of it as one.
+    """An open profile file with named members.
 
     Attributes
     ----------
-    path : the file, for messages
-    shape : `ContainerShape.TAR` or `ContainerShape.XML`; a gzip has been unpacked
-    members : members by name; for XML a single one called ``""``
-    resynchronised : True if headers did not lie where the sizes before them said
+    path : file, for messages
+    shape : `ContainerShape.TAR` or `ContainerShape.XML`; gzip files are unpacked
+    members : members by name; an XML file is a single member with the name ``""``
+    resynchronised : whether headers were not where the previous sizes say
     """
 
     def __init__(self, path: Path, stream: BinaryIO, shape: ContainerShape) -> None:
@@ -88,7 +88,7 @@ class Container:
             self.members = {"": Member("", 0, self.size)}
 
     def read_into(self, offset: int, target: memoryview) -> int:
-        """Fill `target` from `offset` on and return how many bytes the file had."""
+        """Fill `target` from `offset` on, and return the number of bytes read."""
         try:
             self._stream.seek(offset)
             filled = 0
@@ -102,7 +102,7 @@ class Container:
         return filled
 
     def read(self, offset: int, size: int) -> bytes:
-        """Return up to `size` bytes from `offset` on; never more than the file holds."""
+        """Return up to `size` bytes from `offset` on."""
         size = max(0, min(size, self.size - offset))
         buffer = memoryview(bytearray(size))
         return bytes(buffer[: self.read_into(offset, buffer)])
@@ -116,18 +116,18 @@ class Container:
 def opened(path: Path) -> Iterator[Container]:
     """Open `path` as a container.
 
-    A gzip is unpacked into an unnamed temporary file, so that its size does not count as
+    A gzip file is unpacked into an unnamed temporary file, so that its size does not count as
     memory.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or is neither a tar nor XML nor a gzip of either.
+        If the file cannot be read, or is neither tar nor XML nor gzip of one of them.
     """
     try:
-        # Opening a pipe would wait for its other end.
+        # Opening a pipe would block until another process opens its other end.
         if not stat.S_ISREG(path.stat().st_mode):
-            what = f"{path}: a directory or device, not a profile"
+            what = f"{path}: this is a directory or device, not a profile"
             raise InputError(what, hint="give the profile.cubex of the run")
         stream: BinaryIO = path.open("rb", buffering=0)
     except OSError as error:
@@ -141,18 +141,20 @@ def opened(path: Path) -> Iterator[Container]:
             _unpack(path, stream, unpacked)
             inner = _checked_shape(path, unpacked)
             if inner is ContainerShape.GZIP:
-                raise InputError(f"{path}: packed with gzip twice", hint="unpack it by hand")
+                raise InputError(
+                    f"{path}: compressed with gzip twice", hint="uncompress the file once"
+                )
             yield Container(path, unpacked, inner)
 
 
 def unreadable(path: Path, error: OSError) -> InputError:
-    """Return the error for a file the operating system does not let us read."""
+    """Return the error for a file that the operating system cannot read."""
     reason = error.strerror or str(error)
     return InputError(f"{path}: cannot be read: {reason}", hint="check its name and permissions")
 
 
 def first_block(path: Path) -> bytes:
-    """Return the first block of `path`, unpacked if it is a gzip; nothing if unreadable."""
+    """Return the first block of `path`, unpacked if it is gzip; empty if it cannot be read."""
     try:
         if not path.is_file():
             return b""
@@ -196,7 +198,7 @@ def _unpack(path: Path, stream: BinaryIO, target: BinaryIO) -> None:
 
 
 def _is_header(block: bytes) -> bool:
-    # Checksums are not looked at: some versions of the writer get all of them wrong.
+    # Checksums are ignored, because some versions of the writer compute them wrongly.
     return len(block) == BLOCK and block[257:262] == b"ustar" and _octal(block[124:136]) is not None
 
 
@@ -221,13 +223,13 @@ def _complete(members: dict[str, Member]) -> bool:
 
 
 def _walk(container: Container) -> tuple[dict[str, Member], bool]:
-    """Follow the headers from size to size; False if one is not where it should be."""
+    """Return the members found from header to header, and whether every header was in its place."""
     members: dict[str, Member] = {}
     offset, long_size = 0, None
     while offset + BLOCK <= container.size:
         block = container.read(offset, BLOCK)
         if not any(block):
-            # Writers put an empty block even between members, so it does not end the archive.
+            # Some writers insert an empty block between members, so it does not end the archive.
             offset = _after_zeros(container, offset)
             continue
         if not _is_header(block):
@@ -260,10 +262,10 @@ def _remember(members: dict[str, Member], header: bytes, place: Member) -> None:
 
 
 def _search(container: Container) -> dict[str, Member]:
-    """Find members by their headers alone, wherever the sizes claim they are.
+    """Return the members found by searching for headers, without using their sizes.
 
-    A writer that compresses rows may put the planned size into the header, so data run up
-    to the next header and everything else at most that far.
+    A writer that compresses rows may store the planned size in the header. So data members extend
+    to the next header, and other members extend to it at most.
     """
     offsets: list[int] = []
     for start in range(0, container.size, _SCAN):

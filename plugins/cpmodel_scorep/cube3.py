@@ -1,4 +1,4 @@
-"""Values of Cube 3 files, which stand as text among the definitions."""
+"""Values of CUBE 3 files, which are text among the definitions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import InputError
 from cpmodel_scorep.container import COPY_IT_AGAIN
 from cpmodel_scorep.definitions import Definitions, MalformedError
@@ -18,18 +18,18 @@ _ROW = re.compile(rb"<row\s+cnodeId=[\"'](\d{1,18})[\"']\s*>([^<]*)</row>")
 
 
 def split(text: bytes) -> tuple[bytes, bytes]:
-    """Return the definitions of a Cube 3 document, still a document, and its values.
+    """Return the definitions of a CUBE 3 document, still as XML, and its values.
 
     Raises
     ------
     MalformedError
-        If the values begin and do not end.
+        If the values have no end tag.
     """
     begin, end = text.find(b"<severity>"), text.rfind(b"</severity>")
     if begin < 0:
         return text, b""
     if end < begin:
-        raise MalformedError("the values are cut short")
+        raise MalformedError("the file is cut off within the values")
     return text[:begin] + text[end + len(b"</severity>") :], text[begin:end]
 
 
@@ -39,16 +39,16 @@ def values(text: bytes, definitions: Definitions, where: str) -> dict[int, InMem
     Raises
     ------
     InputError
-        If a row belongs to no call path, or holds anything but one number per thread.
+        If a row has no call path, or does not have one number per thread.
     """
     paths = {number: row for row, number in enumerate(definitions.call_paths.ids.tolist())}
     columns = len(definitions.locations.ids)
     held: dict[int, InMemoryRows] = {}
     for number, body in _matrices(text):
-        found: dict[int, NDArray[np.float64]] = {}
+        found: dict[int, FloatArray] = {}
         for path, row in _ROW.findall(body):
             if int(path) not in paths:
-                what = f"{where}: values of call path {int(path)}, which is not defined"
+                what = f"{where}: there are values for call path {int(path)}, which is not defined"
                 raise InputError(what, hint=COPY_IT_AGAIN)
             found[paths[int(path)]] = _numbers(row, columns, where)
         places = sorted(found)
@@ -66,14 +66,14 @@ def _matrices(text: bytes) -> Iterator[tuple[int, bytes]]:
         yield int(found[1]), text[found.end() : at]
 
 
-def _numbers(row: bytes, columns: int, where: str) -> NDArray[np.float64]:
+def _numbers(row: bytes, columns: int, where: str) -> FloatArray:
     try:
         numbers = np.array(row.split(), dtype=np.float64)
     except ValueError as error:
         raise InputError(f"{where}: {error}", hint=COPY_IT_AGAIN) from None
     if len(numbers) != columns:
         raise InputError(
-            f"{where}: a row holds {len(numbers)} values for {columns} locations",
+            f"{where}: a row has {len(numbers)} values for {columns} locations",
             hint=COPY_IT_AGAIN,
         )
     return numbers

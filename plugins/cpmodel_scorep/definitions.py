@@ -1,4 +1,4 @@
-"""What a profile defines: metrics, regions, call paths and locations, held in columns."""
+"""Definitions of a profile: metrics, regions, call paths and locations, as columns."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Int64Array
 from callpath_modeler.profile.schema import Region
 
 PLACES = ("machine", "node")
-"""Classes of the places of a system tree whose names tell where a program ran."""
+"""Classes of system tree nodes whose names identify the machine."""
 
 _NUMBER = re.compile(r"\d+")
 _PSEUDO_THREADS = (
@@ -27,11 +27,11 @@ _PSEUDO_THREADS = (
 
 
 class MalformedError(ValueError):
-    """Definitions that contradict themselves or are not in the format."""
+    """Error in definitions: a contradiction, or a violation of the format."""
 
 
 class MetricKind(StrEnum):
-    """What the stored values of a metric stand for, and in which order its rows come."""
+    """Meaning of the stored values of a metric, and the order of its rows."""
 
     INCLUSIVE = "INCLUSIVE"
     EXCLUSIVE = "EXCLUSIVE"
@@ -45,11 +45,11 @@ class MetricDefinition:
 
     Attributes
     ----------
-    number : its id, which also names the members that hold its values
-    name, unit, description, dtype : as written, stripped
+    number : id, which is also part of the names of the members with its values
+    name, unit, description, dtype : as stored, without surrounding blanks
     kind : see `MetricKind`
-    ghost : True if hidden from viewers; the values lie in members of another name
-    void : True if the metric or one above it is declared to hold nothing
+    ghost : whether viewers hide the metric; its values are in members of another name
+    void : whether the metric or one above it is declared to have no values
     """
 
     number: int
@@ -64,24 +64,24 @@ class MetricDefinition:
 
 @dataclass(frozen=True, slots=True)
 class CallPaths:
-    """The call paths of a profile in document order, which is preorder.
+    """Call paths of a profile in document order, which is preorder.
 
     Attributes
     ----------
-    ids : int64 [n], ids as written
+    ids : int64 [n], ids as stored
     regions : int64 [n], ids of the called regions
-    parents : int64 [n], row of the caller or -1
+    parents : int64 [n], row of the caller; -1 = root
     parameters : row -> ((key, value), ...)
     """
 
-    ids: NDArray[np.int64]
-    regions: NDArray[np.int64]
-    parents: NDArray[np.int64]
+    ids: Int64Array
+    regions: Int64Array
+    parents: Int64Array
     parameters: Mapping[int, tuple[tuple[str, str], ...]]
 
 
 def place_name(name: str, kind: str) -> str:
-    """Return what the name of a place tells of where it is: that of a host without its number.
+    """Return the name of a machine or node with its numbers replaced by ``*``.
 
     >>> place_name("node jwc09n123.cluster", "node"), place_name("machine JUWELS", "machine")
     ('node jwc*n*', 'machine JUWELS')
@@ -91,48 +91,48 @@ def place_name(name: str, kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Locations:
-    """The locations of a profile in document order.
+    """Locations of a profile in document order.
 
     Attributes
     ----------
-    ids : int64 [n]; values are stored in ascending order of these
+    ids : int64 [n]; values are stored in ascending order of these ids
     groups : int64 [n], index of the location group
-    is_thread : bool [n], False for streams of accelerators and places for metrics
-    names : the distinct names
+    is_thread : bool [n], False for accelerator streams and locations for metrics
+    names : distinct names
     is_process : bool [groups], False for groups of accelerators or metrics
-    nodes : number of compute nodes, 0 = unknown
-    machines : names of machines, of compute nodes without numbers; what runs of one place share
+    nodes : number of compute nodes; 0 = unknown
+    machines : names of machines and of compute nodes without numbers, equal for runs on one machine
     """
 
-    ids: NDArray[np.int64]
-    groups: NDArray[np.int64]
-    is_thread: NDArray[np.bool_]
+    ids: Int64Array
+    groups: Int64Array
+    is_thread: BoolArray
     names: frozenset[str]
-    is_process: NDArray[np.bool_]
+    is_process: BoolArray
     nodes: int
     machines: frozenset[str]
 
     @property
-    def counts(self) -> NDArray[np.bool_]:
-        """Which locations are threads of a process, [n]."""
+    def counts(self) -> BoolArray:
+        """Return whether each location is a thread of a process, [n]."""
         return self.is_thread & self.is_process[self.groups]
 
     @property
     def are_threads(self) -> bool:
-        """False if locations stand for several threads or for the choice of one."""
+        """Return whether each location is a single thread, not a sum or selection of threads."""
         return not any(name.startswith(_PSEUDO_THREADS) for name in self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """Everything an anchor says.
+    """All definitions of a profile.
 
     Attributes
     ----------
-    attributes : key -> value of the whole profile
+    attributes : key -> value for the whole profile
     metrics : in document order
     regions : by id
-    call_paths, locations : see there
+    call_paths, locations : as `CallPaths` and `Locations`
     """
 
     attributes: Mapping[str, str]
@@ -143,7 +143,7 @@ class Definitions:
 
 
 def metric_kind(text: str | None) -> MetricKind:
-    """Return the kind a ``type`` attribute means; files of old name none and mean EXCLUSIVE."""
+    """Return the kind for a ``type`` attribute; old files without it mean EXCLUSIVE."""
     if not text:
         return MetricKind.EXCLUSIVE
     text = text.upper()
@@ -155,8 +155,8 @@ def metric_kind(text: str | None) -> MetricKind:
         raise MalformedError(f"metric type {text!r} is unknown") from None
 
 
-def parents_from_depths(depth: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the row above each row of a tree in preorder, -1 for roots.
+def parents_from_depths(depth: Int64Array) -> Int64Array:
+    """Return the row of the caller of each row of a tree in preorder; -1 = root.
 
     Parameters
     ----------
@@ -165,6 +165,6 @@ def parents_from_depths(depth: NDArray[np.int64]) -> NDArray[np.int64]:
     n = len(depth)
     order = np.argsort(depth, kind="stable")
     keys = depth[order] * n + order
-    # The caller is the last row one level up that comes before.
+    # The caller is the closest previous row that is one level up.
     place = np.searchsorted(keys, (depth - 1) * n + np.arange(n)) - 1
     return np.where(depth > 0, order[place], -1)

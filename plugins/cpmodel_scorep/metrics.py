@@ -1,4 +1,4 @@
-"""What can be had of each metric that a profile declares."""
+"""Status, kind and units of the metrics that a profile declares."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cpmodel_scorep.rows import InMemoryRows, type_of
 _EMPTY_INDEX, _EMPTY_DATA = 22, 11
 
 _NEVER_ZERO = frozenset({"time", "visits"})
-"""Every run takes time: where these are not stored, they were lost."""
+"""Metrics that are positive in every run: if all values are zero, the data were lost."""
 
 
 _DURATIONS = frozenset(
@@ -25,24 +25,24 @@ _DURATIONS = frozenset(
 )
 _DOUBLE = np.dtype("f8")
 _REAL = frozenset({"", "DOUBLE", "FLOAT", "MINDOUBLE", "MAXDOUBLE", "TAU_ATOMIC"})
-"""Whole numbers without a unit may as well be nanoseconds."""
+"""Types of times in seconds. Integers without a unit may also be nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMetric:
-    """A metric, and how its values lie in the file.
+    """A metric and the layout of its values in the file.
 
     Attributes
     ----------
-    declared : what users of the profile see
-    number : its id
-    order : in which order the rows come
-    kind : what the values mean
+    declared : metric as users see it
+    number : id
+    order : order of the rows
+    kind : meaning of the values
     dtype : stored type
-    fold : how threads become a process
-    scale : what to multiply stored values with to get base units
-    is_counter : True for unsigned 64-bit counters, which may have run below zero
-    members : index and data, or () where nothing is stored in members
+    fold : reduction from threads to a process
+    scale : factor from stored values to base units
+    is_counter : whether values are unsigned 64-bit counters, which may have wrapped below zero
+    members : index and data; () = no values in members
     """
 
     declared: DeclaredMetric
@@ -57,12 +57,12 @@ class StoredMetric:
 
     @property
     def status(self) -> MetricStatus:
-        """What the profile holds of the metric."""
+        """Return what the profile contains of the metric."""
         return self.declared.status
 
     @property
     def additive(self) -> bool:
-        """Whether values add up along the call tree."""
+        """Return whether values can be summed along the call tree."""
         return self.declared.metric.additive
 
 
@@ -72,7 +72,7 @@ def declare(
     held: Mapping[int, InMemoryRows] | None,
     notices: Notices,
 ) -> dict[str, StoredMetric]:
-    """Return every metric by name; of two with one name the first."""
+    """Return every metric by name; if two have one name, the first."""
     stored: dict[str, StoredMetric] = {}
     for definition in definitions.metrics:
         if definition.name in stored:
@@ -93,15 +93,15 @@ def _declare(
     are_threads: bool,
 ) -> StoredMetric:
     dtype_name = definition.dtype.upper()
-    # Values that stand as text have any type; CubeLib takes those without a type as double.
+    # Values stored as text may have any type. CubeLib reads values without a type as double.
     is_double = held is not None or not definition.dtype
     dtype = type_of(definition.dtype) or (_DOUBLE if is_double else None)
     kind = definition.kind
     is_assumed = _lacks_unit(definition)
     unit, scale = ("s", 1.0) if is_assumed else base_unit(definition.unit)
     if is_ticks(definition, are_threads=are_threads):
-        # These values are durations of whole visits in ticks of a clock whose rate is not
-        # stored, whatever unit and kind the metric is declared with.
+        # These values are durations of whole visits, in ticks of an unknown clock. The declared
+        # unit and kind are wrong.
         kind, unit, scale = MetricKind.INCLUSIVE, "ticks", 1.0
     extreme = {"MINDOUBLE": Fold.MIN, "MAXDOUBLE": Fold.MAX}.get(dtype_name)
     status, note, members = _status(definition, dtype, container, held)
@@ -121,13 +121,13 @@ def _declare(
 
 
 def _lacks_unit(definition: MetricDefinition) -> bool:
-    """Tell whether a metric is a duration by name and type, and does not state its unit."""
+    """Return whether a metric is a duration by its name and type, but has no unit."""
     is_real = definition.dtype.upper() in _REAL
     return not definition.unit and is_real and definition.name.lower() in _DURATIONS
 
 
 def is_ticks(definition: MetricDefinition, *, are_threads: bool) -> bool:
-    """Tell whether a metric is the time of tuples over threads."""
+    """Return whether a metric is the time of tuples over threads."""
     return (
         not are_threads and definition.dtype.upper() == "TAU_ATOMIC" and definition.name == "time"
     )
@@ -140,9 +140,9 @@ def _status(
     held: Mapping[int, InMemoryRows] | None,
 ) -> tuple[MetricStatus, str, tuple[Member, ...]]:
     if definition.kind is MetricKind.DERIVED:
-        return MetricStatus.DERIVED, "computed by the viewer, nothing is stored", ()
+        return MetricStatus.DERIVED, "the viewer computes it; no values are stored", ()
     if definition.void or dtype is None:
-        note = f"values of type {definition.dtype or 'unknown'} are no numbers"
+        note = f"values of type {definition.dtype or 'unknown'} are not numbers"
         return MetricStatus.UNSUPPORTED, "declared void" if definition.void else note, ()
     if held is not None:
         known = definition.number in held

@@ -1,4 +1,4 @@
-"""What was noticed while reading a profile, gathered into findings."""
+"""Data quality findings of a Cube profile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ProfileNotices(Notices):
-    """What is worth a word in a Cube profile."""
+    """Collector of the findings of a Cube profile."""
 
     def of_definitions(
         self,
@@ -31,23 +31,23 @@ class ProfileNotices(Notices):
         *,
         repaired: bool,
     ) -> None:
-        """Note what the definitions alone tell."""
+        """Add findings about the definitions."""
         locations = definitions.locations
         if container.resynchronised:
-            self.note("CPM124", "members lie elsewhere than their headers say")
+            self.note("CPM124", "members are not where the headers say")
         if repaired:
-            self.note("CPM111", "the definitions are no well-formed XML")
+            self.note("CPM111", "the definitions are not well-formed XML")
         left_out = len(locations.ids) - int(locations.counts.sum())
         if left_out:
-            self.note("CPM110", f"{left_out} locations are no CPU threads", left_out)
+            self.note("CPM110", f"{left_out} locations are not CPU threads", left_out)
         if not locations.are_threads:
             names = ", ".join(sorted(locations.names)[:4])
-            self.note("CPM108", f"columns are called {names}")
+            self.note("CPM108", f"the columns are named {names}")
         if layout.detached:
             self.note("CPM109", f"{layout.detached} call paths of tasks", layout.detached)
         regions = layout.tree.regions
         if any(region.name == "COLLAPSE" for region in regions):
-            self.note("CPM106", "calls below the depth limit are one region COLLAPSE")
+            self.note("CPM106", "calls below the depth limit are merged into COLLAPSE")
         if definitions.attributes.get("CLUSTERING", "OFF").upper() in {"ON", "TRUE", "1"}:
             self.note("CPM120", "iterations are numbered by cluster")
         self._of_metrics(metrics)
@@ -65,18 +65,18 @@ class ProfileNotices(Notices):
             self.note("CPM108", "time is in ticks of an unknown clock", about="time")
 
     def of_missing(self, stored: StoredMetric, rows: int) -> None:
-        """Note rows that the index names and the file does not hold."""
+        """Add a finding about rows that are in the index but not in the file."""
         name = stored.declared.metric.name
         self.note("CPM103", f"{name}: {rows} rows are cut off", rows, about=name)
 
     def of_counter(self, stored: StoredMetric, values: int) -> None:
-        """Note values of an unsigned counter that are below zero."""
+        """Add a finding about values of an unsigned counter that are below zero."""
         if values:
             name = stored.declared.metric.name
             self.note("CPM104", f"{name}: {values} values", values, about=name)
 
     def of_values(self, stored: StoredMetric, noticed: Noticed, tree: CallTree) -> None:
-        """Note what was wrong with values that were reduced."""
+        """Add findings about the values of a reduced metric."""
         name = stored.declared.metric.name
         if noticed.not_finite:
             count = noticed.not_finite

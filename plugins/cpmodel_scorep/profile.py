@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
@@ -33,7 +33,7 @@ from cpmodel_scorep.tree import layout_of
 
 
 class CubeProfile:
-    """One opened Cube profile."""
+    """An opened Cube profile."""
 
     def __init__(
         self,
@@ -56,24 +56,24 @@ class CubeProfile:
 
     @property
     def call_tree(self) -> CallTree:
-        """The call paths, without detached tasks."""
+        """Return the call paths, without detached tasks."""
         return self.layout.tree
 
     @property
     def metrics(self) -> Sequence[DeclaredMetric]:
-        """Every metric the profile declares, readable or not."""
+        """Return all metrics that the profile declares, with and without values."""
         return [stored.declared for stored in self.stored.values()]
 
     @property
     def extent(self) -> Extent:
-        """Processes, threads and nodes of the run."""
+        """Return the number of processes, threads and nodes."""
         columns, locations = self.columns, self.definitions.locations
         threads = columns.threads if locations.are_threads else 0
         return Extent(columns.processes, threads, locations.nodes)
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """Creator, Cube version, program, its arguments, machine, as far as the profile says."""
+        """Return the creator, Cube version, program, arguments and machine, if they are known."""
         attributes = self.definitions.attributes
         program = self.layout.program
         known = {
@@ -86,18 +86,18 @@ class CubeProfile:
         return {key: value for key, value in known.items() if value}
 
     def findings(self) -> Sequence[Finding]:
-        """Return what was noticed in opening the profile and in all reads so far."""
+        """Return the findings of opening the profile and of all reads until now."""
         return self._notices.findings()
 
     def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
-        """Return one exclusive value per call path, streaming over the file.
+        """Return one exclusive value per call path. The file is read as a stream.
 
         Raises
         ------
         KeyError
-            If there is no such metric, or nothing can be read of it.
+            If the metric does not exist or has no values.
         InputError
-            If the file turns out to be unreadable.
+            If the file cannot be read.
         """
         stored = self._readable(metric)
         absent = np.nan if stored.fold is Fold.MIN and not stored.additive else 0.0
@@ -111,10 +111,10 @@ class CubeProfile:
         run_time = reducer.largest_total() * stored.scale if is_duration else float("nan")
         return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
 
-    def inclusive(self, metric: str, over_locations: Reduction) -> NDArray[np.float64]:
-        """Return one inclusive value per call path; as stored for metrics that do not add up.
+    def inclusive(self, metric: str, over_locations: Reduction) -> FloatArray:
+        """Return one inclusive value per call path, as stored if the metric cannot be summed.
 
-        Errors are those of `reduce`.
+        Errors are as for `reduce`.
         """
         stored = self._readable(metric)
         reducer = self._reducer(stored, over_locations)
@@ -128,11 +128,11 @@ class CubeProfile:
                     reducer.add_raw(at, block)
         return reducer.values * _scale(stored, over_locations)
 
-    def per_location(self, metric: str, inclusive: bool) -> NDArray[np.float64]:
-        """Return every value, [call paths x locations in order of their ids], as measured.
+    def per_location(self, metric: str, inclusive: bool) -> FloatArray:
+        """Return all measured values, [call paths x locations in order of their ids].
 
-        This holds the whole metric in memory and is meant for comparisons: noise and negative
-        values stay as they are. Errors are those of `reduce`.
+        The whole metric is in memory. The values are meant for comparisons, so negative values and
+        noise are not corrected. Errors are as for `reduce`.
         """
         stored = self._readable(metric)
         values = np.zeros((len(self.call_tree), self.columns.stored))
@@ -151,7 +151,7 @@ class CubeProfile:
         return values * stored.scale
 
     def rows(self, metric: str) -> StoredRows:
-        """Return the stored rows of a metric with status DATA; each call opens them anew."""
+        """Return the stored rows of a metric with status DATA; each call opens them again."""
         stored = self.stored[metric]
         if self._held is not None:
             return self._held[stored.number]
@@ -164,7 +164,7 @@ class CubeProfile:
         return rows
 
     def index(self, stored: StoredMetric) -> Index:
-        """Return which rows of a metric are stored."""
+        """Return the index of the stored rows of a metric."""
         return read_index(self.container, stored.members[0], len(self.layout.parents))
 
     def _readable(self, metric: str) -> StoredMetric:
@@ -184,7 +184,7 @@ class CubeProfile:
             for at, block in stream.stored(rows, self.layout, order):
                 reducer.mark_missing(block)
                 if stored.fold is Fold.MIN:
-                    # The minimum of nothing is stored as zero.
+                    # The minimum over no visits is stored as zero.
                     reached = block if visits is None else visits(at)
                     np.copyto(block, np.nan, where=reached == 0)
                 reducer.add_raw(at, block)
@@ -198,8 +198,8 @@ class CubeProfile:
         else:
             stream.reduce_stored(rows, self.layout, order, reducer)
 
-    def _visits(self) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
-        """Return what tells the visits of call paths, [k x columns]; None if nothing does."""
+    def _visits(self) -> Callable[[Int64Array], FloatArray] | None:
+        """Return a function for the visits of call paths, [k x columns]; None = unknown."""
         visits = self.stored.get("visits")
         if visits is None or visits.status is not MetricStatus.DATA or not visits.additive:
             return None
@@ -208,7 +208,7 @@ class CubeProfile:
         stored_at = np.full(len(self.call_tree) + 1, -1, np.intp)
         stored_at[self.layout.rows[order[rows.numbers]]] = np.arange(len(rows.numbers))
 
-        def of(at: NDArray[np.int64]) -> NDArray[np.float64]:
+        def of(at: Int64Array) -> FloatArray:
             place = stored_at[at]
             known = np.flatnonzero(place >= 0)
             known = known[np.argsort(place[known])]
@@ -222,5 +222,5 @@ class CubeProfile:
 
 
 def _scale(stored: StoredMetric, reduction: Reduction) -> float:
-    # The imbalance is a ratio: it has no unit that could be converted.
+    # Imbalance is a ratio, so it has no unit to convert.
     return 1.0 if reduction is Reduction.IMBALANCE else stored.scale

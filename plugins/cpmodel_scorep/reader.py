@@ -1,4 +1,4 @@
-"""The reader of Cube profiles."""
+"""Reader of Cube profiles, and an opened profile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ANCHOR = "anchor.xml"
 
 
 class CubexReader:
-    """Reads what Score-P, Scalasca and the Cube tools write."""
+    """Reader of profiles of Score-P, Scalasca and the Cube tools."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "scorep"
@@ -33,7 +33,7 @@ class CubexReader:
     suffixes: ClassVar[tuple[str, ...]] = (".cubex", ".cube", ".cube.gz")
 
     def match(self, path: Path) -> Match:
-        """Say whether `path` is a Cube profile, reading at most its first block."""
+        """Return whether `path` is a Cube profile, by its first block."""
         head = first_block(path)
         if not head:
             return Match.NO
@@ -52,7 +52,7 @@ class CubexReader:
         Raises
         ------
         InputError
-            If it is no Cube profile, or its definitions cannot be made sense of.
+            If the file is not a Cube profile, or its definitions cannot be read.
         """
         with opened(path) as container:
             try:
@@ -62,7 +62,7 @@ class CubexReader:
             yield profile
 
     def verify(self, path: Path) -> Sequence[Agreement]:
-        """Compare every stored value with what an independent implementation reads."""
+        """Return the comparison of every stored value with an independent reader."""
         from cpmodel_scorep.verify import verify
 
         with self.open(path) as profile:
@@ -79,9 +79,9 @@ def _profile(container: Container) -> CubeProfile:
     member = container.members.get(_ANCHOR)
     if member is None:
         raise InputError(
-            f"{container.path}: cut short, or its run was killed: the definitions (anchor.xml), "
-            "which are written last, are missing",
-            hint="copy it again, or measure the run again",
+            f"{container.path}: the definitions (anchor.xml), which are written last, are missing: "
+            "the file is cut off, or its run was killed",
+            hint="copy the file again, or repeat the run",
         )
     where = f"{container.path}: anchor.xml at byte {member.offset}"
     definitions, repaired = anchor.parse(container.content(member), where)

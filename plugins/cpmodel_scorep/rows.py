@@ -1,4 +1,4 @@
-"""The stored rows of a metric: index, encodings, and reading them a block at a time."""
+"""Stored rows of a metric: index, encodings, and reading in blocks."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import ByteArray, FloatArray, Int64Array, IntArray
 from callpath_modeler.errors import InputError
 from cpmodel_scorep.container import COPY_IT_AGAIN, Container, Member
 
 BLOCK_BYTES = 4 << 20
-"""Size of the blocks that data pass through.
+"""Size of the blocks in which data are processed, in bytes.
 
-A few of them stay in the last-level cache; smaller ones cost more calls than they save.
+A few blocks fit into the last-level cache. Smaller blocks would need more calls than they save.
 """
 
 _SHORT_GAP = 1 << 14
-"""Bytes that are read and thrown away sooner than another call is made."""
+"""Gap in bytes that is read and discarded, because another call would take longer."""
 
-Block = NDArray[np.float64]
-Bytes = NDArray[np.uint8]
 
 _INDEX, _RAW, _ZIPPED = b"CUBEX.INDEX", b"CUBEX.DATA", b"ZCUBEX.DATA"
 _SPARSE, _DENSE = 1, 3
@@ -49,13 +47,13 @@ _TYPES["TAU_ATOMIC"] = np.dtype(_TUPLE)
 
 
 def type_of(name: str) -> np.dtype[np.generic] | None:
-    """Return how values of a Cube data type are stored, None if they are no numbers."""
+    """Return the stored type for a Cube data type; None if it is not a number."""
     return _TYPES.get(name.upper().strip())
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Which rows are stored.
+    """Index of the stored rows.
 
     Attributes
     ----------
@@ -64,16 +62,16 @@ class Index:
     """
 
     byte_order: str
-    numbers: NDArray[np.int64]
+    numbers: Int64Array
 
 
 def read_index(container: Container, member: Member, call_paths: int) -> Index:
-    """Read which rows are stored.
+    """Return the index of the stored rows.
 
     Raises
     ------
     InputError
-        If the index is broken or counts more rows than there are call paths.
+        If the index is damaged, or has more rows than there are call paths.
     """
 
     def broken(reason: str) -> InputError:
@@ -94,16 +92,14 @@ def read_index(container: Container, member: Member, call_paths: int) -> Index:
     if raw[17] != _SPARSE:
         raise broken(f"index format {raw[17]} is unknown")
     if len(raw) == 18:
-        # The tools write no count at all where there are no rows.
+        # Without any rows, the tools do not write a row count.
         return Index(order, np.arange(0))
     (count,) = struct.unpack(order + "I", raw[18:22].ljust(4, b"\xff"))
     if count > call_paths or 22 + 4 * count != len(raw):
-        raise broken(
-            f"{len(raw)} bytes for an index that counts {count} rows of {call_paths} call paths"
-        )
+        raise broken(f"{len(raw)} bytes for an index of {count} rows and {call_paths} call paths")
     numbers = np.frombuffer(raw, order + "u4", count, 22).astype(np.int64)
     if count and (numbers[-1] >= call_paths or np.any(np.diff(numbers) <= 0)):
-        raise broken("row numbers of the index are out of order")
+        raise broken("the row numbers of the index are not ascending or out of range")
     return Index(order, numbers)
 
 
@@ -113,18 +109,18 @@ class StoredRows(Protocol):
     Attributes
     ----------
     numbers : int64 [stored rows], see `Index`
-    columns : values per row
-    missing : rows that the index names and the file does not hold; they read as zero
+    columns : number of values per row
+    missing : number of rows in the index but not in the file; their values are zero
     """
 
-    numbers: NDArray[np.int64]
+    numbers: Int64Array
     columns: int
     missing: int
 
-    def read(self, first: int, stop: int, out: Block) -> None:
+    def read(self, first: int, stop: int, out: FloatArray) -> None:
         """Fill `out`, contiguous, with stored rows, [stop - first x columns].
 
-        64-bit counters are signed: one that ran below zero is a huge number otherwise.
+        64-bit counters are read as signed, so that a counter below zero is not a huge number.
         """
         ...
 
@@ -137,7 +133,7 @@ def open_rows(
     Raises
     ------
     InputError
-        If the member holds no rows.
+        If the member does not contain rows.
     """
     head = container.read(data.offset, min(data.size, len(_ZIPPED)))
     signed = np.dtype("i8") if dtype == np.dtype("u8") else dtype
@@ -149,21 +145,21 @@ def open_rows(
     if not len(head):
         return RawRows(container, data, index, stored, columns)
     raise InputError(
-        f"{container.path}: {data.name} at byte {data.offset}: not the data of a metric",
+        f"{container.path}: {data.name} at byte {data.offset}: this is not the data of a metric",
         hint=COPY_IT_AGAIN,
     )
 
 
 class _Converter:
-    """Turns stored bytes into numbers; doubles never leave the block they were read into."""
+    """Conversion of stored bytes to numbers; doubles stay in the block they were read into."""
 
     def __init__(self, dtype: np.dtype[np.generic]) -> None:
         self._dtype = dtype
         self._in_place = dtype.kind == "f"
         self._buffer = np.empty(0, np.uint8)
 
-    def bytes_for(self, out: Block) -> Bytes:
-        """Return where to put the stored bytes of `out`."""
+    def bytes_for(self, out: FloatArray) -> ByteArray:
+        """Return the memory for the stored bytes of `out`."""
         if self._in_place:
             return out.reshape(-1).view(np.uint8)
         size = out.size * self._dtype.itemsize
@@ -171,8 +167,8 @@ class _Converter:
             self._buffer = np.empty(size, np.uint8)
         return self._buffer[:size]
 
-    def convert(self, raw: Bytes, out: Block) -> None:
-        """Fill `out` with the numbers in `raw`, which `bytes_for` returned; of tuples the sums."""
+    def convert(self, raw: ByteArray, out: FloatArray) -> None:
+        """Fill `out` with the numbers in `raw`, the memory from `bytes_for`; tuples become sums."""
         if not self._in_place:
             values = raw.view(self._dtype).reshape(out.shape)
             out[:] = values["sum"] if self._dtype.names else values
@@ -181,7 +177,7 @@ class _Converter:
 
 
 class RawRows:
-    """Rows stored one after the other."""
+    """Uncompressed rows, stored one after the other."""
 
     def __init__(
         self,
@@ -207,7 +203,7 @@ class RawRows:
         self._held = min(held, len(self.numbers))
         self.missing = len(self.numbers) - self._held
 
-    def read(self, first: int, stop: int, out: Block) -> None:
+    def read(self, first: int, stop: int, out: FloatArray) -> None:
         """Fill `out` with stored rows, [stop - first x columns]."""
         raw = self._converter.bytes_for(out)
         held = max(0, min(stop, self._held) - first) * self._row_bytes
@@ -218,7 +214,7 @@ class RawRows:
 
 
 class ZippedRows:
-    """Rows compressed one by one, found through a table of places."""
+    """Individually compressed rows with a table of their positions."""
 
     def __init__(
         self,
@@ -238,10 +234,10 @@ class ZippedRows:
         self._start, self._size = start, size
         fits = (size > 0) & (start + size <= member.offset + member.size)
         self._held = fits & (start >= member.offset)
-        # A size of zero is a row never written, not one lost.
+        # A row of size zero was never written, so it is not missing.
         self.missing = int(np.count_nonzero(~self._held & (size > 0)))
 
-    def _read_places(self, order: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _read_places(self, order: str) -> tuple[Int64Array, Int64Array]:
         n = len(self.numbers)
         start, size = np.zeros(n, np.int64), np.zeros(n, np.int64)
         head = self._member.offset + len(_ZIPPED)
@@ -252,7 +248,7 @@ class ZippedRows:
             return start - 1, size
         (count,) = struct.unpack(order + "Q", raw)
         if count > (room - 8) // 24:
-            raise self._broken(f"the data count {count} compressed rows")
+            raise self._broken(f"the data declare {count} compressed rows")
         table = np.frombuffer(self._container.read(head + 8, 24 * count), order + "u8")
         places = table.reshape(-1, 3).astype(np.int64)
         row = places[:, 0] // self._row_bytes
@@ -261,7 +257,7 @@ class ZippedRows:
         size[row[known]] = places[known, 2]
         return start, size
 
-    def read(self, first: int, stop: int, out: Block) -> None:
+    def read(self, first: int, stop: int, out: FloatArray) -> None:
         """Fill `out` with stored rows, [stop - first x columns]."""
         raw = self._converter.bytes_for(out)
         rows = raw.reshape(stop - first, -1)
@@ -271,7 +267,7 @@ class ZippedRows:
             rows[k] = self._unzipped(first + k)
         self._converter.convert(raw, out)
 
-    def _unzipped(self, row: int) -> Bytes:
+    def _unzipped(self, row: int) -> ByteArray:
         packed = self._container.read(int(self._start[row]), int(self._size[row]))
         try:
             values = zlib.decompressobj().decompress(packed, self._row_bytes)
@@ -289,32 +285,30 @@ class ZippedRows:
 
 
 class InMemoryRows:
-    """Rows in memory: those of Cube 3 files, whose values are text."""
+    """Rows in memory, such as the ones of CUBE 3 files."""
 
-    def __init__(self, numbers: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+    def __init__(self, numbers: Int64Array, values: FloatArray) -> None:
         self.numbers = numbers
         self.columns = values.shape[1]
         self.missing = 0
         self._values = values
 
-    def read(self, first: int, stop: int, out: Block) -> None:
+    def read(self, first: int, stop: int, out: FloatArray) -> None:
         """Fill `out` with stored rows, [stop - first x columns]."""
         out[:] = self._values[first:stop]
 
 
 class ReorderedRows:
-    """The rows of another store in another order."""
+    """Rows of another store in a different order."""
 
-    def __init__(
-        self, inner: StoredRows, places: NDArray[np.intp], numbers: NDArray[np.int64]
-    ) -> None:
+    def __init__(self, inner: StoredRows, places: IntArray, numbers: Int64Array) -> None:
         self.numbers = numbers
         self.columns = inner.columns
         self.missing = inner.missing
         self._inner = inner
         self._places = places
 
-    def read(self, first: int, stop: int, out: Block) -> None:
+    def read(self, first: int, stop: int, out: FloatArray) -> None:
         """Fill `out` with rows, [stop - first x columns]."""
         places = self._places[first:stop]
         order = np.argsort(places)
@@ -322,20 +316,20 @@ class ReorderedRows:
 
 
 def rows_of_block(columns: int) -> int:
-    """Return how many rows make a block of about `BLOCK_BYTES`."""
+    """Return the number of rows in a block of about `BLOCK_BYTES`."""
     return max(1, BLOCK_BYTES // (8 * columns))
 
 
 def bounds_of_blocks(rows: StoredRows) -> Iterator[tuple[int, int]]:
-    """Yield the first row of each block, and the one after its last."""
+    """Yield the first row of each block, and the row after its last one."""
     step = rows_of_block(rows.columns)
     for first in range(0, len(rows.numbers), step):
         yield first, min(first + step, len(rows.numbers))
 
 
-def blocks(rows: StoredRows) -> Iterator[tuple[int, int, Block]]:
-    """Yield blocks with their bounds; each overwrites the one before."""
-    # Fresh memory costs page faults, which take longer than reading does.
+def blocks(rows: StoredRows) -> Iterator[tuple[int, int, FloatArray]]:
+    """Yield blocks with their bounds; each block overwrites the previous one."""
+    # One buffer is used again, because page faults of new memory take longer than reading.
     buffer = np.empty((min(len(rows.numbers), rows_of_block(rows.columns)), rows.columns))
     for first, stop in bounds_of_blocks(rows):
         block = buffer[: stop - first]
@@ -343,10 +337,10 @@ def blocks(rows: StoredRows) -> Iterator[tuple[int, int, Block]]:
         yield first, stop, block
 
 
-def take(rows: StoredRows, places: NDArray[np.intp], out: Block | None = None) -> Block:
+def take(rows: StoredRows, places: IntArray, out: FloatArray | None = None) -> FloatArray:
     """Return the stored rows at ascending `places`, [places x columns], in `out` if given.
 
-    Neighbours are fetched in one go: a short gap costs less than another call.
+    Neighbouring rows are read together, because a short gap costs less than another call.
     """
     taken = np.empty((len(places), rows.columns)) if out is None else out
     if not len(places):
@@ -365,12 +359,12 @@ def take(rows: StoredRows, places: NDArray[np.intp], out: Block | None = None) -
     return taken
 
 
-def reordered(rows: StoredRows, order: NDArray[np.int64], wanted: NDArray[np.int64]) -> StoredRows:
+def reordered(rows: StoredRows, order: Int64Array, wanted: Int64Array) -> StoredRows:
     """Return `rows` in another order of the call paths.
 
     Parameters
     ----------
-    order, wanted : [call paths], which call path each row number means, and shall mean
+    order, wanted : [call paths], call path of each row number, now and in the result
     """
     number = np.empty(len(wanted), np.int64)
     number[wanted] = np.arange(len(wanted))

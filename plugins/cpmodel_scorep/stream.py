@@ -1,6 +1,6 @@
-"""Blocks of values in tree order of their storage, inclusive ones made exclusive on the way.
+"""Blocks of values in storage order, and the conversion of inclusive to exclusive values.
 
-Nothing here holds more than a few blocks, however many locations a profile has.
+At most a few blocks are in memory, for any number of locations.
 """
 
 from __future__ import annotations
@@ -8,24 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from callpath_modeler.readers.reductions import Block, Reducer, is_plain
+from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
+from callpath_modeler.readers.reductions import Reducer, is_plain
 from cpmodel_scorep.rows import StoredRows, blocks, bounds_of_blocks, rows_of_block, take
 from cpmodel_scorep.tree import TreeLayout
 
 _SPARSE_PAYS = 64 << 20
-"""Bytes of a metric from which a sparse product, ten times as fast, repays its import."""
+"""Size of a metric, in bytes, from which importing SciPy for a sparse product saves time."""
 
 
 def stored(
-    rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], Block]]:
-    """Yield blocks as stored, as (rows of the call tree [k], values [k x columns]).
+    rows: StoredRows, layout: TreeLayout, order: Int64Array
+) -> Iterator[tuple[Int64Array, FloatArray]]:
+    """Yield stored blocks as pairs: rows of the call tree [k], and values [k x columns].
 
     Parameters
     ----------
-    order : which defined call path each row number means, see `TreeLayout.enumeration`
+    order : defined call path of each row number, see `TreeLayout.enumeration`
     """
     place = layout.rows[order[rows.numbers]]
     for first, stop, block in blocks(rows):
@@ -37,9 +37,9 @@ def stored(
 
 
 def reduce_stored(
-    rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64], reducer: Reducer
+    rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: Reducer
 ) -> None:
-    """Reduce exclusive values that are stored as such."""
+    """Reduce exclusive values that are stored as exclusive values."""
     for at, block in stored(rows, layout, order):
         reducer.mark_missing(block)
         reducer.add(at, block)
@@ -47,17 +47,17 @@ def reduce_stored(
 
 
 def reduce_families(
-    rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64], reducer: Reducer
+    rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: Reducer
 ) -> int:
     """Reduce the exclusive part of inclusive values.
 
-    Inclusive rows are stored family by family: the callees of one call path lie together.
-    One pass over the file sums them up, and the row of the caller is fetched when its family
-    is complete. A family may reach over any number of blocks.
+    Inclusive rows are stored by family: the callees of one call path are neighbours. One pass over
+    the file sums them. When a family is complete, the row of its caller is read. A family may
+    extend over any number of blocks.
 
     Parameters
     ----------
-    order : which defined call path each row number means, see `TreeLayout.enumeration`
+    order : defined call path of each row number, see `TreeLayout.enumeration`
 
     Returns
     -------
@@ -71,15 +71,15 @@ def reduce_families(
 
 
 class _Families:
-    """Makes inclusive rows exclusive.
+    """Conversion of inclusive rows to exclusive ones.
 
-    All of it happens in one buffer: first the sum of the family that the block before left
-    unfinished, as if it were one callee, then a block, then rows of callers that lie elsewhere,
-    and last a row of zeros for callers that are not stored.
+    One buffer contains everything. Its first row is the sum of the family that the previous block
+    left unfinished, as if it were a single callee. The block follows, then rows of callers from
+    elsewhere, and finally a row of zeros for callers that are not stored.
     """
 
     def __init__(
-        self, rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64], reducer: Reducer
+        self, rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: Reducer
     ) -> None:
         path = order[rows.numbers]
         n = len(layout.parents)
@@ -103,7 +103,7 @@ class _Families:
         self.below_zero = 0
 
     def add(self, first: int, stop: int) -> None:
-        """Take in the stored rows from `first` to `stop`."""
+        """Process the stored rows from `first` to `stop`."""
         end, reducer = stop - first + 1, self._reducer
         block = self._buffer[1:end]
         self._rows.read(first, stop, block)
@@ -120,7 +120,8 @@ class _Families:
         starts = np.concatenate(([0], np.flatnonzero(caller[1:] != caller[:-1]) + 1))
         self._finish(caller[starts[:-1]], starts, first, stop)
         self._unfinished = int(caller[-1])
-        # Each block is summed up on its own: thousands of callees would wear digits off.
+        # Each block is summed separately, because a single sum over thousands of callees loses
+        # digits.
         last = starts[-1]
         total = np.add.reduce(self._buffer[max(1, last) : end], axis=0)
         self._buffer[0] = total if last else total + self._buffer[0]
@@ -128,31 +129,29 @@ class _Families:
         reducer.add(self._place[first + leaves], block[leaves])
 
     def close(self) -> None:
-        """Finish the last family."""
+        """Complete the last family."""
         n = len(self._place)
         self._finish(np.array([self._unfinished]), np.array([0, 1]), n, n)
 
-    def _finish(
-        self, callers: NDArray[np.int64], starts: NDArray[np.intp], first: int, stop: int
-    ) -> None:
-        """Reduce what is left of callers [k] when all their callees are known.
+    def _finish(self, callers: Int64Array, starts: IntArray, first: int, stop: int) -> None:
+        """Reduce the exclusive values of callers [k] whose callees are complete.
 
-        `starts` [k + 1] are places in the buffer, which holds the stored rows from `first` to
-        `stop`; callers found there are not read again.
+        `starts` [k + 1] are positions in the buffer, which contains the stored rows from `first` to
+        `stop`. Rows of callers within this range are not read again.
         """
         if not len(callers):
             return
         buffer = self._buffer
         wanted = (callers >= 0) & (self._tree_row[callers] >= 0)
         at = np.where(wanted, self._stored_at[callers], -1)
-        # Where the own row of each caller is, or will be, in the buffer.
+        # Position of each caller's own row in the buffer.
         own = np.where(at < 0, len(buffer) - 1, at - first + 1)
         outside = np.flatnonzero((at >= 0) & ((at < first) | (at >= stop)))
         outside = outside[np.argsort(at[outside])]
         free = stop - first + 1
         own[outside] = np.arange(free, free + len(outside))
         take(self._rows, at[outside], buffer[free : free + len(outside)])
-        # Broken values may be infinite; what comes of those counts as missing.
+        # Damaged values may be infinite. Results from them are treated as missing.
         with np.errstate(invalid="ignore", over="ignore"):
             left = self._remainders(buffer, starts, own)
         if not wanted.all():
@@ -160,19 +159,19 @@ class _Families:
         self._reducer.add(self._tree_row[callers], left, lambda rows: buffer[own[rows]])
 
 
-def _plain_remainders(buffer: Block, starts: NDArray[np.intp], own: NDArray[np.intp]) -> Block:
-    """Return row `own[k]` less the rows from `starts[k]` to `starts[k + 1]`, [k x columns]."""
+def _plain_remainders(buffer: FloatArray, starts: IntArray, own: IntArray) -> FloatArray:
+    """Return row `own[k]` minus the rows from `starts[k]` to `starts[k + 1]`, [k x columns]."""
     left = buffer[own]
     left -= np.add.reduceat(buffer[: starts[-1]], starts[:-1], axis=0)
     return left
 
 
-def _sparse_remainders(buffer: Block, starts: NDArray[np.intp], own: NDArray[np.intp]) -> Block:
-    """Return the same as a product with a matrix of ones and minus ones, in one pass."""
+def _sparse_remainders(buffer: FloatArray, starts: IntArray, own: IntArray) -> FloatArray:
+    """Return the same by a single product with a matrix of ones and minus ones."""
     from scipy.sparse import csr_array
 
     n = len(own)
-    # The own row comes last: added up from small to large, sums keep their digits.
+    # The own row comes last: sums from small to large values lose fewer digits.
     bounds = (starts + np.arange(n + 1)).astype(np.int32)
     is_own = np.zeros(bounds[-1], np.bool_)
     is_own[bounds[1:] - 1] = True
@@ -180,24 +179,24 @@ def _sparse_remainders(buffer: Block, starts: NDArray[np.intp], own: NDArray[np.
     places[is_own] = own
     places[~is_own] = np.arange(starts[-1])
     signs = np.where(is_own, 1.0, -1.0)
-    left: Block = csr_array((signs, places, bounds), shape=(n, len(buffer))) @ buffer
+    left: FloatArray = csr_array((signs, places, bounds), shape=(n, len(buffer))) @ buffer
     return left
 
 
 def reduce_subtrees(
-    rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64], reducer: Reducer
+    rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: Reducer
 ) -> None:
     """Reduce the inclusive sums of exclusive values, from the last call path to the first.
 
-    Going backwards, sums are pending for callers of finished call paths only: one row per
-    level at most.
+    In this order, only callers of completed call paths need a pending sum: at most one row per
+    level.
     """
     tree = layout.tree
     place = layout.rows[order[rows.numbers]]
     stored_at = np.full(len(tree), -1, np.intp)
     stored_at[place[place >= 0]] = np.flatnonzero(place >= 0)
     step = rows_of_block(rows.columns)
-    pending: dict[int, Block] = {}
+    pending: dict[int, FloatArray] = {}
     for stop in range(len(tree), 0, -step):
         first = max(0, stop - step)
         at = stored_at[first:stop]

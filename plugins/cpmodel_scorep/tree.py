@@ -1,4 +1,4 @@
-"""From the defined call paths to the call tree, and where the rows of a metric belong in it."""
+"""Call tree of a profile, and the position of stored rows in it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array, IntArray
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 from cpmodel_scorep.definitions import (
@@ -23,33 +24,33 @@ _ITERATION = re.compile(r"(instance|iteration)=\d+")
 
 @dataclass(frozen=True, slots=True)
 class TreeLayout:
-    """Where stored rows belong.
+    """Positions of stored rows in the call tree.
 
     Attributes
     ----------
-    tree : the call paths that are handed out
-    parents : int64 [defined call paths], row of the caller or -1, in preorder
-    rows : int64 [defined call paths], row in `tree` or -1 if detached
-    ids : int64 [defined call paths], their ids
-    program : the region of the program root as defined, if there is one
+    tree : call paths that users see
+    parents : int64 [defined call paths], row of the caller in preorder; -1 = root
+    rows : int64 [defined call paths], row in `tree`; -1 = detached
+    ids : int64 [defined call paths], ids
+    program : region of the program root as defined, or None
     """
 
     tree: CallTree
-    parents: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    ids: NDArray[np.int64]
+    parents: Int64Array
+    rows: Int64Array
+    ids: Int64Array
     program: Region | None
 
     @property
     def detached(self) -> int:
-        """Number of call paths below (and with) detached task roots."""
+        """Return the number of call paths at and below detached task roots."""
         return int(np.count_nonzero(self.rows < 0))
 
-    def enumeration(self, kind: MetricKind) -> NDArray[np.int64]:
-        """Return which defined call path each row number of a metric means, [defined]."""
+    def enumeration(self, kind: MetricKind) -> Int64Array:
+        """Return the defined call path of each row number of a metric, [defined call paths]."""
         n = len(self.parents)
         if kind is MetricKind.INCLUSIVE:
-            # A root first, then the callees of every call path in preorder.
+            # A root comes first, then the callees of every call path in preorder.
             key = np.where(self.parents >= 0, self.parents, np.arange(n) - 0.5)
             return np.argsort(key, kind="stable")
         if kind is MetricKind.SIMPLE:
@@ -58,16 +59,16 @@ class TreeLayout:
 
 
 def layout_of(definitions: Definitions) -> TreeLayout:
-    """Build the call tree.
+    """Return the layout of the call tree.
 
     Raises
     ------
     MalformedError
-        If there are no call paths, or one calls a region that is not defined.
+        If there are no call paths, or a call path has an undefined region.
     """
     paths = definitions.call_paths
     if not len(paths.ids):
-        raise MalformedError("no call paths")
+        raise MalformedError("there are no call paths")
     used, region = np.unique(paths.regions, return_inverse=True)
     try:
         regions = [definitions.regions[number] for number in used.tolist()]
@@ -76,7 +77,7 @@ def layout_of(definitions: Definitions) -> TreeLayout:
     kept = ~_task_rows(paths, region, regions)
     rows = np.where(kept, np.cumsum(kept) - 1, -1)
     if not kept.any():
-        raise MalformedError("no call paths beside tasks")
+        raise MalformedError("all call paths are tasks")
     parents = paths.parents[kept]
     parents = np.where(parents >= 0, rows[parents], -1)
     program = _name_program(region, regions, np.flatnonzero(kept & (paths.parents < 0)))
@@ -93,13 +94,11 @@ def layout_of(definitions: Definitions) -> TreeLayout:
     return TreeLayout(tree, paths.parents, rows, paths.ids, program)
 
 
-def _task_rows(
-    paths: CallPaths, region: NDArray[np.intp], regions: list[Region]
-) -> NDArray[np.bool_]:
-    """Mark the trees of tasks: the regions that ran the tasks already hold their time.
+def _task_rows(paths: CallPaths, region: IntArray, regions: list[Region]) -> BoolArray:
+    """Return which call paths are trees of tasks, whose time is already part of other regions.
 
-    Score-P puts them below the program; before it had a program root, they were roots themselves.
-    A root is marked only if all its tasks occur in the rest of the call tree, too.
+    Score-P stores them below the program. Before it had a program root, they were roots. A root is
+    selected only if all its tasks also occur in the rest of the call tree.
     """
     tasks = np.array([r.name == "TASKS" and _is_artificial(r) for r in regions])[region]
     dropped = np.zeros(len(region), np.bool_)
@@ -127,12 +126,12 @@ def _is_artificial(region: Region) -> bool:
 
 
 def _name_program(
-    region: NDArray[np.signedinteger], regions: list[Region], roots: NDArray[np.intp]
+    region: NDArray[np.signedinteger], regions: list[Region], roots: IntArray
 ) -> Region | None:
-    """Give artificial roots their common name; executables are called after sizes and scales.
+    """Give artificial roots a common name: names of executables may contain sizes and scales.
 
-    `region` and `regions` are changed in place: the region gets a copy of its own, because
-    it may be called elsewhere, too.
+    `region` and `regions` are changed in place. The region is copied, because it may also be called
+    elsewhere.
     """
     program: Region | None = None
     for root in roots.tolist():
@@ -152,7 +151,7 @@ def _as_iteration(region: Region) -> Region:
     return replace(region, name=f"{found[1]}=*") if found else region
 
 
-def _annotations(paths: CallPaths) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+def _annotations(paths: CallPaths) -> tuple[Int32Array, tuple[str, ...]]:
     annotation = np.zeros(len(paths.ids), np.int32)
     known = {"": 0}
     for row, pairs in paths.parameters.items():
@@ -161,11 +160,11 @@ def _annotations(paths: CallPaths) -> tuple[NDArray[np.int32], tuple[str, ...]]:
     return annotation, tuple(known)
 
 
-def _ends(parents: NDArray[np.int64]) -> NDArray[np.int64]:
+def _ends(parents: Int64Array) -> Int64Array:
     """Return the row after each subtree, [n]: the next row that is not deeper."""
     n = len(parents)
     end = np.arange(1, n + 1)
-    # Later rows come first, so the end of a call path is final before its caller asks for it.
+    # Going backwards, the end of each call path is final before its caller needs it.
     ends, callers = end.tolist(), parents.tolist()
     for row in range(n - 1, -1, -1):
         caller = callers[row]
@@ -174,7 +173,7 @@ def _ends(parents: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.array(ends, np.int64)
 
 
-def _column(values: NDArray[np.integer]) -> NDArray[np.int32]:
+def _column(values: NDArray[np.integer]) -> Int32Array:
     column = values.astype(np.int32)
     column.flags.writeable = False
     return column

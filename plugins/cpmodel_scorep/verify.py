@@ -1,4 +1,4 @@
-"""A second opinion: every stored value compared with what pycubexr reads."""
+"""Verification: comparison of every stored value with pycubexr."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.profile.schema import MetricStatus
 from callpath_modeler.readers.base import Agreement
 from cpmodel_scorep.metrics import StoredMetric
@@ -21,8 +22,8 @@ from cpmodel_scorep.rows import blocks
 def verify(profile: CubeProfile) -> list[Agreement]:
     """Compare `profile` with an independent reading of its file.
 
-    Compared are the stored rows, value by value and location by location, before anything is
-    made exclusive or reduced. Where the other implementation gives up, the note says why.
+    Stored rows are compared by value and by location, before they are made exclusive or reduced. If
+    pycubexr fails, the note states the reason.
     """
     readable = [
         stored
@@ -33,7 +34,7 @@ def verify(profile: CubeProfile) -> list[Agreement]:
         with _other(profile) as other:
             by_number = {metric.id: metric for metric in other.all_metrics()}
             return [_compare(profile, stored, other, by_number) for stored in readable]
-    # The other implementation has no errors of its own: it fails with whatever comes up.
+    # pycubexr has no exception types; it raises various errors of Python.
     except Exception as error:  # noqa: BLE001
         note = f"pycubexr cannot open the file: {_reason(error)}"
         return [Agreement(stored.declared.metric.name, 0, 0, note) for stored in readable]
@@ -43,7 +44,7 @@ def verify(profile: CubeProfile) -> list[Agreement]:
 def _other(profile: CubeProfile) -> Iterator[Any]:
     from pycubexr import CubexParser
 
-    # It reports on the root logger and warns of what our own findings already say.
+    # pycubexr logs to the root logger, and its warnings repeat the findings of cpmodel.
     parser = CubexParser(profile.container.path)
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
@@ -53,7 +54,7 @@ def _other(profile: CubeProfile) -> Iterator[Any]:
             with parser:
                 yield parser
     finally:
-        # It leaves the archive open if it fails on the way in.
+        # pycubexr leaves the archive open if opening it fails.
         archive = getattr(parser, "_cubex_file", None)
         if archive is not None:
             archive.close()
@@ -77,15 +78,15 @@ def _compare(
         paths = np.array(list(found.cnode_indices), np.int64)
     except Exception as error:  # noqa: BLE001
         if stored.status is MetricStatus.ABSENT and type(error).__name__ == "MissingMetricError":
-            return Agreement(name, 0, 0, "absent for both")
+            return Agreement(name, 0, 0, "absent in both readers")
         return Agreement(name, 0, 0, f"pycubexr cannot read it: {_reason(error)}")
     if stored.status is MetricStatus.ABSENT:
         return Agreement(name, theirs.size, int(np.count_nonzero(theirs)))
     return _compare_rows(profile, stored, paths, theirs)
 
 
-def _numbers(values: Any) -> NDArray[np.float64]:
-    # Minima, maxima and tuples come wrapped, and tuples offer no other way to their numbers.
+def _numbers(values: Any) -> FloatArray:
+    # Minima, maxima and tuples are wrapped. Tuples give no other access to their numbers.
     plain: NDArray[Any] = getattr(values, "_values", values)
     if plain.dtype.names:
         plain = plain[plain.dtype.names[3]]
@@ -97,8 +98,8 @@ def _numbers(values: Any) -> NDArray[np.float64]:
 def _compare_rows(
     profile: CubeProfile,
     stored: StoredMetric,
-    paths: NDArray[np.int64],
-    theirs: NDArray[np.float64],
+    paths: Int64Array,
+    theirs: FloatArray,
 ) -> Agreement:
     name = stored.declared.metric.name
     rows = profile.rows(name)

@@ -1,4 +1,4 @@
-"""Tables, results of workflow tools, Extra-P's formats, folded stacks, Hatchet's literal."""
+"""Readers of tables, workflow tools' results, Extra-P files, folded stacks and Hatchet literals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["ExtrapReader", "FoldedReader", "HatchetReader", "TableReader", "Work
 
 
 def __getattr__(name: str) -> object:
-    # The readers stand on numpy; finding the plugin must not cost its import.
+    # The readers import numpy, which is too slow for listing the plugins.
     if name in _HOMES:
         import importlib
 

@@ -1,4 +1,4 @@
-"""Columns of cells, gathered many rows at a time."""
+"""Columns of cells that are collected many rows at a time."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from itertools import chain
 from callpath_modeler.readers.unpacking import Budget
 
 Cells = Mapping[str, Sequence[object]]
-"""Cells by title: columns of one length."""
+"""Columns of equal length, by title."""
 
 CHUNK = 1 << 12
-"""Rows that are gathered together: they stay in the cache."""
+"""Number of rows that are collected together, so that they stay in the cache."""
 
 LEAST_OF_A_CELL, _OBJECT = 16, 60
-"""Bytes of a cell in its list, which is made longer than it is, and of what it points to."""
+"""Memory of a list entry, including the spare room of the list, and of its object, in bytes."""
 
 _FEW, _MANY = 1 << 10, 1 << 18
-"""So many texts of a column are kept once: of numbers, which are rarely alike, and of others."""
+"""Limits of the texts of a column that are stored once: for numbers, and for other texts."""
 
 
 class CellColumns:
-    """Columns that grow. A text that comes again is kept once: tables repeat call paths a lot.
+    """CellColumns that grow. Equal texts are stored once, because tables repeat call paths often.
 
     Attributes
     ----------
-    cells : by title, in the order in which titles come up; None = no value
-    rows : how many there are
+    cells : columns by title, in order of appearance; None = no value
+    rows : number of rows
 
     Parameters
     ----------
-    budget : of a packed file, whose cells may not take more memory than that
+    budget : memory limit of a packed file for its cells
     """
 
     def __init__(self, budget: Budget | None = None) -> None:
@@ -40,7 +40,7 @@ class CellColumns:
         self._known: dict[str, dict[object, object]] = {}
 
     def extend(self, columns: Cells, rows: int) -> None:
-        """Append `rows` rows, given by columns of that length."""
+        """Append `rows` rows, given as columns of that length."""
         for title in columns:
             if title not in self.cells:
                 self.cells[title] = [None] * self.rows
@@ -53,7 +53,7 @@ class CellColumns:
                 self._memory += LEAST_OF_A_CELL * rows + _new_memory(shared)
                 self._budget.check_memory(self._memory)
         self.rows += rows
-        # Of each row its number is kept as well.
+        # The number of each row is stored as well.
         self._memory += LEAST_OF_A_CELL * rows
 
     def _shared(self, title: str, cells: Sequence[object]) -> Sequence[object]:
@@ -65,7 +65,7 @@ class CellColumns:
 
 
 def _new_memory(cells: Sequence[object]) -> int:
-    """Return about what the cells take beside their list, each text or number once."""
+    """Return the approximate memory of the objects in cells, in bytes; equal objects count once."""
     distinct = {id(cell): cell for cell in cells}.values()
     return sum(_OBJECT + (len(cell) if isinstance(cell, str) else 0) for cell in distinct)
 

@@ -1,4 +1,4 @@
-"""Delimited text: CSV, TSV, and what spreadsheets write with semicolons."""
+"""Delimited text: CSV, TSV, and spreadsheets with semicolons."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from cpmodel_tables.grid import HINT, Grid, refuse_many, without_rows
 from cpmodel_tables.text import first_text, opened_text
 
 _MOST_IDLE = 1 << 20
-"""Rows without content, or comments before the header, that may follow each other."""
+"""Maximum number of consecutive empty rows, or of comment lines above the header."""
 
 _DELIMITERS = (",", "\t", ";", "|")
 
 
 def of_delimited(path: Path) -> Grid:
-    """Take delimited text apart: commas, tabs, semicolons, bars; leading ``#`` lines are comments.
+    """Return the table in delimited text: commas, tabs, semicolons or bars.
+
+    Leading lines that begin with ``#`` are comments.
 
     Raises
     ------
     InputError
-        If it has no rows, two columns of one title, or rows of another length.
+        If there are no rows, two columns have one title, or rows differ in length.
     """
     delimiter = delimiter_of(first_text(path))
     table = _Delimited(path)
@@ -44,7 +46,7 @@ def of_delimited(path: Path) -> Grid:
 
 
 class _Delimited:
-    """Rows of delimited text; the first is the header."""
+    """Rows of delimited text; the first one is the header."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -57,18 +59,18 @@ class _Delimited:
         self._numbers: list[int] = []
 
     def add(self, row: list[str], line: int) -> None:
-        """Take in a row."""
+        """Add a row."""
         self._waiting.append(row)
         self._numbers.append(line)
         if len(self._waiting) == CHUNK:
             self.gather()
 
     def gather(self) -> None:
-        """Put the rows that are waiting into columns."""
+        """Move the waiting rows to the columns."""
         rows, lines = self._waiting, self._numbers
         self._waiting, self._numbers = [], []
         given = len(rows)
-        # A row with a first cell is not empty: no need to look at the others.
+        # A row whose first cell has a text is not empty. This avoids a check of all cells.
         if not self._titles or not all(row and row[0].strip() for row in rows):
             kept = [k for k, row in enumerate(rows) if any(map(str.strip, row))]
             if not self._titles:
@@ -77,7 +79,7 @@ class _Delimited:
         self._idle = 0 if rows else self._idle + given
         if self._idle > _MOST_IDLE:
             raise InputError(
-                f"{self._path}: more than {_MOST_IDLE} rows without content follow each other",
+                f"{self._path}: more than {_MOST_IDLE} consecutive rows are empty or comments",
                 hint="remove them",
             )
         if not rows:
@@ -94,12 +96,12 @@ class _Delimited:
         self._lines.extend(lines)
 
     def _behind_header(self, rows: Sequence[list[str]], kept: list[int]) -> list[int]:
-        """Take the titles from the first of the rows to be `kept`, and return the others."""
+        """Take the titles from the first row in `kept`, and return the other rows."""
         for place, first in enumerate(kept):
             if not rows[first][0].startswith("#"):
                 refuse_many(self._path, len(rows[first]))
                 self._titles = [csv_text(title.strip()) for title in rows[first]]
-                # Aligned columns hold blanks around their texts, too.
+                # Aligned columns pad their texts with blanks.
                 self._is_padded = any(title != title.strip() for title in rows[first])
                 refuse_twice(self._path, self._titles)
                 return kept[place + 1 :]
@@ -116,26 +118,26 @@ class _Delimited:
         wanted = len(self._titles)
         k = next(k for k, row in enumerate(rows) if len(row) != wanted)
         raise InputError(
-            f"{self._path}: line {lines[k]}: {len(rows[k])} fields, the header has {wanted}",
-            hint="put text that holds the delimiter in quotes",
+            f"{self._path}: line {lines[k]}: {len(rows[k])} fields, but the header has {wanted}",
+            hint="put text that contains the delimiter in quotes",
         )
 
 
 def refuse_twice(path: Path, titles: Sequence[str]) -> None:
-    """Raise `InputError` where two columns have one title."""
+    """Raise `InputError` if two columns have the same title."""
     seen: set[str] = set()
     for title in titles:
         if title in seen:
-            what = f"{path}: two columns are titled {shortened(title)!r}"
+            what = f"{path}: two columns have the title {shortened(title)!r}"
             raise InputError(what, hint="rename one")
         seen.add(title)
 
 
 def titles_of_delimited(text: str) -> list[str]:
-    """Return the titles in the header of delimited text; none if it is no such text."""
+    """Return the titles in the header of delimited text; none if the text is not delimited."""
     header = _header(text)
     if header.strip().startswith("|"):
-        # Bars around the cells are those of a table for people.
+        # Bars at both ends of a line belong to a table with frames, which `jube` reads.
         return []
     rows = csv.reader([header], delimiter=delimiter_of(text))
     try:
@@ -150,5 +152,5 @@ def _header(text: str) -> str:
 
 
 def delimiter_of(text: str) -> str:
-    """Return the sign that stands most often in the first line of a text."""
+    """Return the most frequent delimiter in the first line of a text."""
     return max(_DELIMITERS, key=_header(text).count)

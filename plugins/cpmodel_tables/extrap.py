@@ -1,4 +1,4 @@
-"""The reader of Extra-P's own formats."""
+"""Reader of Extra-P's own formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TEXT = (".txt", ".txt.gz")
 
 
 class ExtrapReader:
-    """Reads text, JSON and experiments of Extra-P; its JSON Lines are tables."""
+    """Reader of Extra-P text, JSON and experiments. `TableReader` reads Extra-P's JSON Lines."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "extra-p"
@@ -29,7 +29,7 @@ class ExtrapReader:
     suffixes: ClassVar[tuple[str, ...]] = (*_EXPERIMENT, *_JSON, *_TEXT)
 
     def match(self, path: Path) -> Match:
-        """Say by its beginning whether `path` is of Extra-P."""
+        """Return whether `path` is a file of Extra-P, by its beginning."""
         if not path.is_file() or not path.name.lower().endswith(self.suffixes):
             return Match.NO
         if path.name.lower().endswith(_EXPERIMENT):
@@ -41,18 +41,18 @@ class ExtrapReader:
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
-        """Read the file and make runs of it.
+        """Return the runs in the file.
 
         Raises
         ------
         InputError
-            If it is damaged.
+            If the file is damaged.
         """
         findings: list[Finding] = []
         if path.name.lower().endswith(_EXPERIMENT):
             series, means = extrap_experiment.read(path)
             if means:
-                message = f"{means} values are means of repetitions that the file does not hold"
+                message = f"{means} values are means; the file does not contain their repetitions"
                 findings.append(Finding("CPM130", str(path), message, means))
         elif path.name.lower().endswith(_JSON):
             series = extrap_json.read(path, whole_text(path, is_json=True))

@@ -1,4 +1,4 @@
-"""Extra-P experiments: a ZIP archive of one JSON and, in newer ones, arrays of repetitions."""
+"""Extra-P experiments: ZIP archives of JSON and, in newer ones, of arrays of repetitions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, NotIm
 
 
 def is_experiment(path: Path) -> bool:
-    """Tell whether a file begins like a ZIP archive."""
+    """Return whether a file begins like a ZIP archive."""
     try:
         with path.open("rb") as file:
             return file.read(4) == b"PK\x03\x04"
@@ -40,16 +40,16 @@ def is_experiment(path: Path) -> bool:
 
 
 def read(path: Path) -> tuple[Series, int]:
-    """Read an experiment, and say how many values are means of repetitions.
+    """Return the measurements of an experiment, and how many values are means of repetitions.
 
     Raises
     ------
     InputError
-        If it is damaged.
+        If the file is damaged.
     """
     try:
         with zipfile.ZipFile(path) as archive, warnings.catch_warnings():
-            # Headers of arrays that numpy has to mend.
+            # numpy warns about array headers that it has to repair.
             warnings.simplefilter("ignore", UserWarning)
             members = _Members(archive, path)
             text = members.read(_DOCUMENT).decode()
@@ -57,7 +57,7 @@ def read(path: Path) -> tuple[Series, int]:
             return read_experiment(path, text, _Arrays(members).read)
     except KeyError as cause:
         raise InputError(
-            f"{path}: no Extra-P experiment: {cause.args[0]}", hint=COPY_IT_AGAIN
+            f"{path}: not an Extra-P experiment: {cause.args[0]}", hint=COPY_IT_AGAIN
         ) from cause
     except _DAMAGED as cause:
         what = getattr(cause, "strerror", None) or cause
@@ -65,7 +65,7 @@ def read(path: Path) -> tuple[Series, int]:
 
 
 class _Members:
-    """The members of an archive, which share one budget of unpacked bytes."""
+    """Members of an archive, with a common limit of unpacked bytes."""
 
     def __init__(self, archive: zipfile.ZipFile, path: Path) -> None:
         self._archive = archive
@@ -73,7 +73,7 @@ class _Members:
         self._size = 0
 
     def read(self, name: str) -> bytes:
-        """Return the content of a member, whatever size its header states."""
+        """Return the content of a member; the size in its header is not trusted."""
         pieces = []
         with self._archive.open(name) as member:
             while piece := member.read(_PIECE):
@@ -84,37 +84,37 @@ class _Members:
 
 
 class _Arrays:
-    """The repetitions that an experiment stores: arrays one after another, with an index."""
+    """Repetitions in an experiment: consecutive arrays with an index."""
 
     def __init__(self, members: _Members) -> None:
         self.members = members
         self.chunks: dict[int, tuple[np.ndarray, bytes]] = {}
 
     def read(self, chunk: int, number: int) -> Sequence[float] | None:
-        """Return the repetitions stored as a `number` of a `chunk`; None if they are no list."""
+        """Return the repetitions with index `number` in `chunk`; None if they are not a list."""
         if chunk not in self.chunks:
             index = self.members.read(f"values/{chunk}.indx")
             content = self.members.read(f"values/{chunk}.vals")
             if index[:_MAGIC] != _INDEX or content[:_MAGIC] != _VALUES:
-                raise ValueError(f"values/{chunk} begins with something else")
+                raise ValueError(f"values/{chunk} has an unknown format")
             starts = np.frombuffer(index[_MAGIC + 8 :][: (len(index) - _MAGIC - 8) // 8 * 8], "<u8")
             self.chunks[chunk] = starts, content
         starts, content = self.chunks[chunk]
         if not 0 <= number < len(starts):
-            raise ValueError(f"values/{chunk} holds no array {number}")
+            raise ValueError(f"values/{chunk} has no array {number}")
         values = _array(content, int(starts[number]))
         return values.tolist() if values.ndim == 1 and len(values) else None
 
 
 def _array(content: bytes, start: int) -> np.ndarray:
-    """Return the NumPy array that begins at `start`; its header counts as far as it fits."""
+    """Return the NumPy array that begins at `start`. Its header is checked against the content."""
     file = io.BytesIO(content[start : start + _HEADER])
     version = np.lib.format.read_magic(file)
     if version != (1, 0):
-        raise ValueError(f"array of format {version}")
+        raise ValueError(f"an array has the unknown format {version}")
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)
     count = int(np.prod([int(extent) for extent in shape], dtype=object))
     begin = start + file.tell()
     if dtype.kind not in "fiu" or count < 0 or count * dtype.itemsize > len(content) - begin:
-        raise ValueError(f"array of shape {shape} and type {dtype}")
+        raise ValueError(f"an array has shape {shape} and type {dtype}")
     return np.frombuffer(content, dtype, count, begin).reshape(shape).astype(np.float64)

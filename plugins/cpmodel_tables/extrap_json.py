@@ -1,4 +1,4 @@
-"""Extra-P's JSON, in its old and its new layout, and the JSON within its experiments."""
+"""Extra-P's JSON in its old and new layouts, and the JSON in its experiments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REST = re.compile(r'"(?:measurements|callpaths|coordinates|metrics)"\s*:\s*[\[{
 _FIRST = re.compile(r"\s*\{\s*" + _REST.pattern)
 
 Stored = Callable[[int, int], Sequence[float] | None]
-"""Returns the repetitions that an experiment stores under two numbers, or None."""
+"""Function that returns the repetitions in an experiment by two numbers, or None."""
 
 
 class _Measured(msgspec.Struct):
@@ -78,28 +78,28 @@ _Layout = TypeVar("_Layout")
 
 
 def is_json(path: Path) -> bool:
-    """Tell whether a file is in one of these layouts, whatever the order of its keys."""
+    """Return whether a file has one of these layouts, for any order of its keys."""
     text = first_text(path)
     if not _BEGINS.match(text):
         return False
     if _PARAMETERS.search(text):
         return bool(_REST.search(text)) or holds(path, _REST)
-    # The parameters may stand behind all measurements.
+    # The parameters may come after all measurements.
     return bool(_FIRST.match(text)) and holds(path, _PARAMETERS)
 
 
 def read(path: Path, text: str) -> Series:
-    """Read JSON in the old or the new layout.
+    """Return the measurements in JSON of the old or new layout.
 
     Raises
     ------
     InputError
-        If it is in neither.
+        If the JSON has neither layout.
     """
     try:
         quick = msgspec.json.decode(text, type=_New, strict=False)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        # It takes no NaN, and says less of what is wrong.
+        # This decoder rejects NaN, and its error messages are less precise.
         quick = None
     if quick is not None and quick.callpaths is msgspec.UNSET:
         return _new(path, quick)
@@ -110,12 +110,12 @@ def read(path: Path, text: str) -> Series:
 
 
 def read_experiment(path: Path, text: str, stored: Stored) -> tuple[Series, int]:
-    """Read the JSON of an experiment, and say how many values are means of repetitions.
+    """Return the measurements in the JSON of an experiment, and how many values are means.
 
     Raises
     ------
     InputError
-        If it is not in the layout.
+        If the JSON does not have the layout.
     """
     experiment = _converted(path, json_of(path, text), _Experiment)
     series = Series(path, list(experiment.parameters))
@@ -141,7 +141,7 @@ def _new(path: Path, document: _New) -> Series:
 
 
 def _old(path: Path, document: _Old) -> Series:
-    """Names have numbers; values that share all of them are repetitions."""
+    """Return the measurements in the old layout, where equal numbers mark repetitions."""
     parameters = sorted(document.parameters, key=lambda named: named.id)
     series = Series(path, [named.name for named in parameters])
     callpaths = {named.id: named.name for named in document.callpaths}
@@ -163,7 +163,8 @@ def _old(path: Path, document: _Old) -> Series:
             )
         except KeyError as missing:
             raise InputError(
-                f"{path}: a measurement of number {missing}, which has no name", hint=COPY_IT_AGAIN
+                f"{path}: a measurement refers to number {missing}, which has no name",
+                hint=COPY_IT_AGAIN,
             ) from None
         measured.setdefault(key, []).append(value.value)
     for (callpath, metric, point), found in measured.items():
@@ -178,7 +179,7 @@ def _listed(values: float | list[float]) -> list[float]:
 def _point(path: Path, series: Series, values: Sequence[float]) -> tuple[float, ...]:
     if len(values) != len(series.parameters):
         raise InputError(
-            f"{path}: a point of {len(values)} numbers for {len(series.parameters)} parameters",
+            f"{path}: a point has {len(values)} numbers for {len(series.parameters)} parameters",
             hint=COPY_IT_AGAIN,
         )
     return tuple(values)
@@ -188,4 +189,4 @@ def _converted(path: Path, document: object, layout: type[_Layout]) -> _Layout:
     try:
         return msgspec.convert(document, layout, strict=False)
     except (msgspec.ValidationError, OverflowError) as cause:
-        raise InputError(f"{path}: not Extra-P's layout: {cause}", hint=COPY_IT_AGAIN) from cause
+        raise InputError(f"{path}: not in Extra-P's layout: {cause}", hint=COPY_IT_AGAIN) from cause

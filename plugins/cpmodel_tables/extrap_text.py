@@ -14,23 +14,23 @@ from cpmodel_tables.text import opened_text
 _HINT = "lines start with PARAMETER, POINTS, METRIC, REGION or DATA"
 _CALLS = "->"
 _ROUNDING = 1e-3
-"""So much more may callees take than their caller, in numbers of few digits."""
+"""Relative tolerance for rounding: callees may exceed their caller by this share."""
 _GROUP = re.compile(r"\(([^()]*)\)")
 
 
 def is_text(text: str) -> bool:
-    """Tell by its beginning whether a text is in this format."""
+    """Return whether a text is in this format, by its beginning."""
     lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
     return next(lines, "").split()[:1] == ["PARAMETER"]
 
 
 def read(path: Path) -> Series:
-    """Read a text.
+    """Return the measurements in a text.
 
     Raises
     ------
     InputError
-        If a line is not in the format.
+        If a line does not follow the format.
     """
     first = _Text(path)
     series = first.read()
@@ -40,13 +40,14 @@ def read(path: Path) -> Series:
 
 
 class _Text:
-    """Points come first; each REGION or METRIC starts the DATA lines at the first point again.
+    """Parser of the text format.
 
-    A region that is indented further than the one before is called by it.
+    Points come first. Each REGION or METRIC line starts the DATA lines at the first point again. A
+    region with more indentation than the previous one is its callee.
 
     Parameters
     ----------
-    caller : the first region, if it calls the other ones of its indentation
+    caller : the first region, if it calls the other regions of its indentation
     """
 
     def __init__(self, path: Path, caller: str = "") -> None:
@@ -60,14 +61,14 @@ class _Text:
         self._column = 0
         self._callers: list[tuple[int, str]] = []
         self._is_indented = False
-        # By metric and point: the first value of the first region, and the sum of its siblings'.
+        # Value of the first region and sum of its siblings, by metric and point.
         self._first: dict[tuple[str, int], float] = {}
         self._siblings: dict[tuple[str, int], float] = {}
 
     def encloses_others(self) -> bool:
-        """Tell whether the first region of an indented list takes at least what its siblings take.
+        """Return whether the first region takes at least as long as the other regions together.
 
-        That is so for ``main`` where a program prints it in one list with what it calls.
+        This is the case for ``main`` if a program lists it together with its callees.
         """
         compared = self._first.keys() & self._siblings.keys()
         return (
@@ -107,10 +108,10 @@ class _Text:
     def _parameter(self, number: int, words: list[str]) -> None:
         for name in words:
             if name in self.series.parameters:
-                raise self._error(number, f"parameter {name} a second time", "rename one")
+                raise self._error(number, f"parameter {name} appears twice", "rename one of them")
             self.series.parameters.append(name)
         if self.points:
-            raise self._error(number, "a PARAMETER after the first POINTS", "put it before them")
+            raise self._error(number, "PARAMETER after the first POINTS", "move it before them")
 
     def _points(self, number: int, words: list[str]) -> None:
         rest, size = " ".join(words), len(self.series.parameters)
@@ -119,7 +120,7 @@ class _Text:
         if around.strip("() \t"):
             groups = [[word] for word in words] if size == 1 else [words]
         elif around.strip():
-            # Each coordinate has parentheses of its own: ((32) (5000)) ((64) (5000)).
+            # Each coordinate has its own parentheses: ((32) (5000)) ((64) (5000)).
             numbers = [number for group in groups for number in group]
             groups = [numbers[k : k + size] for k in range(0, len(numbers), max(1, size))]
         for group in groups:
@@ -127,7 +128,7 @@ class _Text:
             if len(point) != size or not all(map(math.isfinite, point)):
                 raise self._error(
                     number,
-                    f"a point of {len(point)} numbers for {size} parameters",
+                    f"a point has {len(point)} numbers for {size} parameters",
                     "e.g. ( 32 5000 )",
                 )
             self.points.append(point)
@@ -136,7 +137,7 @@ class _Text:
         self.metric, self.at = " ".join(words), 0
 
     def _indent(self, line: str) -> None:
-        """Drop the callers that a region is not indented further than."""
+        """Drop the callers whose indentation is not smaller."""
         rest = line.strip().removeprefix("REGION")
         self._column = len(rest) - len(rest.lstrip())
         while self._callers and self._callers[-1][0] >= self._column:
@@ -156,8 +157,8 @@ class _Text:
         if self.at >= len(self.points):
             raise self._error(
                 number,
-                f"more DATA lines than the {len(self.points)} POINTS",
-                "one DATA line per point, with its repetitions",
+                f"there are more DATA lines than the {len(self.points)} POINTS",
+                "write one DATA line per point, with all its repetitions",
             )
         values = self._numbers(number, words)
         self.series.add(self.region, self.metric, self.points[self.at], values, number)
@@ -173,4 +174,4 @@ class _Text:
         try:
             return tuple(map(float, words))
         except ValueError as cause:
-            raise self._error(number, f"not a number: {cause}", "mend it") from cause
+            raise self._error(number, f"not a number: {cause}", "correct the number") from cause

@@ -1,4 +1,4 @@
-"""Tables in JSON: a list of objects, or what pandas writes of a frame in any of its layouts."""
+"""Tables in JSON: lists of objects, and all layouts of pandas."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _DECODER = json.JSONDecoder()
 
 
 def is_frame(text: str) -> bool | None:
-    """Tell by its first block whether JSON is a table of measurements.
+    """Return whether JSON is a table of measurements, by its first block.
 
     Returns
     -------
-    None where it has the layout of a table, but the titles in that block do not tell
+    None if the layout is the one of a table, but the titles in the block do not decide.
     """
     if _ROWS.match(text) and '"callpath"' in text:
         return True
@@ -48,7 +48,7 @@ def _first(text: str, at: int) -> object:
     try:
         return _DECODER.raw_decode(text, at)[0]
     except (ValueError, RecursionError):
-        # It is cut off where the block ends.
+        # The block ends in the middle of the JSON text.
         return None
 
 
@@ -62,18 +62,18 @@ def _is_known(held: object) -> bool | None:
 
 
 def of_json(path: Path, text: str) -> Grid:
-    """Take JSON apart: a list of objects, an object that holds it as ``rows``, or a frame.
+    """Return the table in JSON: a list of objects, such a list as ``rows``, or a pandas frame.
 
     Raises
     ------
     InputError
-        If it is none of these.
+        If the JSON has another layout.
     """
     document = json_of(path, text)
     units = document.get("units") if isinstance(document, dict) else None
     rows = _rows_of(document)
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise InputError(f"{path}: no list of JSON objects", hint=HINT)
+        raise InputError(f"{path}: not a list of JSON objects", hint=HINT)
     grid = of_rows(path, rows)
     known = units if isinstance(units, dict) else {}
     known = {title: unit for title, unit in known.items() if isinstance(unit, str)}
@@ -81,7 +81,7 @@ def of_json(path: Path, text: str) -> Grid:
 
 
 def _rows_of(document: object) -> object:
-    """Return the rows of a table in any of the layouts; something else where there are none."""
+    """Return the rows of a table in any of the layouts; another object if it has none."""
     if not isinstance(document, dict) or "rows" in document:
         return document.get("rows") if isinstance(document, dict) else document
     titles, data = document.get("columns"), document.get("data")
@@ -96,7 +96,7 @@ def _rows_of(document: object) -> object:
 
 
 def _crossed(document: Mapping[str, dict[str, object]]) -> object:
-    """Return the rows of objects in an object: by title and row, or by row and title."""
+    """Return the rows of nested objects: by title and row, or by row and title."""
     first = next(iter(document.values()))
     if is_table([*first]) and not is_table([*document]):
         return [*document.values()]

@@ -1,4 +1,4 @@
-"""A table as it stands in a file: titles, cells, line numbers."""
+"""Raw tables of a file: titles, cells and line numbers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.readers.json_text import memory_of_json
@@ -20,7 +20,7 @@ from cpmodel_tables.columns import CHUNK, LEAST_OF_A_CELL, CellColumns, Cells, c
 from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text
 
 PARAMETERS = ("params", "parameters")
-"""Keys under which a line of JSON may hold its parameters together."""
+"""Keys of JSON Lines that may contain all parameters as an object."""
 
 HINT = (
     "a table has a column callpath, one per parameter, e.g. p, and one per metric, or metric "
@@ -32,33 +32,33 @@ _MANY = 1000
 _MOST_COLUMNS = 20_000
 _PARQUET_TEXT = ("string", "large_string")
 _AT_ONCE = 1 << 20
-"""Characters of JSON Lines that are taken apart together."""
+"""Number of characters of JSON Lines that are decoded together."""
 
 _MOST_AT_ONCE = 1 << 28
-"""Bytes of the values of lines that are taken apart together."""
+"""Number of bytes of values that are decoded together."""
 
 _MANY_OBJECTS = msgspec.json.Decoder(dict[str, object])
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The cells of a table.
+    """Cells of a table.
 
     Attributes
     ----------
-    path : the file
-    columns : cells by title: text from CSV, any value from JSON, None = no value
-    lines : [rows] line on which each row stands
-    parameters : titles that the file itself says are parameters
-    units : units by title, where the file says them elsewhere
-    place : what `lines` counts
-    is_result : True if the file is known to be a table of results, whatever its titles are
-    creator : the tool that wrote the file, or ""
+    path : file of the table
+    columns : cells by title: text from CSV, any value from JSON; None = no value
+    lines : [rows] line number of each row
+    parameters : titles that the file declares as parameters
+    units : units by title that the file states elsewhere
+    place : unit of `lines`, such as a line or a row
+    is_result : whether the file is known to be a table of results, for any titles
+    creator : tool that wrote the file, or ""
     """
 
     path: Path
     columns: Mapping[str, Sequence[object]]
-    lines: NDArray[np.intp]
+    lines: IntArray
     parameters: Sequence[str] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     place: str = "line"
@@ -69,8 +69,8 @@ class Grid:
         """Return an error about a row."""
         return InputError(f"{self.path}: {self.place} {self.lines[row]}: {message}", hint=hint)
 
-    def numbers(self, title: str) -> NDArray[np.float64]:
-        """Return a column as numbers, NaN where there is none.
+    def numbers(self, title: str) -> FloatArray:
+        """Return a column as numbers, [rows]; NaN = empty.
 
         Raises
         ------
@@ -83,19 +83,19 @@ class Grid:
             row = next(k for k, cell in enumerate(cells) if as_numbers([cell]) is None)
             shown = shortened(repr(cells[row]), 40)
             mended = as_numbers([str(cells[row]).replace(",", ".")]) is not None
-            hint = "write 1.5, not 1,5" if mended else "mend it, or leave it empty"
+            hint = "write 1.5, not 1,5" if mended else "correct the cell, or leave it empty"
             raise self.error(row, f"{title}: {shown} is not a number", hint)
         return values
 
     def is_numeric(self, title: str) -> bool:
-        """Tell whether a column is meant to hold numbers: at least half of its first cells do."""
+        """Return whether at least half of the first cells of a column are numbers."""
         there = [cell for cell in self.columns[title][:_MANY] if not _is_missing(cell)]
         if as_numbers(there) is not None:
             return True
         return sum(as_numbers([cell]) is not None for cell in there) * 2 >= len(there)
 
     def is_empty(self, title: str) -> bool:
-        """Tell whether no cell of a column holds anything."""
+        """Return whether all cells of a column are empty."""
         return all(map(_is_missing, self.columns[title]))
 
     def texts_among_numbers(self, title: str) -> int:
@@ -120,8 +120,8 @@ class Grid:
         return [cell if isinstance(cell, str) else str(cell) for cell in cells]
 
 
-def as_numbers(cells: Sequence[object]) -> NDArray[np.float64] | None:
-    """Return cells as numbers, NaN for those that are empty; None if any is something else."""
+def as_numbers(cells: Sequence[object]) -> FloatArray | None:
+    """Return cells as numbers, NaN = empty; None if a cell is neither a number nor empty."""
     try:
         values = np.array(cells, np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -129,7 +129,7 @@ def as_numbers(cells: Sequence[object]) -> NDArray[np.float64] | None:
     return values if values.ndim == 1 else None
 
 
-def _as_numbers_one_by_one(cells: Sequence[object]) -> NDArray[np.float64] | None:
+def _as_numbers_one_by_one(cells: Sequence[object]) -> FloatArray | None:
     plain = [np.nan if _is_missing(cell) else cell for cell in cells]
     if not all(isinstance(cell, str | int | float) for cell in plain):
         return None
@@ -144,35 +144,35 @@ def _is_missing(cell: object) -> bool:
 
 
 def refuse_many(path: Path, columns: int) -> None:
-    """Raise `InputError` for a table of more columns than anybody measures."""
+    """Raise `InputError` if a table has too many columns for measurements."""
     if columns > _MOST_COLUMNS:
         raise InputError(
-            f"{path}: {columns} columns, more than {_MOST_COLUMNS}",
+            f"{path}: {columns} columns, but at most {_MOST_COLUMNS} can be read",
             hint="write one row per value, with columns metric and value",
         )
 
 
 def without_rows(path: Path) -> InputError:
-    """Return the error of a table that holds nothing but titles."""
-    return InputError(f"{path}: a table without rows", hint=HINT)
+    """Return the error for a table that has titles but no rows."""
+    return InputError(f"{path}: the table has no rows", hint=HINT)
 
 
 def of_json_lines(path: Path) -> Grid:
-    """Take JSON Lines apart: an object per line.
+    """Return the table in JSON Lines, with one object per line.
 
     Raises
     ------
     InputError
-        If a line is no object, or there is none.
+        If a line is not an object, or there are no lines.
     """
     columns, parameters, lines = CellColumns(packed_budget(path)), dict[str, None](), array("q")
     first = 1
-    # Not universal: JSON text may hold other line ends than these.
+    # JSON text may contain other line separators, so only "\n" ends a line.
     with opened_text(path, newline="\n") as text:
         while some := text.read(_AT_ONCE):
             some += text.readline()
             if memory_of_json(some) > _MOST_AT_ONCE:
-                raise InputError(f"{path}: line {first}: holds too much for a row", hint=HINT)
+                raise InputError(f"{path}: line {first}: too long for a row", hint=HINT)
             end = first + some.count("\n") + (not some.endswith("\n"))
             rows = _objects(path, some, first, end, lines)
             columns.extend(_flat(columns_of(rows), parameters), len(rows))
@@ -185,11 +185,11 @@ def of_json_lines(path: Path) -> Grid:
 def _objects(
     path: Path, text: str, first: int, end: int, lines: array[int]
 ) -> list[dict[str, object]]:
-    """Return the objects in lines of JSON from number `first` to `end`, and note their `lines`."""
+    """Return the objects in lines `first` to `end` of JSON Lines, and append their line numbers."""
     try:
         rows = _MANY_OBJECTS.decode_lines(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        # It takes no NaN, and does not say which line is wrong.
+        # This decoder rejects NaN, and does not name the line of an error.
         rows = []
     if len(rows) == end - first:
         lines.extend(range(first, end))
@@ -199,14 +199,14 @@ def _objects(
         if line.strip():
             row = json_of(path, line, number)
             if not isinstance(row, dict):
-                raise InputError(f"{path}: line {number}: no JSON object", hint=HINT)
+                raise InputError(f"{path}: line {number}: not a JSON object", hint=HINT)
             rows.append(row)
             lines.append(number)
     return rows
 
 
 def is_parquet(path: Path) -> bool:
-    """Tell whether a file begins like Parquet."""
+    """Return whether a file begins like Parquet."""
     try:
         with path.open("rb") as file:
             return file.read(4) == b"PAR1"
@@ -215,21 +215,21 @@ def is_parquet(path: Path) -> bool:
 
 
 def of_parquet(path: Path) -> Grid:
-    """Read a Parquet file.
+    """Return the table in a Parquet file.
 
     Raises
     ------
     InputError
-        If it is damaged, or pyarrow is not installed.
+        If the file is damaged, or pyarrow is not installed.
     """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as cause:
         raise InputError(
-            f"{path}: parquet needs pyarrow", hint="pip install 'callpath-modeler[parquet]'"
+            f"{path}: reading Parquet needs pyarrow", hint="pip install 'callpath-modeler[parquet]'"
         ) from cause
-    # A column of one value takes a few bytes, whatever its length.
+    # A column with a single value takes few bytes in the file, for any number of rows.
     budget = budget_of(path)
     columns, parameters = CellColumns(budget), dict[str, None]()
     try:
@@ -243,12 +243,12 @@ def of_parquet(path: Path) -> Grid:
                 _add_batch(columns, parameters, batch)
     except (pa.ArrowException, OSError, ValueError, MemoryError) as cause:
         reason = printable(str(cause).partition("\n")[0])
-        raise InputError(f"{path}: no Parquet file: {reason}", hint=COPY_IT_AGAIN) from cause
+        raise InputError(f"{path}: not a Parquet file: {reason}", hint=COPY_IT_AGAIN) from cause
     return _counted(path, columns, parameters)
 
 
 def _add_batch(columns: CellColumns, parameters: dict[str, None], batch: Any) -> None:
-    """Append rows of Parquet: a text that comes again, and numbers, without one object each."""
+    """Append a batch of Parquet rows, without one object for each number or repeated text."""
     cells = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         kind = str(column.type)
@@ -262,7 +262,7 @@ def _add_batch(columns: CellColumns, parameters: dict[str, None], batch: Any) ->
 
 
 def first_of_json_lines(text: str) -> Grid | None:
-    """Return the first row of JSON Lines; None if it is no such text."""
+    """Return the first row of JSON Lines; None if the text is in another format."""
     try:
         row = json_of(Path(), text.lstrip().partition("\n")[0])
     except InputError:
@@ -271,12 +271,12 @@ def first_of_json_lines(text: str) -> Grid | None:
 
 
 def of_rows(path: Path, rows: Sequence[dict[str, object]]) -> Grid:
-    """Return the grid of rows that name their cells; parameters may be held in one of them.
+    """Return the table of rows that name their cells; one cell may contain all parameters.
 
     Raises
     ------
     InputError
-        If there are none.
+        If there are no rows.
     """
     columns, parameters = CellColumns(), dict[str, None]()
     for first in range(0, len(rows), CHUNK):
@@ -286,7 +286,7 @@ def of_rows(path: Path, rows: Sequence[dict[str, object]]) -> Grid:
 
 
 def _flat(columns: Cells, parameters: dict[str, None]) -> Cells:
-    """Put parameters that cells hold together beside the other columns, and note their names."""
+    """Return columns with nested parameters unpacked, and add their names to `parameters`."""
     for key in PARAMETERS:
         is_held = [isinstance(cell, dict) for cell in columns.get(key, ())]
         if not any(is_held):
@@ -298,7 +298,7 @@ def _flat(columns: Cells, parameters: dict[str, None]) -> Cells:
         if not all(is_held):
             others[key] = [None if held else cell for cell, held in cells]
         for title in inner.keys() & others.keys():
-            # What stands in the row itself counts.
+            # A value in the row itself has precedence.
             both = zip(others[title], inner[title], strict=True)
             others[title] = [within if cell is None else cell for cell, within in both]
         columns = {**inner, **others}
@@ -306,7 +306,7 @@ def _flat(columns: Cells, parameters: dict[str, None]) -> Cells:
 
 
 def _counted(path: Path, columns: CellColumns, parameters: Iterable[str]) -> Grid:
-    """Return the grid of rows that are counted from 1."""
+    """Return the table of rows that are numbered from 1."""
     if not columns.rows:
         raise without_rows(path)
     lines = np.arange(1, columns.rows + 1)

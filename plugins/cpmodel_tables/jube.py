@@ -1,4 +1,4 @@
-"""Result tables as JUBE writes them: pretty ones with bars, aligned ones, CSV under any ending."""
+"""Result tables of JUBE: with bars, aligned, or CSV with any file ending."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class _Table:
 
     Attributes
     ----------
-    name : what stands above it, or ""
-    rows : cells, first those of the header
-    lines : line on which each row stands
-    is_ruled : True if a rule stands below the header
+    name : text above the table, or ""
+    rows : cells; the first row is the header
+    lines : line number of each row
+    is_ruled : whether a rule follows the header
     """
 
     name: str
@@ -44,14 +44,14 @@ class _Table:
 
 
 def is_pretty(text: str) -> bool:
-    """Tell by its first block whether a text holds a table with bars."""
+    """Return whether a text contains a table with bars, by its first block."""
     return any(table.is_ruled or _is_transposed(table) for table in _tables(text.split("\n")))
 
 
 def is_plain(text: str) -> bool:
-    """Tell by its first two lines whether a text is delimited and a table of measurements."""
+    """Return whether a text is a delimited table of measurements, by its first two lines."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    # A quotation mark may join two lines.
+    # A quoted text may contain a line break.
     rows = [_fields([line], delimiter_of(text)) for line in lines[:_LEAST_ROWS]]
     if len(rows) < _LEAST_ROWS or not all(rows):
         return False
@@ -62,19 +62,19 @@ def is_plain(text: str) -> bool:
 
 
 def read(path: Path) -> tuple[Grid, TableLayout, list[Finding]]:
-    """Read the tables with bars of a file; several are about the same runs.
+    """Return the joined tables of a file; several tables describe the same runs.
 
     Raises
     ------
     InputError
-        If there is none, a row is too short, or several do not belong together.
+        If there is no table, a row is too short, or the tables do not fit together.
     """
     tables = list(_tables(whole_text(path).split("\n")))
     tables = [table for table in tables if table.is_ruled or _is_transposed(table)]
     if not tables:
         raise InputError(
-            f"{path}: no table of results",
-            hint="recognised here: tables of JUBE, CSV, logs of ReFrame 4, results of Ramble",
+            f"{path}: no table of results found",
+            hint="supported: tables of JUBE, CSV, logs of ReFrame 4, results of Ramble",
         )
     grids = [(table, _grid(path, table)) for table in tables]
     usable = [(table, grid) for table, grid in grids if any(map(is_measured, grid.columns))]
@@ -99,7 +99,7 @@ def _fields(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def _is_sideways(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the titles stand in the first column, with a number or a text per run behind."""
+    """Return whether the titles are in the first column, followed by one column per run."""
     titles = [row[0] for row in rows if row]
     if not is_table(titles):
         return False
@@ -113,7 +113,7 @@ def _is_transposed(table: _Table) -> bool:
 
 
 def _tables(lines: Sequence[str]) -> Iterator[_Table]:
-    """Yield the blocks of lines with bars; the name of one stands above it."""
+    """Yield each block of lines with bars, with the name above it."""
     table, above = _Table(""), ""
     for number, line in enumerate(lines, 1):
         text = line.strip()
@@ -124,7 +124,7 @@ def _tables(lines: Sequence[str]) -> Iterator[_Table]:
             above = named[1] if named else (above if not text else "")
             table = _Table(above)
         elif _is_rule(text):
-            # A second rule is the frame of another kind of table.
+            # A second rule belongs to the frame of another kind of table.
             table.is_ruled = table.is_ruled or len(table.rows) == 1
         else:
             table.rows.append([cell.strip() for cell in _within_bars(text).split("|")])
@@ -154,8 +154,8 @@ def _grid(path: Path, table: _Table) -> Grid:
     for row, line in zip(rows, table.lines[1:], strict=True):
         if len(row) != len(titles):
             raise InputError(
-                f"{path}: line {line}: {len(row)} cells, the header has {len(titles)}",
-                hint="copy it again, or write the table as CSV",
+                f"{path}: line {line}: {len(row)} cells, but the header has {len(titles)}",
+                hint="copy the file again, or write the table as CSV",
             )
     columns = {title: [row[k] for row in rows] for k, title in enumerate(titles)}
     lines = np.array(table.lines[1:], np.intp)
@@ -163,9 +163,9 @@ def _grid(path: Path, table: _Table) -> Grid:
 
 
 def _turned(path: Path, table: _Table) -> _Table:
-    """Return a table whose titles stand in its first column with them in its first row."""
+    """Return a table with its titles in the first row instead of the first column."""
     if len({*map(len, table.rows)}) > 1:
-        raise InputError(f"{path}: rows of different lengths", hint="copy it again")
+        raise InputError(f"{path}: the rows differ in length", hint="copy the file again")
     rows = [[*row] for row in zip(*table.rows, strict=True)]
     return _Table(table.name, rows, [table.lines[0]] * len(rows))
 
@@ -173,7 +173,7 @@ def _turned(path: Path, table: _Table) -> _Table:
 def _joined(
     path: Path, tables: Sequence[tuple[_Table, Grid]], layouts: Sequence[TableLayout]
 ) -> tuple[Grid, TableLayout]:
-    """Join tables of other metrics of the same runs: one row per value."""
+    """Join tables with different metrics of the same runs: one row per value."""
     first = layouts[0]
     shared = (*first.callpath, *first.parameters, *filter(None, [first.repetition]))
     rows: list[list[object]] = []
@@ -183,11 +183,11 @@ def _joined(
         here = (*layout.callpath, *layout.parameters, *filter(None, [layout.repetition]))
         again = metrics & {*layout.values}
         if {*here} != {*shared} or again or layout.metric:
-            what = f"both hold {min(again)}" if again else "they have other parameters"
+            what = f"both contain {min(again)}" if again else "their parameters differ"
             raise InputError(
                 f"{path}: the tables {tables[0][0].name or 'of line 1'} and "
                 f"{table.name or f'of line {table.lines[0]}'} do not belong together: {what}",
-                hint="put each table into a file of its own",
+                hint="put each table into a separate file",
             )
         metrics |= {*layout.values}
         for k, line in enumerate(grid.lines.tolist()):

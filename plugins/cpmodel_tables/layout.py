@@ -1,4 +1,4 @@
-"""Which column of a table is what, without being told."""
+"""Roles of the columns of a table, from titles and values."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.name_words import REPETITIONS
 from callpath_modeler.readers.titles import is_measured, is_processes
@@ -32,29 +32,29 @@ _ABOUT_RUNS = frozenset(
      "notes", "job", "job id", "jobid", "job name", "jobname", "environment", "input",
      "dataset", "configuration", "config", "variant"}
 )  # fmt: skip
-"""Titles of texts about runs, which name no call path."""
+"""Titles of texts about runs, which are not call paths."""
 _OF_RESULTS = frozenset({"growth", "model"})
 _PROGRAMS = ("program", "application", "executable")
 _COUNTS = frozenset(
     {"tasks", "threads", "nodes", "n threads", "n nodes", "num nodes", "num threads", "cores"}
 )
-"""Titles of counts that a run has one of, wherever in a table they stand."""
+"""Titles of counts that belong to a whole run, at any position in a table."""
 
 _FILLED = 0.5
-"""At each setting of the parameters more than this share of the call paths has a row."""
+"""At each setting of the parameters, more than this share of the call paths must have a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """The roles of the columns of a table.
+    """Roles of the columns of a table.
 
     Attributes
     ----------
-    callpath : the titles that name the call path together; none = all rows are about one
+    callpath : titles whose texts form the call path; none = one call path for all rows
     parameters, values : titles
     repetition, metric, unit, run : titles, or None; with `metric` there is one title of values
-    left_out : titles of which nothing is used
-    metadata : titles of texts that say something of the runs
+    left_out : titles of unused columns
+    metadata : titles of texts about the runs
     """
 
     callpath: tuple[str, ...]
@@ -69,7 +69,7 @@ class TableLayout:
 
 
 def plain(title: str) -> str:
-    """Return a title in lower case, without unit and signs.
+    """Return a title in lower case, without unit and punctuation.
 
     >>> plain("Call_Path"), plain("value[s]"), plain("Thread ID")
     ('call path', 'value', 'thread id')
@@ -79,7 +79,7 @@ def plain(title: str) -> str:
 
 
 def is_table(titles: Sequence[str]) -> bool:
-    """Tell by its titles whether a table is one of measurements per call path."""
+    """Return whether a table contains measurements per call path, by its titles."""
     names = {plain(title) for title in titles}
     if names >= _OF_RESULTS:
         return False
@@ -90,22 +90,22 @@ def is_table(titles: Sequence[str]) -> bool:
 
 
 def names_call_paths(layout: TableLayout) -> bool:
-    """Tell whether the titles of the call path say that they are one."""
+    """Return whether the titles of the call path identify it as one."""
     known = {*_CALL_PATHS, *_REGIONS, *_PROGRAMS}
     return not layout.callpath or any(plain(title) in known for title in layout.callpath)
 
 
 def layout_of(grid: Grid) -> TableLayout:
-    """Find out the role of every column.
+    """Return the role of every column.
 
     Raises
     ------
     InputError
-        If a role that is needed has no column, or a column has one that cannot be heeded.
+        If a necessary role has no column, or the role of a column is not supported.
     """
     _refuse(grid)
     if not (grid.parameters or grid.is_result or is_table(list(grid.columns))):
-        raise InputError(f"{grid.path}: no table of measurements", hint=HINT)
+        raise InputError(f"{grid.path}: not a table of measurements", hint=HINT)
     search = _Search(grid)
     metric = search.take(_METRICS)
     unit = search.take(_UNITS)
@@ -126,10 +126,11 @@ def layout_of(grid: Grid) -> TableLayout:
             parameters = [title for title in parameters if title not in values]
     values = values or [title for title in numeric if title not in parameters]
     if not any(map(is_processes, parameters)):
-        # Whatever holds numbers has its role: a number of processes in words is refused when read.
+        # A number of processes keeps its role even if it is written in words: reading it raises an
+        # error.
         parameters = [*parameters, *(title for title in search.free if is_processes(title))]
     if not values:
-        raise InputError(f"{grid.path}: no column of values", hint=HINT)
+        raise InputError(f"{grid.path}: no column has values", hint=HINT)
     used = {*callpath, *parameters, *values, run}
     left_out = tuple(title for title in search.free if title not in used)
     roles = tuple(callpath), tuple(parameters), tuple(values)
@@ -142,20 +143,20 @@ def _refuse(grid: Grid) -> None:
     if {*names.values()} >= _OF_RESULTS:
         raise InputError(
             f"{grid.path}: a table of results, not of measurements",
-            hint="cpmodel export EXP --what values writes measurements",
+            hint="write measurements with cpmodel export EXP --what values",
         )
     for title, name in names.items():
         is_one_word = not grid.is_numeric(title) and len({*map(str, grid.columns[title])}) == 1
         if name in _LOCATIONS and not is_one_word:
             raise InputError(
-                f"{grid.path}: column {title!r} tells locations apart",
+                f"{grid.path}: column {title!r} separates processes or threads",
                 hint="a table has one value per call path and run: take the maximum or the mean "
                 "over them first",
             )
 
 
 class _Search:
-    """Columns get their roles one after the other; what has none yet is free."""
+    """Assignment of roles to columns, one role after the other; the others are free."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -163,9 +164,9 @@ class _Search:
         self.free |= {title: plain(title) for title in grid.parameters}
 
     def take(self, names: Iterable[str], *, numeric: bool | None = None) -> str | None:
-        """Take the first column that has one of `names`; it is free no more.
+        """Return the first free column with one of `names`, and remove it from the free ones.
 
-        With `numeric` it has to be, or not to be, one of numbers.
+        `numeric` selects columns with numbers (True) or without (False).
         """
         for name in names:
             for title, known in self.free.items():
@@ -177,9 +178,9 @@ class _Search:
         return None
 
     def take_call_path(self) -> list[str]:
-        """Take the column of call paths, or else the texts that a row begins with.
+        """Return the column of call paths, or else the leading columns of texts.
 
-        Texts about runs are none. Without any column, all rows are about the program.
+        Texts about runs are excluded. Without any column, all rows belong to the whole program.
         """
         title = self.take(_CALL_PATHS) or self.take(_REGIONS, numeric=False)
         title = title or self.take(_PROGRAMS, numeric=False)
@@ -197,10 +198,10 @@ class _Search:
         return leading
 
     def is_numeric(self, title: str) -> bool:
-        """Tell whether a column holds numbers.
+        """Return whether a column contains numbers.
 
-        One that is titled like numbers is refused with the line if it does not. In others, one
-        text is a mistake, and several make it a column of texts.
+        Some titles require numbers: for them, a text is an error with its line. In other columns,
+        one text is an error, and several texts make a column of texts.
         """
         if not self.grid.is_numeric(title) or self.grid.is_empty(title):
             return False
@@ -209,7 +210,7 @@ class _Search:
         return self.grid.texts_among_numbers(title) <= 1
 
     def values(self, metric: str | None, numeric: Sequence[str]) -> list[str]:
-        """Return the columns that are titled like values; the one of all metrics if `metric`."""
+        """Return the columns with titles of values; with `metric` there must be exactly one."""
         named = [title for title in numeric if self.free[title] in _VALUES]
         if metric is None:
             return [t for t in numeric if t in named or (is_measured(t) and not is_processes(t))]
@@ -217,25 +218,25 @@ class _Search:
         found = named or measured or list(numeric[-1:])
         if len(found) > 1:
             raise InputError(
-                f"{self.grid.path}: which column holds the values: {', '.join(found)}?",
-                hint="call it value",
+                f"{self.grid.path}: several columns may hold the values: {', '.join(found)}",
+                hint="rename the column with the values to: value",
             )
         return found
 
     def unnamed_values(self, parameters: Sequence[str]) -> list[str]:
-        """Return what has to be the values where no column of numbers is titled like them."""
+        """Return the columns that must be the values if no title says so."""
         measured = [t for t in self.free if is_measured(t) and not is_processes(t)]
-        # Those that hold no numbers are refused with the line when they are read.
+        # A column without numbers raises an error with its line when it is read.
         return measured or [t for t in parameters if not is_processes(t)][-1:]
 
     def parameters(
         self, titles: Sequence[str], values: Sequence[str], callpath: Sequence[str]
     ) -> tuple[list[str], list[str]]:
-        """Tell parameters from other numbers by what they hold.
+        """Return the parameters and the values among the free columns of numbers.
 
-        At each setting of the parameters most call paths have a row, so what is another number in
-        every row is no parameter. A single call path tells nothing: then what stands behind the
-        first value is none.
+        At each setting of the parameters, most call paths have a row. So a column that is different
+        in every row is not a parameter. A single call path does not decide: then the columns after
+        the first value are not parameters.
         """
         order = list(self.grid.columns)
         first = min((order.index(title) for title in values), default=len(order))
@@ -260,18 +261,18 @@ class _Search:
         return parameters, [title for title in titles if title not in parameters]
 
 
-def _refined(number: NDArray[np.intp], cells: Sequence[object]) -> NDArray[np.intp]:
-    """Return a number per row, the same for rows whose `number` and cells are the same, [n]."""
+def _refined(number: IntArray, cells: Sequence[object]) -> IntArray:
+    """Return a number per row, [n], equal for rows with equal `number` and equal cells."""
     try:
         own = _numbered(cells)
     except TypeError:
-        # JSON may hold lists, which are no keys.
+        # JSON may contain lists, which cannot be dictionary keys.
         own = _numbered([repr(cell) for cell in cells])
     _, refined = np.unique(number * (int(own.max()) + 1) + own, return_inverse=True)
     return np.asarray(refined, np.intp)
 
 
-def _numbered(cells: Sequence[Hashable]) -> NDArray[np.intp]:
+def _numbered(cells: Sequence[Hashable]) -> IntArray:
     known = dict.fromkeys(cells)
     number = dict(zip(known, range(len(known)), strict=True))
     return np.fromiter(map(number.__getitem__, cells), np.intp, len(cells))

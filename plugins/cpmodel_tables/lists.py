@@ -1,4 +1,4 @@
-"""Lists of repetitions in the cells of a table, as Extra-P's JSON Lines may hold them."""
+"""Lists of repetitions in the cells of a table, as in Extra-P's JSON Lines."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from cpmodel_tables.grid import Grid
 
 REPETITION = "repetition"
-"""The title of the column that numbers the values of lists."""
+"""Title of the column that numbers the values of lists."""
 
 
 def with_repetitions(grid: Grid) -> Grid:
-    """Return a table with one number per cell: a list of numbers becomes a row for each.
+    """Return a table with one number per cell: each number of a list gets its own row.
 
-    Values that agree in all other cells are numbered as repetitions, in the order of the file.
+    Rows with equal values in the other columns are repetitions, numbered in the order of the file.
     """
     listed = [title for title, cells in grid.columns.items() if _has_lists(cells)]
     if not listed:
@@ -61,7 +61,7 @@ def _cell(cell: object, number: int) -> object:
 
 
 def _numbered(columns: Sequence[Sequence[object]], rows: int) -> list[object]:
-    """Return the number of each row among those that agree with it in all `columns`."""
+    """Return the number of each row among the rows with equal values in `columns`."""
     seen: Counter[tuple[str, ...]] = Counter()
     numbers: list[object] = []
     for cells in zip(*columns, strict=True) if columns else [()] * rows:

@@ -1,4 +1,4 @@
-"""Profiles of one run in formats of other tools: folded stacks and Hatchet's literal."""
+"""Readers of single-run profiles of other tools: folded stacks and Hatchet literals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_VALUES = frozenset({"_hatchet_nid"})
 
 @dataclass(slots=True)
 class _Profile:
-    """Values by call path and title; those of one call path are added."""
+    """Values by call path and title; values of one call path are added."""
 
     path: Path
     values: dict[tuple[tuple[str, ...], str], float] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class _Profile:
 
     def runs(self, creator: str, noticed: Sequence[Finding] = ()) -> list[RunSource]:
         if not self.values:
-            raise InputError(f"{self.path}: holds no values", hint="measure again")
+            raise InputError(f"{self.path}: the file has no values", hint="repeat the measurement")
         paths: dict[tuple[str, ...], int] = {}
         titles: dict[str, int] = {}
         rows = [
@@ -59,7 +59,7 @@ class _Profile:
 
 
 class FoldedReader:
-    """Reads folded stacks, what flame graphs are made of: ``main;solve;MPI_Send 12``."""
+    """Reader of folded stacks, the input of flame graphs: ``main;solve;MPI_Send 12``."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "folded"
@@ -67,7 +67,7 @@ class FoldedReader:
     suffixes: ClassVar[tuple[str, ...]] = (".folded", ".folded.gz", ".collapsed")
 
     def match(self, path: Path) -> Match:
-        """Say by its first line whether `path` holds folded stacks."""
+        """Return whether `path` contains folded stacks, by its first line."""
         if not path.is_file() or not path.name.lower().endswith(self.suffixes):
             return Match.NO
         if stacks.is_empty(path):
@@ -76,19 +76,19 @@ class FoldedReader:
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
-        """Read the stacks; the same stack on several lines adds up.
+        """Return the run; counts of equal stacks are added.
 
         Raises
         ------
         InputError
-            If a line is no stack with a number.
+            If a line is not a stack with a number.
         """
         values, findings = stacks.read(path)
         yield _Profile(path, values).runs("folded stacks", findings)
 
 
 class HatchetReader:
-    """Reads the list of nodes that Hatchet's ``to_literal`` gives, written as JSON."""
+    """Reader of node lists that Hatchet's ``to_literal`` returns, stored as JSON."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "hatchet"
@@ -96,7 +96,7 @@ class HatchetReader:
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".json.gz")
 
     def match(self, path: Path) -> Match:
-        """Say by its beginning whether `path` is a list of Hatchet's nodes."""
+        """Return whether `path` is a list of Hatchet nodes, by its beginning."""
         if not path.is_file() or not path.name.lower().endswith(self.suffixes):
             return Match.NO
         text = first_text(path)
@@ -105,12 +105,12 @@ class HatchetReader:
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
-        """Read the nodes.
+        """Return the run in the nodes.
 
         Raises
         ------
         InputError
-            If one is not what Hatchet writes.
+            If a node does not have Hatchet's layout.
         """
         roots = json_of(path, whole_text(path, is_json=True))
         profile, added = _Profile(path), 0
@@ -125,7 +125,7 @@ class HatchetReader:
             for title, value in metrics.items():
                 profile.add(names, title, value)
             stack += [(names, child) for child in reversed(children)]
-        message = f"{added} call paths added to a sibling of their name"
+        message = f"{added} call paths added to a sibling of the same name"
         yield profile.runs(
             "Hatchet", [Finding("CPM112", str(path), message, added)] if added else []
         )
@@ -134,7 +134,7 @@ class HatchetReader:
 def _list(path: Path, nodes: object) -> list[object]:
     if not isinstance(nodes, list):
         raise InputError(
-            f"{path}: {shortened(str(nodes))!r} is no list of nodes", hint=COPY_IT_AGAIN
+            f"{path}: {shortened(str(nodes))!r} is not a list of nodes", hint=COPY_IT_AGAIN
         )
     return nodes
 
@@ -142,7 +142,7 @@ def _list(path: Path, nodes: object) -> list[object]:
 def _node(
     path: Path, above: tuple[str, ...], node: object
 ) -> tuple[tuple[str, ...], dict[str, float], list[object]]:
-    """Return call path, values and callees of a node."""
+    """Return the call path, the values and the callees of a node."""
     held = node if isinstance(node, dict) else {}
     frame, metrics = held.get("frame"), held.get("metrics")
     name = frame.get("name") if isinstance(frame, dict) else None

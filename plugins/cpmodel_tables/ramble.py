@@ -1,4 +1,4 @@
-"""Results of Ramble's and Benchpark's experiments: JSON, and the text for people."""
+"""Results of Ramble and Benchpark experiments: JSON and text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_VARIABLE = re.compile(
     r".*(_dir|_path|_file|_hash|_index|_name|_namespace|_spec|_command)|batch_\w+|command|mpi_\w+"
     r"|n_repeats|repeat_index|env_\w+|log_\w+|input_\w+|license_\w+|timeout|processes_per_node"
 )
-"""Variables of Ramble itself, which are no inputs of the program."""
+"""Ramble's own variables, which are not inputs of the program."""
 _SUMMARY, _MEAN = "summary::", "summary::mean"
 _BEGINS = re.compile(r"From Workspace: .*\n")
 _EXPERIMENT = re.compile(r"Experiment (\S.*) figures of merit:")
@@ -37,47 +37,47 @@ _Json = dict[str, Any]
 
 
 def is_json(text: str) -> bool:
-    """Tell by its first block whether JSON holds the results of experiments."""
+    """Return whether JSON contains experiment results, by its first block."""
     return text.lstrip().startswith("{") and (
         '"RAMBLE_STATUS"' in text or ('"workspace_hash"' in text and '"experiments"' in text)
     )
 
 
 def is_text(text: str) -> bool:
-    """Tell by its beginning whether a text holds the results of experiments."""
+    """Return whether a text contains experiment results, by its beginning."""
     return bool(_BEGINS.match(text))
 
 
 def is_yaml(text: str) -> bool:
-    """Tell whether a text looks like results in YAML."""
+    """Return whether a text looks like results in YAML."""
     return bool(re.search(r"^[ \t-]*RAMBLE_STATUS[ \t]*:", text, re.MULTILINE))
 
 
 def read_json(path: Path) -> list[RunSource]:
-    """Read results in JSON.
+    """Return the runs in JSON results.
 
     Raises
     ------
     InputError
-        If they are not what Ramble writes.
+        If the JSON does not have Ramble's layout.
     """
     document = json_of(path, whole_text(path))
     experiments = document.get("experiments") if isinstance(document, dict) else None
     if not isinstance(experiments, list):
-        raise InputError(f"{path}: no list of experiments", hint=COPY_IT_AGAIN)
+        raise InputError(f"{path}: the list of experiments is missing", hint=COPY_IT_AGAIN)
     for number, experiment in enumerate(experiments, 1):
         if not isinstance(experiment, dict):
-            raise InputError(f"{path}: experiment {number} is no object", hint=COPY_IT_AGAIN)
+            raise InputError(f"{path}: experiment {number} is not an object", hint=COPY_IT_AGAIN)
     return _runs(path, experiments, "experiment")
 
 
 def read_text(path: Path) -> list[RunSource]:
-    """Read results in text, which tells of the runs no more than the names of the experiments.
+    """Return the runs in text results, whose only parameters are in the experiment names.
 
     Raises
     ------
     InputError
-        If there are none.
+        If there are no results.
     """
     experiments: list[_Json] = []
     context: _Json = {}
@@ -116,7 +116,7 @@ def _runs(path: Path, experiments: Sequence[_Json], place: str) -> list[RunSourc
     for number, experiment in enumerate(experiments, 1):
         name = str(experiment.get("name") or f"experiment {number}")
         if _is_summary(experiment) and f"{name}.1" in names:
-            # Its repeats are listed one by one.
+            # The repetitions of an experiment are listed individually.
             continue
         results.listed += 1
         if str(experiment.get("RAMBLE_STATUS", "SUCCESS")).upper() != "SUCCESS":
@@ -132,7 +132,7 @@ def _runs(path: Path, experiments: Sequence[_Json], place: str) -> list[RunSourc
                 *(run, context, str(fom.get("name") or ""), fom.get("value")),
                 *(fom.get("units"), number),
             )
-    message = f"{means} values are means of repetitions that the file does not hold"
+    message = f"{means} values are means; the file does not contain their repetitions"
     return results.runs([Finding("CPM130", str(path), message, means)] if means else [])
 
 
@@ -148,7 +148,7 @@ def _is_summary(experiment: Mapping[str, object]) -> bool:
 
 
 def _run(experiment: Mapping[str, Any], name: str) -> dict[str, object]:
-    """Return what is told of the run of an experiment."""
+    """Return the properties of the run of an experiment."""
     held = experiment.get("RAMBLE_VARIABLES")
     variables: Mapping[str, object] = held if isinstance(held, dict) else {}
     told = {**variables, **{k: v for k, v in experiment.items() if k in _COUNTS}}
@@ -173,10 +173,10 @@ def _run(experiment: Mapping[str, Any], name: str) -> dict[str, object]:
 def _figures(
     path: Path, experiment: Mapping[str, object], number: int
 ) -> Iterator[tuple[list[str], Mapping[str, object]]]:
-    """Yield the figures of merit of an experiment with the call path below the program."""
+    """Yield the figures of merit of an experiment, with their call paths below the program."""
     contexts = experiment.get("CONTEXTS", [])
     if not isinstance(contexts, list):
-        raise InputError(f"{path}: experiment {number}: no list of contexts", hint=COPY_IT_AGAIN)
+        raise InputError(f"{path}: experiment {number} has no list of contexts", hint=COPY_IT_AGAIN)
     for context in _dicts(contexts):
         name = str(context.get("display_name") or context.get("name") or "").strip()
         below = [] if name.lower() in _NO_CONTEXT else [name]

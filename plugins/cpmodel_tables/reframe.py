@@ -1,4 +1,4 @@
-"""ReFrame's performance logs and run reports."""
+"""Performance logs and run reports of ReFrame."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STANDARD = frozenset(
      "time_run", "time_sanity", "time_setup", "time_total", "unique_name", "use_multithreading",
      "uuid", "valid_prog_environs", "valid_systems", "variables"}
 )  # fmt: skip
-"""What ReFrame tells of every test; other fields are parameters of the test."""
+"""Fields that ReFrame writes for every test; other fields are parameters of the test."""
 _METADATA = ("system", "partition", "environ", "version")
 _FIGURE = re.compile(r"(.+)_(?:value|unit|ref|lower|upper|lower_thres|upper_thres|result)")
 _OF_ONE = re.compile(r"perf_\w+|p(?:var|val|unit|ref|lower|upper)")
@@ -43,7 +43,7 @@ _PASSED = frozenset({"pass", "xpass", "ok", "passed", "success", ""})
 
 
 def is_log(text: str) -> bool:
-    """Tell by its first line whether a text is a performance log with a header."""
+    """Return whether a text is a performance log with a header, by its first line."""
     titles = _titles(_first_line(text))
     return (
         len(titles) > 2
@@ -53,22 +53,24 @@ def is_log(text: str) -> bool:
 
 
 def is_old_log(text: str) -> bool:
-    """Tell whether a text is a performance log without a header, as ReFrame wrote before 4.0."""
+    """Return whether a text is a performance log of ReFrame before 4.0, which has no header."""
     return bool(_OLD.match(text))
 
 
 def is_report(text: str) -> bool:
-    """Tell by its beginning whether JSON is a run report."""
+    """Return whether JSON is a run report, by its beginning."""
     return bool(_REPORT.match(text)) and ('"testcases"' in text or '"data_version"' in text)
 
 
 def read_log(path: Path) -> list[RunSource]:
-    """Read a performance log: a line per run, with a value, a unit, ... per variable.
+    """Return the runs in a performance log, which has one line per run.
+
+    Each variable has fields with its name, value and unit.
 
     Raises
     ------
     InputError
-        If a line has not as many fields as the header.
+        If the number of fields in a line differs from the header.
     """
     results = Results(path, _CREATOR)
     titles: list[str] = []
@@ -83,12 +85,12 @@ def read_log(path: Path) -> list[RunSource]:
                 refuse_many(path, len(titles))
                 figures = _figures(titles)
                 continue
-            # A format may end with the sign between the fields.
+            # A log format may end with the field separator.
             extra = len(fields) - len(titles)
             if extra < 0 or any(fields[len(titles) :]):
                 raise InputError(
-                    f"{path}: line {number}: {len(fields)} fields, the header has {len(titles)}",
-                    hint="give lines of one format; ReFrame moves others to .h0, .h1, ...",
+                    f"{path}: line {number}: {len(fields)} fields, but {len(titles)} titles",
+                    hint="use one log format per file; ReFrame moves older lines to .h0, .h1, ...",
                 )
             told = dict(zip(titles, fields, strict=False))
             _add(results, told, _of_line(told, figures), number)
@@ -96,12 +98,12 @@ def read_log(path: Path) -> list[RunSource]:
 
 
 def read_report(path: Path) -> list[RunSource]:
-    """Read a run report.
+    """Return the runs in a run report.
 
     Raises
     ------
     InputError
-        If it has no list of test cases.
+        If there is no list of test cases.
     """
     document = json_of(path, whole_text(path))
     runs = document.get("runs") if isinstance(document, dict) else None
@@ -110,11 +112,11 @@ def read_report(path: Path) -> list[RunSource]:
     for run in runs if isinstance(runs, list) else [None]:
         cases = run.get("testcases") if isinstance(run, dict) else None
         if not isinstance(cases, list):
-            raise InputError(f"{path}: a run without test cases", hint=COPY_IT_AGAIN)
+            raise InputError(f"{path}: a run has no test cases", hint=COPY_IT_AGAIN)
         for case in cases:
             number += 1
             if not isinstance(case, dict):
-                raise InputError(f"{path}: test case {number} is no object", hint=COPY_IT_AGAIN)
+                raise InputError(f"{path}: test case {number} is not an object", hint=COPY_IT_AGAIN)
             inner = [case.get(key) for key in ("check_vars", "check_params")]
             told = {k: v for held in inner if isinstance(held, dict) for k, v in held.items()}
             _add(results, {**told, **case}, _of_case(case), number)
@@ -168,7 +170,7 @@ def _titles(line: str) -> list[str]:
 
 
 def _figures(titles: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Return title of the name, of the value and of the unit of each variable; "" = none."""
+    """Return the titles of the name, value and unit of each variable; "" = none."""
     for name, value, unit in _ONE:
         if name in titles and value in titles:
             return [(name, value, unit)]
@@ -180,7 +182,7 @@ def _figures(titles: Sequence[str]) -> list[tuple[str, str, str]]:
 
 
 def _of_line(told: dict[str, str], figures: Sequence[tuple[str, str, str]]) -> list[_Value]:
-    """Take the values of a line out of what it tells."""
+    """Remove the values of a line from `told`, and return them."""
     values: list[_Value] = []
     for name, value, unit in figures:
         metric = told[name] if name else value.removesuffix("_value")
@@ -198,7 +200,7 @@ def _of_case(case: Mapping[str, object]) -> list[_Value]:
 
 
 def _values_of(by_name: object, listed: object) -> Iterator[_Value]:
-    """Yield the values of a test case, in either form of reports."""
+    """Yield the values of a test case; reports have two layouts of them."""
     for name, held in by_name.items() if isinstance(by_name, dict) else ():
         if isinstance(held, list) and held:
             unit = held[4] if len(held) > 4 else None

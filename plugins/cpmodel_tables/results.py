@@ -1,4 +1,4 @@
-"""Rows of results of programs, as workflow tools list them: one value per run and figure."""
+"""Program results in workflow tools: one value per run and figure of merit."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _CALL_PATH, _PROGRAM, _METRIC, _VALUE, _UNIT = "callpath", "program", "metric", 
 _REPETITION, _RUN = "repetition", "file"
 _OURS = frozenset({_CALL_PATH, _PROGRAM, _METRIC, _VALUE, _UNIT, _REPETITION, _RUN})
 _LONGEST = 200
-"""Longer texts name no input that people tell apart."""
+"""Maximum length of a text that can distinguish runs."""
 
 
 @dataclass(slots=True)
 class Results:
-    """The results of the runs of a file.
+    """Results of the runs in a file.
 
     Attributes
     ----------
-    path : the file
-    creator : the tool that wrote it
-    place : what `lines` of values count
-    failed, listed : runs that failed, and all runs
-    words : figures whose values are no numbers
+    path : file of the results
+    creator : tool that wrote the file
+    place : unit of the `lines` of values
+    failed, listed : number of failed runs, and of all runs
+    words : figures whose values are not numbers
     """
 
     path: Path
@@ -56,11 +56,11 @@ class Results:
         unit: object,
         line: int,
     ) -> None:
-        """Add one value; what is no number is noted by its name.
+        """Add one value; values that are not numbers are only counted by their name.
 
         Parameters
         ----------
-        run : what is told of the run, by name: ``program``, ``p``, ``repetition``, variables
+        run : properties of the run by name: ``program``, ``p``, ``repetition``, variables
         callpath : names below the program
         """
         number = as_numbers([value])
@@ -73,17 +73,17 @@ class Results:
             self._rows.append((run, names, metric, float(number[0]), told, line))
 
     def runs(self, noticed: Sequence[Finding] = ()) -> list[RunSource]:
-        """Return the runs, program by program.
+        """Return the runs, one program after the other.
 
         Raises
         ------
         InputError
-            If there are none, or some lack a number of processes that others have.
+            If there are no runs, or the number of processes is missing in some of them.
         """
         findings = [*noticed, *self._findings()]
         if not self._rows:
-            why = f"all {self.listed} runs failed" if self.failed else "no number is a result"
-            raise InputError(f"{self.path}: {why}", hint="run them again")
+            why = f"all {self.listed} runs failed" if self.failed else "no result is a number"
+            raise InputError(f"{self.path}: {why}", hint="repeat the runs")
         programs = dict.fromkeys(str(row[0][_PROGRAM]) for row in self._rows)
         runs: list[RunSource] = []
         for program in programs:
@@ -116,7 +116,7 @@ class Results:
         ]
         metadata = [name for name in told if name not in {_REPETITION, _RUN, *parameters}
                     and _is_text(columns[name])]  # fmt: skip
-        # What never varies is no parameter, but something that people may ask for.
+        # A constant value cannot be a parameter, but users can select it with --param.
         constant = [name for name in told if name not in {*_OURS, *parameters, *metadata}
                     and _is_full(columns[name]) and len({*columns[name]}) == 1]  # fmt: skip
         columns |= {name: [str(cell) for cell in columns[name]] for name in constant}
@@ -157,11 +157,11 @@ def _is_text(cells: Sequence[object]) -> bool:
 
 
 def counts_of(told: Mapping[str, object], names: Mapping[str, str]) -> dict[str, object]:
-    """Return the counts of a run by our names, from those of a tool; what is not told is left out.
+    """Return the counts of a run by cpmodel's names; unknown counts are missing.
 
     Parameters
     ----------
-    names : name of the tool to ours
+    names : cpmodel's name for each name of the tool
     """
     found: dict[str, object] = {}
     for name, ours in names.items():

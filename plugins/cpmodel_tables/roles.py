@@ -1,4 +1,4 @@
-"""Parameters, repetitions and texts of the runs of a table."""
+"""Parameters, repetitions and metadata of the runs in a table."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.inference import Decision, Role, infer
@@ -17,29 +18,26 @@ from callpath_modeler.readers.undecided_numbers import named_number
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.layout import TableLayout
 
-Index = NDArray[np.intp]
-Numbers = NDArray[np.float64]
-
 _MODELLED = (Role.PARAMETER, Role.DEPENDENT, Role.CONSTANT, Role.UNDECIDED)
 _FILLED = 0.5
-"""Each run has rows for more than this share of the call paths."""
+"""Each run must have rows for more than this share of the call paths."""
 _MOST_TEXTS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What the columns of a table say of its runs.
+    """Properties of the runs in the columns of a table.
 
     Attributes
     ----------
-    parameters : [rows], by name
+    parameters : [rows] values by name
     repetition : [rows] number of the repetition, or None
-    words : texts about the runs, [rows], by title
-    findings : columns that hold identifiers of runs
+    words : [rows] texts about the runs, by title
+    findings : findings about columns with identifiers of runs
     """
 
-    parameters: Mapping[str, Numbers]
-    repetition: Index | None
+    parameters: Mapping[str, FloatArray]
+    repetition: IntArray | None
     words: Mapping[str, Sequence[str]]
     findings: Sequence[Finding]
 
@@ -47,24 +45,24 @@ class Roles:
 def roles_of(
     grid: Grid,
     layout: TableLayout,
-    path: Index,
-    numbers: Mapping[str, Numbers],
-    number: Index | None,
+    path: IntArray,
+    numbers: Mapping[str, FloatArray],
+    number: IntArray | None,
 ) -> Roles:
-    """Decide which columns are parameters and which tell repetitions apart.
+    """Decide which columns are parameters and which ones number the repetitions.
 
     Parameters
     ----------
     path : [rows] call path and metric of each row
     numbers : columns that may be parameters, by title
-    number : [rows] numbers of the repetitions, where a column states them
+    number : [rows] number of the repetition if a column states it; None = no such column
     """
     columns = dict(numbers)
     guessed: list[Finding] = []
     if layout.run is not None:
         varies = any(len(np.unique(own)) > 1 for own in columns.values())
         of_names, guessed = _of_names(grid.texts(layout.run), alone=not varies)
-        # A column may state the same number under another title.
+        # Another column may contain the same numbers under a different title.
         columns = {title: own for title, own in columns.items() if title in of_names
                    or not any(np.array_equal(own, each) for each in of_names.values())}  # fmt: skip
         columns = {**of_names, **columns}
@@ -90,32 +88,32 @@ def roles_of(
         if each.is_doubtful
         for told in (named_number(each),)
     ]
-    # --param can bring back what is none of the parameters.
+    # --param can turn excluded columns into parameters.
     back = {each.column.label: _as_texts(columns[each.column.label]) for each in dropped
             if each.role is not Role.REPETITION}  # fmt: skip
     return Roles(parameters, number, {**back, **words}, [*guessed, *findings])
 
 
-def _as_texts(column: Numbers) -> list[str]:
-    """Return numbers as texts that are the same numbers."""
+def _as_texts(column: FloatArray) -> list[str]:
+    """Return texts of numbers that convert back to the same numbers."""
     distinct, of_row = np.unique(column, return_inverse=True)
     texts = [str(int(v)) if v.is_integer() else repr(v) for v in distinct.tolist()]
     return [texts[k] for k in of_row.tolist()]
 
 
 def _is_modelled(decision: Decision) -> bool:
-    """Tell whether a column is a parameter; what repeats another one is none."""
+    """Return whether a column is a parameter that does not repeat another one."""
     if decision.role is Role.CONFIRMED:
         return len({*decision.column.values}) == 1
     return decision.role in _MODELLED
 
 
-def _of_names(texts: Sequence[str], *, alone: bool) -> tuple[dict[str, Numbers], list[Finding]]:
-    """Return the numbers in names of files, which a column holds, and those in doubt.
+def _of_names(texts: Sequence[str], *, alone: bool) -> tuple[dict[str, FloatArray], list[Finding]]:
+    """Return the numbers in a column of file names, and findings about ambiguous ones.
 
     Parameters
     ----------
-    alone : nothing else tells the runs apart: then numbers apart from their words count, too
+    alone : whether nothing else distinguishes the runs; then numbers need no word next to them
     """
     distinct = [*dict.fromkeys(texts)]
     number = {text: k for k, text in enumerate(distinct)}
@@ -137,7 +135,7 @@ def _of_names(texts: Sequence[str], *, alone: bool) -> tuple[dict[str, Numbers],
 
 
 def _words(grid: Grid, layout: TableLayout) -> dict[str, Sequence[str]]:
-    """Return the columns of texts that nothing else is made of."""
+    """Return the columns of texts that have no other use."""
     titles = [*layout.left_out, *layout.metadata, *([layout.run] if layout.run else [])]
     words: dict[str, Sequence[str]] = {}
     for title in titles:
@@ -148,9 +146,9 @@ def _words(grid: Grid, layout: TableLayout) -> dict[str, Sequence[str]]:
 
 
 def _decided(
-    columns: Mapping[str, Numbers], others: Sequence[Index | Sequence[str] | None]
+    columns: Mapping[str, FloatArray], others: Sequence[IntArray | Sequence[str] | None]
 ) -> list[Decision]:
-    """Decide the roles of columns by the runs that all columns together tell apart."""
+    """Decide the roles of columns, given the runs that all columns together distinguish."""
     rows = len(next(iter(columns.values())))
     told = [_codes(each) for each in others if each is not None]
     run = _joined([*columns.values(), *told], rows)
@@ -164,7 +162,7 @@ def _decided(
     if any(each.role is Role.PARAMETER for each in decided):
         return decided
     for each in decided:
-        # The only number that varies is designed, although it counts from 1.
+        # The only number that varies was chosen by the user, even if it counts from 1.
         if each.role is Role.RUN_NUMBER and each.column.word is not NameWord.IDENTIFIER:
             return [_as_column(one) for one in infer(numbers, {}, required=[each.column.label])]
     return decided
@@ -176,7 +174,7 @@ def _word(title: str) -> NameWord:
 
 
 def _as_column(decision: Decision) -> Decision:
-    """Return the decision about a column of a table: a title is no accident as a name is."""
+    """Return the decision for a table, whose titles are deliberate, unlike parts of file names."""
     column = decision.column
     if decision.role is Role.REPETITION and column.word is not NameWord.REPETITION:
         return Decision(
@@ -187,8 +185,8 @@ def _as_column(decision: Decision) -> Decision:
     return decision
 
 
-def _joined(columns: Sequence[Numbers | Index], rows: int) -> Index:
-    """Return a number per row, the same for rows that agree in all columns."""
+def _joined(columns: Sequence[FloatArray | IntArray], rows: int) -> IntArray:
+    """Return a number per row, [rows], equal for rows with equal values in all columns."""
     joined = np.zeros(rows, np.intp)
     for column in columns:
         own = np.unique(column, return_inverse=True)[1]
@@ -196,18 +194,18 @@ def _joined(columns: Sequence[Numbers | Index], rows: int) -> Index:
     return joined
 
 
-def _codes(cells: Index | Sequence[Hashable]) -> Index:
+def _codes(cells: IntArray | Sequence[Hashable]) -> IntArray:
     if isinstance(cells, np.ndarray):
         return cells
     known: dict[Hashable, int] = {}
     return np.array([known.setdefault(cell, len(known)) for cell in cells], np.intp)
 
 
-def _numbered(setting: Index, path: Index, teller: NDArray[Any]) -> Index | None:
-    """Return a column that is numbered from 1 at each setting, if it tells repetitions apart.
+def _numbered(setting: IntArray, path: IntArray, teller: NDArray[Any]) -> IntArray | None:
+    """Return a column as numbers from 1 at each setting; None if it does not number repetitions.
 
-    They do if some call path has several rows at a setting, no call path has several rows of one
-    value, and each value has rows for most call paths.
+    It does if three conditions hold. Some call path has several rows at a setting. No call path has
+    two rows with the same number. Each number has rows for most call paths.
     """
     rows = len(setting)
     if len(np.unique(_joined([setting, path], rows))) == rows:

@@ -1,4 +1,4 @@
-"""Measurements as Extra-P has them, gathered: a list of values per call path, metric and point."""
+"""Measurements in Extra-P's form: a list of values per call path, metric and point."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from callpath_modeler.readers.unpacking import Budget, packed_budget
 from cpmodel_tables.text import COPY_IT_AGAIN
 
 _BYTES_OF_A_NUMBER = 32
-"""What a number takes with the columns that are made of it."""
+"""Memory of a number, including the columns that are made from it, in bytes."""
 _LETTERS, _LETTERS_PER_BYTE = 1 << 25, 64
 
 WHOLE = "<root>"
-"""The call path of what names none."""
+"""Call path of values without one."""
 
 ONLY_METRIC = "<default>"
-"""The metric of what names none."""
+"""Metric of values without one."""
 
 
 def _size(path: Path) -> int:
@@ -36,12 +36,12 @@ def _size(path: Path) -> int:
 
 @dataclass(slots=True)
 class Series:
-    """Values are added one by one; the k-th of a call path, metric and point is repetition k.
+    """Collected values: the k-th value of a call path, metric and point is repetition k.
 
     Attributes
     ----------
-    path : the file
-    parameters : names
+    path : file of the measurements
+    parameters : names of the parameters
     """
 
     path: Path
@@ -49,7 +49,7 @@ class Series:
     _callpaths: dict[str, int] = field(default_factory=dict)
     _metrics: dict[str, int] = field(default_factory=dict)
     _points: dict[tuple[float, ...], int] = field(default_factory=dict)
-    # Call path, metric, point, line and number of values of each list of them, then the values.
+    # Each list of values: call path, metric, point, line and number of values. Then all values.
     _lists: array[int] = field(default_factory=lambda: array("q"))
     _values: array[float] = field(default_factory=lambda: array("d"))
     _letters: int = 0
@@ -84,30 +84,30 @@ class Series:
             self._budget.check_memory(self._budget.memory + 1)
 
     def _note(self, callpath: str) -> None:
-        """Take in a call path; short names that stand below a long one make long paths of it."""
+        """Add a call path. Its length is limited, because callees of a long name repeat it."""
         self._callpaths[callpath] = len(self._callpaths)
         self._letters += len(callpath)
         if self._letters > self._most_letters:
             raise InputError(
-                f"{self.path}: call paths of more than {self._most_letters} letters in all",
+                f"{self.path}: the call paths have more than {self._most_letters} letters together",
                 hint="shorten the names of regions that call many others",
             )
 
     def records(self) -> Records:
-        """Return what was added.
+        """Return the added values.
 
         Raises
         ------
         InputError
-            If that is nothing, or the name of a call path is empty.
+            If there are no values, or the name of a call path is empty.
         """
         if not self._values:
-            raise InputError(f"{self.path}: holds no values", hint=COPY_IT_AGAIN)
+            raise InputError(f"{self.path}: the file has no values", hint=COPY_IT_AGAIN)
         paths = [split_at_arrows(text) for text in self._callpaths]
         for names in paths:
             if "" in names:
                 raise InputError(
-                    f"{self.path}: a name is empty in call path {'->'.join(names)!r}",
+                    f"{self.path}: call path {'->'.join(names)!r} contains an empty name",
                     hint=COPY_IT_AGAIN,
                 )
         lists = np.array(self._lists, np.intp).reshape(-1, 5)

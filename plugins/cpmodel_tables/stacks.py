@@ -1,4 +1,4 @@
-"""Folded stacks: a line per stack with its frames, and one count or two."""
+"""Folded stacks: lines with the frames of a stack and one or two counts."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from cpmodel_tables.text import first_text, opened_text
 
 SAMPLES = "samples"
 SECOND = "samples_2"
-"""The metric of the second count, which comparisons of two profiles write."""
+"""Metric of the second count, which comparisons of two profiles contain."""
 UNNAMED = "(unnamed)"
 
 _COUNT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 
 _AT_ONCE = 1 << 20
-"""Letters that are taken in together."""
+"""Number of characters that are read together."""
 _OF_A_STACK, _OF_A_FRAME = 500, 120
-"""Bytes that a stack takes until it is part of a call tree, and each of its frames."""
+"""Memory of a stack, and of each of its frames, before the call tree is built, in bytes."""
 
 Stack = tuple[str, ...]
 
 
 def begins(path: Path) -> bool:
-    """Tell by its first line whether a file holds folded stacks; the line may be very long."""
+    """Return whether a file contains folded stacks, by its first line, which may be very long."""
     text = first_text(path)
     first = next((line for line in text.splitlines() if _is_stack(line)), "")
     if _parted(first) is not None:
@@ -39,17 +39,17 @@ def begins(path: Path) -> bool:
 
 
 def is_empty(path: Path) -> bool:
-    """Tell whether a file begins without any stack."""
+    """Return whether a file has no stack at its beginning."""
     return not any(map(_is_stack, first_text(path).splitlines()))
 
 
 def read(path: Path) -> tuple[dict[tuple[Stack, str], float], list[Finding]]:
-    """Return the values of stacks by metric; those of the same stack are added.
+    """Return the values of stacks by metric, and findings; values of equal stacks are added.
 
     Raises
     ------
     InputError
-        If a line is no stack with a number.
+        If a line is not a stack with a number.
     """
     stacks = _stacks(path)
     parted = {stack: _parted(stack) for stack in stacks}
@@ -57,7 +57,7 @@ def read(path: Path) -> tuple[dict[tuple[Stack, str], float], list[Finding]]:
     count = sum(found.lines for found in stacks.values())
     has_two = count > 1 and None not in parted.values()
     if has_two:
-        message = f"the first is the metric {SAMPLES}, the second the metric {SECOND}"
+        message = f"the first count is metric {SAMPLES}, the second one {SECOND}"
         findings.append(Finding("CPM163", str(path), message, count))
     values: dict[tuple[Stack, str], float] = {}
     unnamed = 0
@@ -81,13 +81,13 @@ def read(path: Path) -> tuple[dict[tuple[Stack, str], float], list[Finding]]:
 
 @dataclass(slots=True)
 class _Found:
-    """What the lines of one text before the last number say.
+    """Lines that have the same text before the last number.
 
     Attributes
     ----------
-    first : number of the first
-    lines : how many there are
-    count : sum of their numbers
+    first : number of the first line
+    lines : number of lines
+    count : sum of their counts
     """
 
     first: int
@@ -96,14 +96,14 @@ class _Found:
 
 
 def _stacks(path: Path) -> dict[str, _Found]:
-    """Return the stacks, in the order in which they come up; the same text is kept once."""
+    """Return the stacks in order of appearance; equal texts are stored once."""
     budget, memory, start = packed_budget(path), 0, 1
     stacks: dict[str, _Found] = {}
     with opened_text(path, newline="\n") as text:
         while lines := text.readlines(_AT_ONCE):
             end = start + len(lines)
             first = dict(zip(reversed(lines), range(end - 1, start - 1, -1), strict=True))
-            # A bomb is of lines that are alike: those are taken apart once.
+            # Highly compressed files have many equal lines, so each different line is parsed once.
             for line, times in Counter(lines).items():
                 if not _is_stack(line):
                     continue
@@ -127,7 +127,7 @@ def _is_stack(line: str) -> bool:
 
 
 def _parted(line: str) -> tuple[str, float] | None:
-    """Return what stands before the last number of a line, and the number."""
+    """Return the text before the last number of a line, and the number; None = no number."""
     words = line.rsplit(None, 1)
     if len(words) < 2 or not _COUNT.fullmatch(words[1]):
         return None
@@ -135,4 +135,6 @@ def _parted(line: str) -> tuple[str, float] | None:
 
 
 def _no_stack(path: Path, number: int) -> InputError:
-    return InputError(f"{path}: line {number}: no stack with a number", hint="e.g. main;solve 12")
+    return InputError(
+        f"{path}: line {number}: not a stack with a number", hint="e.g. main;solve 12"
+    )

@@ -1,4 +1,4 @@
-"""Long and wide tables: one value per call path, setting, repetition and metric."""
+"""Reader of long and wide tables: values by call path, setting, repetition and metric."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import base_unit
@@ -32,11 +32,11 @@ _JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _JSON = (".json", ".json.gz")
 _PARQUET = (".parquet",)
 _T = TypeVar("_T", bound=Hashable)
-_Column = TypeVar("_Column", NDArray[np.intp], NDArray[np.float64])
+_Column = TypeVar("_Column", IntArray, FloatArray)
 
 
 class TableReader:
-    """Reads tables of measurements: CSV, TSV, JSON, JSON Lines, Parquet."""
+    """Reader of tables of measurements: CSV, TSV, JSON, JSON Lines, Parquet."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "tables"
@@ -44,7 +44,7 @@ class TableReader:
     suffixes: ClassVar[tuple[str, ...]] = (*_DELIMITED, *_JSON_LINES, *_JSON, *_PARQUET)
 
     def match(self, path: Path) -> Match:
-        """Say by its titles whether `path` is a table of measurements."""
+        """Return whether `path` is a table of measurements, by its titles."""
         if not path.is_file() or not path.name.lower().endswith(self.suffixes):
             return Match.NO
         if path.name.lower().endswith(_PARQUET):
@@ -64,12 +64,12 @@ class TableReader:
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
-        """Read the table and make runs of it.
+        """Return the runs in the table.
 
         Raises
         ------
         InputError
-            If it is no table of measurements.
+            If the file is not a table of measurements.
         """
         yield runs_of_grid(_grid(path))
 
@@ -85,7 +85,7 @@ def _grid(path: Path) -> Grid:
 
 
 def _is_json_lines(text: str) -> bool:
-    """Tell whether a text is JSON Lines of Extra-P, which may also be called ``.json``."""
+    """Return whether a text is JSON Lines of Extra-P, which may have the ending ``.json``."""
     row = cells.first_of_json_lines(text)
     return row is not None and bool(row.parameters) and "value" in row.columns
 
@@ -93,17 +93,17 @@ def _is_json_lines(text: str) -> bool:
 def runs_of_grid(
     grid: Grid, layout: TableLayout | None = None, noticed: Sequence[Finding] = ()
 ) -> list[RunSource]:
-    """Make runs of a table.
+    """Return the runs in a table.
 
     Parameters
     ----------
-    layout : the roles of the columns, where the format tells them
+    layout : roles of the columns; None = find them by titles and values
     noticed : findings about the file
 
     Raises
     ------
     InputError
-        If it is no table of measurements.
+        If the table does not contain measurements.
     """
     layout = layout or layout_of(grid)
     findings = [*noticed]
@@ -121,7 +121,7 @@ def runs_of_grid(
 def _records(
     grid: Grid,
     layout: TableLayout,
-    of_rows: tuple[list[tuple[str, ...]], NDArray[np.intp]],
+    of_rows: tuple[list[tuple[str, ...]], IntArray],
     roles: Roles,
 ) -> Records:
     paths, path = of_rows
@@ -144,12 +144,12 @@ def _records(
 
 
 def _copied(column: _Column, copies: int) -> _Column:
-    """Return a column as often as there are columns of values."""
+    """Return a column, repeated once per column of values."""
     return column if copies == 1 else np.tile(column, copies)
 
 
-def _paths(grid: Grid, layout: TableLayout) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
-    """Return the distinct call paths, and which of them each row is about."""
+def _paths(grid: Grid, layout: TableLayout) -> tuple[list[tuple[str, ...]], IntArray]:
+    """Return the distinct call paths, and the call path of each row."""
     if not layout.callpath:
         return [(WHOLE,)], np.zeros(len(grid.lines), np.intp)
     if len(layout.callpath) > 1:
@@ -162,20 +162,24 @@ def _paths(grid: Grid, layout: TableLayout) -> tuple[list[tuple[str, ...]], NDAr
     texts, of_row = _distinct(grid.texts(title))
     ids = [str(cell) for cell in grid.columns.get("id", ())[:1]]
     if ids and ids[0].startswith("@"):
-        # This package wrote it: slashes in names are escaped.
+        # cpmodel wrote the table, so slashes within names are escaped.
         paths = [split_at_slashes(text) for text in texts]
     elif grid.parameters:
-        # As Extra-P writes JSON Lines: a slash is part of a name.
+        # In Extra-P's JSON Lines, a slash is part of a name.
         paths = [split_at_arrows(text) for text in texts]
     else:
         paths = split_paths(texts)
     for k, names in enumerate(paths):
         if "\0" in texts[k]:
             row = int(np.flatnonzero(of_row == k)[0])
-            raise grid.error(row, f"{title}: null bytes in {shortened(texts[k])!r}", COPY_IT_AGAIN)
+            raise grid.error(
+                row, f"{title}: {shortened(texts[k])!r} contains null bytes", COPY_IT_AGAIN
+            )
         if "" in names:
             row = int(np.flatnonzero(of_row == k)[0])
-            raise grid.error(row, f"{title}: a name is empty in {texts[k]!r}", "name it")
+            raise grid.error(
+                row, f"{title}: {texts[k]!r} contains an empty name", "fill in the name"
+            )
     return paths, of_row
 
 
@@ -186,19 +190,19 @@ def _names(grid: Grid, row: int, title: str) -> tuple[str, ...]:
     return tuple(cell)
 
 
-def _distinct(items: Sequence[_T]) -> tuple[list[_T], NDArray[np.intp]]:
+def _distinct(items: Sequence[_T]) -> tuple[list[_T], IntArray]:
     distinct = list(dict.fromkeys(items))
     number = dict(zip(distinct, range(len(distinct)), strict=True))
     return distinct, np.fromiter(map(number.__getitem__, items), np.intp, len(items))
 
 
-def _of_runs(grid: Grid, layout: TableLayout, path: NDArray[np.intp]) -> Roles:
-    """Return what the columns say of the run of each row."""
+def _of_runs(grid: Grid, layout: TableLayout, path: IntArray) -> Roles:
+    """Return the properties of the run of each row."""
     numbers = {}
     for title in layout.parameters:
         column = grid.numbers(title)
         for row in np.flatnonzero(~np.isfinite(column))[:1].tolist():
-            raise grid.error(row, f"no number for parameter {title}")
+            raise grid.error(row, f"parameter {title} has no finite value")
         numbers[title] = column
     repetition = None
     if layout.repetition is not None:
@@ -209,18 +213,18 @@ def _of_runs(grid: Grid, layout: TableLayout, path: NDArray[np.intp]) -> Roles:
     return roles_of(grid, layout, path, numbers, repetition)
 
 
-def _whole_numbers(grid: Grid, title: str) -> NDArray[np.intp]:
+def _whole_numbers(grid: Grid, title: str) -> IntArray:
     column = grid.numbers(title)
     bad = ~(np.abs(column) < 2**31) | (column != np.round(column))
     for row in np.flatnonzero(bad)[:1].tolist():
-        raise grid.error(row, f"{title} is no whole number", "number repetitions from 1")
+        raise grid.error(row, f"{title} is not a whole number", "number repetitions from 1")
     return column.astype(np.intp)
 
 
 def _values(
     grid: Grid, layout: TableLayout
-) -> tuple[list[str], NDArray[np.intp], NDArray[np.float64], dict[str, str]]:
-    """Return titles, and the title and the value of each row; columns come one after another."""
+) -> tuple[list[str], IntArray, FloatArray, dict[str, str]]:
+    """Return titles of values, the title and value of each row, and units by title."""
     columns = [grid.numbers(title) for title in layout.values]
     rows = len(grid.lines)
     if layout.metric is None:
@@ -245,18 +249,18 @@ def _in_one_unit(
     grid: Grid,
     column: str,
     titles: Sequence[str],
-    title: NDArray[np.intp],
-    values: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], dict[str, str]]:
-    """Bring values that state their unit to base units, [n], and return the unit by title."""
+    title: IntArray,
+    values: FloatArray,
+) -> tuple[FloatArray, dict[str, str]]:
+    """Convert values with units to base units, [n], and return them with the unit by title."""
     written = [str(cell or "") for cell in grid.columns[column]]
     stated = [base_unit(text) for text in written]
     units: dict[str, str] = {}
     for row, (unit, _) in enumerate(stated):
         name = titles[title[row]]
         if units.setdefault(name, unit) != unit:
-            message = f"{name} in {unit or 'no unit'}, before in {units[name]}"
-            raise grid.error(row, message, "give all values of a metric in one unit")
+            message = f"{name} is in {unit or 'no unit'}, but in {units[name]} before"
+            raise grid.error(row, message, "use one unit for all values of a metric")
     known = {titles[title[row]] for row, text in enumerate(written) if text.strip()}
     units = {name: unit for name, unit in units.items() if name in known}
     return values * np.array([factor for _, factor in stated]), units

@@ -1,4 +1,4 @@
-"""The TaLPas format, which Extra-P reads: a line of JSON per value, with semicolons for commas."""
+"""TaLPas files, an input format of Extra-P: lines of JSON with semicolons instead of commas."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _BEGINS = re.compile(r'\s*\{\s*"[a-z]+"\s*:[^\n]*;\s*"[a-z]+"\s*:')
 
 
 def is_talpas(text: str) -> bool:
-    """Tell by its first line whether a text is in this format."""
+    """Return whether a text is in this format, by its first line."""
     return bool(_BEGINS.match(text)) and '"parameters"' in text.lstrip().partition("\n")[0]
 
 
 def read(path: Path) -> Grid:
-    """Read a file.
+    """Return the table in a file.
 
     Raises
     ------
     InputError
-        If a line is no measurement.
+        If a line is not a measurement.
     """
     rows = []
     for number, line in enumerate(whole_text(path, is_json=True).split("\n"), start=1):
@@ -33,7 +33,7 @@ def read(path: Path) -> Grid:
         row = json_of(path, _SEMICOLON.sub(",", line), number)
         if not isinstance(row, dict):
             raise InputError(
-                f"{path}: line {number}: no measurement",
+                f"{path}: line {number}: not a measurement",
                 hint='e.g. {"parameters":{"p":4};"metric":"time";"callpath":"main";"value":2.5}',
             )
         rows.append(row)

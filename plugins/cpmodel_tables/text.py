@@ -1,4 +1,4 @@
-"""The text of a file: compressed or not, with or without a byte order mark."""
+"""Text of files: compressed or not, with or without a byte order mark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from callpath_modeler.readers.unpacking import (
     unpacked_pieces,
 )
 
-COPY_IT_AGAIN = "copy it again, or export it anew"
+COPY_IT_AGAIN = "copy or export the file again"
 
 _BLOCK = 1 << 16
 _AT_ONCE = 1 << 20
@@ -34,7 +34,7 @@ _MARKS = (
 
 
 def first_text(path: Path) -> str:
-    """Return the text of the first block of a file; "" if it is none."""
+    """Return the text of the first block of a file; "" if the block is not text."""
     try:
         with path.open("rb") as file:
             block = file.read(_BLOCK)
@@ -47,11 +47,11 @@ def first_text(path: Path) -> str:
 
 
 def holds(path: Path, sign: re.Pattern[str], longest: int = 256) -> bool:
-    """Tell whether a sign stands anywhere in the text of a file; False if it cannot be read.
+    """Return whether a pattern occurs in the text of a file; False if the file cannot be read.
 
     Parameters
     ----------
-    longest : most characters of the sign
+    longest : maximum length of a match in characters
     """
     rest = ""
     try:
@@ -67,16 +67,16 @@ def holds(path: Path, sign: re.Pattern[str], longest: int = 256) -> bool:
 
 @contextmanager
 def opened_text(path: Path, newline: str | None) -> Iterator[TextIO]:
-    """Open the text of a file, to be read line by line.
+    """Open the text of a file for reading line by line.
 
     Parameters
     ----------
-    newline : of `io.TextIOWrapper`
+    newline : as for `io.TextIOWrapper`
 
     Raises
     ------
     InputError
-        If it cannot be read, or is no text, be it further on.
+        If the file cannot be read, or any part of it is not text.
     """
     try:
         with path.open("rb") as file:
@@ -90,7 +90,7 @@ def opened_text(path: Path, newline: str | None) -> Iterator[TextIO]:
             with io.TextIOWrapper(bounded, encoding, newline=newline) as text:
                 yield text
     except UnicodeDecodeError:
-        # This counts from the beginning of the file, not of a block.
+        # This error states the position in the file, not in a block.
         whole_text(path)
         raise
     except (OSError, EOFError, zlib.error) as cause:
@@ -102,19 +102,19 @@ def whole_text(path: Path, *, is_json: bool = False) -> str:
 
     Parameters
     ----------
-    is_json : whether the text is going to be read as JSON, as a whole
+    is_json : whether the whole text will be decoded as JSON
 
     Raises
     ------
     InputError
-        If it cannot be read, or is no text, or is packed and holds more than fits into memory.
+        If the file cannot be read, is not text, or does not fit into memory when it is unpacked.
     """
     content = whole_content(path)
     try:
         text = content.decode(_encoding(content))
     except UnicodeDecodeError as cause:
         raise InputError(
-            f"{path}: no text: byte {cause.start} is not in {cause.encoding}",
+            f"{path}: not a text file: byte {cause.start} is not valid {cause.encoding}",
             hint="save it as UTF-8",
         ) from cause
     budget = packed_budget(path) if is_json else None
@@ -124,12 +124,12 @@ def whole_text(path: Path, *, is_json: bool = False) -> str:
 
 
 def whole_content(path: Path) -> bytes:
-    """Return the content of a file, uncompressed.
+    """Return the uncompressed content of a file.
 
     Raises
     ------
     InputError
-        If it cannot be read.
+        If the file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -146,21 +146,21 @@ def _unreadable(path: Path, cause: Exception) -> InputError:
 
 
 def json_of(path: Path, text: str, line: int = 0) -> object:
-    """Return what is written in JSON, of a whole file or of one `line` of it.
+    """Return the value of JSON text: a whole file, or one `line` of it.
 
     Raises
     ------
     InputError
-        If it is no JSON.
+        If the text is not JSON.
     """
     try:
-        # Not msgspec, which takes no NaN.
+        # msgspec would reject NaN.
         return json_value(text)
     except json.JSONDecodeError as cause:
         what = f"not JSON: {cause.msg} in column {cause.colno}"
         line, hint = line or cause.lineno, COPY_IT_AGAIN
     except RecursionError:
-        what, hint = "JSON nested too deeply", "write a table or folded stacks instead"
+        what, hint = "the JSON is nested too deeply", "write a table or folded stacks instead"
     except ValueError as cause:
         what, hint = f"not JSON: {cause}", COPY_IT_AGAIN
     where = f"line {line}: " if line else ""

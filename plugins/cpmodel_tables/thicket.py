@@ -1,4 +1,4 @@
-"""What Thicket writes as JSON: a graph, a frame of values per node and profile, metadata."""
+"""Thicket JSON: a graph, values per node and profile, and metadata."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ _BEGINS = re.compile(r'\s*\{\s*"graph"\s*:\s*\[\s*\{')
 _SERVING = frozenset({"node", "nid", "name", "type", "rank", "thread"})
 _LONGEST = 200
 _MOST_NAMES = 20_000_000
-"""So many names may all call paths have together."""
+"""Maximum sum of the lengths of all call paths, in names."""
 _CREATOR = "Thicket"
 
 
 def is_json(text: str) -> bool:
-    """Tell by its beginning whether JSON was written by Thicket."""
+    """Return whether JSON was written by Thicket, by its beginning."""
     return bool(_BEGINS.match(text)) and '"children"' in text
 
 
 def read(path: Path) -> tuple[Grid, TableLayout]:
-    """Read the frame of values, with call paths from the graph and runs from the metadata.
+    """Return the table of values, with call paths from the graph and runs from the metadata.
 
     Raises
     ------
     InputError
-        If parts are missing, or values are of single ranks or threads.
+        If parts are missing, or the values belong to single ranks or threads.
     """
     document = json_of(path, whole_text(path))
     held = document if isinstance(document, dict) else {}
     graphs, frame = held.get("graph"), held.get("dataframe")
     if not isinstance(graphs, list) or not isinstance(frame, list) or not frame:
-        raise InputError(f"{path}: no graph or no frame of values", hint=COPY_IT_AGAIN)
+        raise InputError(f"{path}: the graph or the values are missing", hint=COPY_IT_AGAIN)
     rows = [row for row in frame if isinstance(row, dict)]
     for title in ("rank", "thread"):
         if len({str(row.get(title)) for row in rows}) > 1:
             raise InputError(
-                f"{path}: values of each {title}",
-                hint="take the mean or the maximum over them in Thicket before you write it",
+                f"{path}: the values are per {title}, but one value per call path is needed",
+                hint="compute the mean or the maximum in Thicket before you write the file",
             )
     names = _names(path, graphs)
     index = str(held.get("profile_idx_name") or "profile")
@@ -54,7 +54,7 @@ def read(path: Path) -> tuple[Grid, TableLayout]:
     files = held.get("profile_mapping")
     columns = _measured(rows, held.get("inclusive_metrics"), {*_SERVING, index})
     if not columns:
-        raise InputError(f"{path}: the frame holds no numbers", hint=COPY_IT_AGAIN)
+        raise InputError(f"{path}: the values contain no numbers", hint=COPY_IT_AGAIN)
     values = tuple(columns)
     columns["callpath"] = [_path_of(path, names, row.get("node")) for row in rows]
     told = _told(rows, index, runs, files if isinstance(files, dict) else {})
@@ -80,7 +80,7 @@ def _dicts(items: object) -> list[Mapping[str, Any]]:
 
 
 def _names(path: Path, graphs: Sequence[object]) -> dict[str, list[str]]:
-    """Return the call path of each node; a node with several callers is below the first."""
+    """Return the call path of each node. A node with several callers belongs to the first one."""
     nodes: dict[str, Mapping[str, Any]] = {}
     for graph in _dicts(list(graphs)):
         nodes |= {str(key): node for key, node in graph.items() if isinstance(node, dict)}
@@ -102,7 +102,7 @@ def _names(path: Path, graphs: Sequence[object]) -> dict[str, list[str]]:
         for each in reversed(chain):
             length += len(above)
             if length > _MOST_NAMES:
-                raise InputError(f"{path}: call paths of too many callers", hint=COPY_IT_AGAIN)
+                raise InputError(f"{path}: the call paths are too long", hint=COPY_IT_AGAIN)
             above = [*above, _name(path, each, nodes[each])]
             found[each] = above
     return found
@@ -121,7 +121,7 @@ def _path_of(path: Path, names: Mapping[str, list[str]], node: object) -> list[s
         return names[str(node)]
     except KeyError:
         raise InputError(
-            f"{path}: node {str(node)[:20]} of the frame is not in the graph", hint=COPY_IT_AGAIN
+            f"{path}: node {str(node)[:20]} has values but is not in the graph", hint=COPY_IT_AGAIN
         ) from None
 
 
@@ -147,7 +147,7 @@ def _told(
     runs: Mapping[str, Mapping[str, Any]],
     files: Mapping[str, Any],
 ) -> dict[str, Sequence[object]]:
-    """Return what the metadata tell of the run of each row, by title."""
+    """Return the metadata of the run of each row, by title."""
     profiles = [str(row.get(index)) for row in rows]
     distinct = dict.fromkeys(profiles)
     told: dict[str, Sequence[object]] = {}

@@ -1,4 +1,4 @@
-"""The reader of what workflow tools write: JUBE, ReFrame, Ramble and Benchpark, Thicket."""
+"""Reader of results of workflow tools: JUBE, ReFrame, Ramble, Benchpark, Thicket."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PRINTED = re.compile(r"\s*Callpath: [^\n]*\n\s*Metric: ")
 
 
 class WorkflowReader:
-    """Reads results of workflow tools: JUBE, ReFrame, Ramble, Benchpark, Thicket."""
+    """Reader of results of workflow tools: JUBE, ReFrame, Ramble, Benchpark, Thicket."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "workflows"
@@ -32,7 +32,7 @@ class WorkflowReader:
     suffixes: ClassVar[tuple[str, ...]] = (*_JSON, *_TEXT, *_YAML, *_PICKLE)
 
     def match(self, path: Path) -> Match:
-        """Say by its first block whether `path` holds results of a workflow tool."""
+        """Return whether `path` contains results of a workflow tool, by its first block."""
         if not path.is_file() or not path.name.lower().endswith(self.suffixes):
             return Match.NO
         if path.name.lower().endswith((*_PICKLE, *_YAML)):
@@ -46,12 +46,12 @@ class WorkflowReader:
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
-        """Read the results and make runs of them.
+        """Return the runs in the results.
 
         Raises
         ------
         InputError
-            If they are damaged, or of a form that is not read.
+            If the file is damaged, or its variant is not supported.
         """
         yield _runs(path)
 
@@ -59,12 +59,12 @@ class WorkflowReader:
 def _runs(path: Path) -> list[RunSource]:
     if path.name.lower().endswith(_PICKLE):
         raise InputError(
-            f"{path}: a pickle is not read, because it may run any program",
+            f"{path}: pickles are not read, because they can execute any program",
             hint="write thicket.to_json(), or DataFrame.to_csv() or to_parquet(), instead",
         )
     text = first_text(path)
     if path.name.lower().endswith(_YAML):
-        hint = "give results.latest.json: ramble workspace analyze --formats json"
+        hint = "write results.latest.json with: ramble workspace analyze --formats json"
         what = "Ramble's results in YAML are" if ramble.is_yaml(text) else "YAML is"
         raise InputError(f"{path}: {what} not read", hint=hint)
     if path.name.lower().endswith(_JSON):
@@ -75,13 +75,13 @@ def _runs(path: Path) -> list[RunSource]:
         return reframe.read_log(path)
     if reframe.is_old_log(text):
         raise InputError(
-            f"{path}: a log of ReFrame without a header, as before version 4",
-            hint="give the run report (run-report.json), or a log of version 4",
+            f"{path}: this log of ReFrame has no header; only logs of version 4 and later do",
+            hint="use the run report (run-report.json), or a log of version 4",
         )
     if _PRINTED.match(text):
         raise InputError(
-            f"{path}: Extra-P printed this: three digits, and points without parameters",
-            hint="give the measurements: extrap ... --save-experiment app.extra-p",
+            f"{path}: this printout of Extra-P has only three digits, and no parameter values",
+            hint="save the measurements: extrap ... --save-experiment app.extra-p",
         )
     if jube.is_pretty(text) or not jube.is_plain(text):
         return runs_of_grid(*jube.read(path))
@@ -103,5 +103,5 @@ def _is_text(text: str) -> bool:
 
 
 def _may_be_plain(path: Path) -> bool:
-    """Tell whether a delimited table may have this ending; CSV has a reader of its own."""
+    """Return whether a delimited table may have this ending. `TableReader` reads ``.csv``."""
     return not path.name.lower().endswith((".csv", ".csv.gz"))

@@ -1,4 +1,4 @@
-"""TAU profiles: files `profile.n.c.t`, directories `MULTI__*`, and ParaProf's packed form."""
+"""Reader of TAU profiles: `profile.n.c.t`, directories `MULTI__*`, and ParaProf's packed form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["TauReader"]
 
 
 def __getattr__(name: str) -> object:
-    # The reader imports numpy; listing the plugins must stay cheap.
+    # The reader imports numpy, which is too slow for listing the plugins.
     if name == "TauReader":
         from cpmodel_tau.reader import TauReader
 

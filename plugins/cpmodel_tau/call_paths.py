@@ -1,4 +1,4 @@
-"""The call tree of TAU's timers, and which timers each call path is made of."""
+"""The call tree of TAU's timers, and the timers of each call path."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 from callpath_modeler.readers.paths import known_region, tree_of_nodes
@@ -18,12 +18,12 @@ ROUNDING = 1e-9
 """Differences of sums below this share of the sum are rounding."""
 
 NONE = -1
-"""Instead of a row: the timer has no part in it."""
+"""Replaces a row if a timer does not contribute to a call path."""
 
 _ARROW = " => "
 _APPLICATION = ".TAU application"
 _OTHERS = ("TAU_SAMPLE", "TAU_UNWIND", "TAU_PARAM", "TAU_CALLSITE")
-"""Groups of timers that measure the time of other timers once more."""
+"""Groups of timers that measure the time of other timers again."""
 _REPEATED = ("[SAMPLE]", "[CONTEXT]", "[UNWIND]", "[SUMMARY]", "[INTERMEDIATE]")
 _CALLED = re.compile(r"(?<!\w)(\w++)\(\)")
 _LIBRARIES = {"MPI": "mpi", "SHMEM": "shmem", "TAU_SHMEM": "shmem", "PTHREAD": "pthread",
@@ -35,23 +35,23 @@ _OPENMP_ROLES = ("barrier", "critical", "lock", "ordered", "taskwait", "taskgrou
 
 @dataclass(frozen=True, slots=True)
 class TimerTree:
-    """What the values of a timer count for.
+    """Contribution of timers to call paths.
 
     Attributes
     ----------
-    tree : the call paths
-    adds_to, taken_from : [timers] row of the call path, or `NONE`. The value of a function that
-        nothing calls is its flat timer less all call paths that end in the function.
+    tree : call paths
+    adds_to, taken_from : [timers] row of the call path, or `NONE`. The value of a function without
+        callers is its flat timer minus all call paths that end in the function.
     roots : [timers] whether the inclusive value is a part of the program's
     is_flat : whether no timer has a caller
-    cut : call paths whose first callers TAU left out
-    repeated : timers that are left out, because others hold their time
+    cut : number of call paths whose first callers TAU omitted
+    repeated : number of timers that are excluded, because others include their time
     """
 
     tree: CallTree
-    adds_to: NDArray[np.intp]
-    taken_from: NDArray[np.intp]
-    roots: NDArray[np.bool_]
+    adds_to: IntArray
+    taken_from: IntArray
+    roots: BoolArray
     is_flat: bool
     cut: int
     repeated: int
@@ -62,7 +62,8 @@ def layout_of(timers: Timers, values: TimerValues, locations: int) -> TimerTree:
 
     Parameters
     ----------
-    values : of the first metric: they tell which functions are called by nothing
+    timers : timers of the profile
+    values : values of the first metric, which show the functions without callers
     locations : number of locations
     """
     names = _Names(timers)
@@ -85,17 +86,17 @@ def layout_of(timers: Timers, values: TimerValues, locations: int) -> TimerTree:
 
 
 class _Names:
-    """Timers as numbers of functions, from the outermost caller inwards.
+    """Timers as sequences of function numbers, from the outermost caller inwards.
 
     Attributes
     ----------
     functions : names of functions
-    paths : call path of each timer that counts
-    flat : the timer of all calls of each function
-    group : of each function, as its timers state it
+    paths : call path of each included timer
+    flat : timer of all calls of each function
+    group : group of each function, from its timers
     number_of : number of each function
     timers : number of all timers
-    repeated : number of timers that do not count
+    repeated : number of excluded timers
     """
 
     def __init__(self, timers: Timers) -> None:
@@ -113,7 +114,7 @@ class _Names:
                 continue
             path = tuple(self._function(part) for part in parts)
             if len(path) == 1 and path[0] in self.flat:
-                # Names that differ in blanks only: the second stays a call path of its own.
+                # Two names may differ only in blanks. The second one becomes a separate call path.
                 path = (self._function(f"{name!r}"),)
             self.paths[timer] = path
             if len(path) == 1:
@@ -130,7 +131,7 @@ class _Names:
 
 
 def _with_own_time(names: _Names, values: TimerValues, locations: int) -> set[int]:
-    """Return the flat timers that hold more than the call paths that end in their functions."""
+    """Return the flat timers that exceed the call paths that end in their functions."""
     of_timer = np.full(names.timers, NONE, np.intp)
     sign = np.zeros(len(of_timer))
     for timer, path in names.paths.items():
@@ -155,12 +156,12 @@ def _with_own_time(names: _Names, values: TimerValues, locations: int) -> set[in
 
 
 class _Nodes:
-    """Call paths as nodes with callers, in any order that has callers before callees.
+    """Call paths as nodes, in any order with callers before callees.
 
     Attributes
     ----------
-    callers, functions : of each node
-    of_timer : [timers] the node that each timer measures, or `NONE`
+    callers, functions : caller and function of each node
+    of_timer : [timers] node of each timer, or `NONE`
     cut : number of call paths whose first callers are unknown
     """
 
@@ -201,8 +202,8 @@ class _Nodes:
     def _whole_paths(self) -> dict[tuple[int, ...], int]:
         """Return the node of each call path.
 
-        TAU cuts call paths at a depth. The caller of a cut one is found where one call path alone
-        ends in its beginning; otherwise it stands below the program.
+        TAU truncates call paths at a depth. The caller of a truncated call path is found if a
+        single call path ends with its beginning. Otherwise the caller is the program.
         """
         depth = max(map(len, self._paths), default=0)
         ending: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
@@ -248,7 +249,7 @@ def _regions(tree: CallTree, names: _Names) -> tuple[Region, ...]:
 
 
 def _region(name: str, group: str) -> Region:
-    """Return a region with the role that TAU's groups give it."""
+    """Return a region with the role of its TAU group."""
     found = known_region(name)
     if found.paradigm or found.role:
         return found
@@ -261,5 +262,5 @@ def _region(name: str, group: str) -> Region:
 
 
 def _without_brackets(found: re.Match[str]) -> str:
-    """Return the name of a function; those of MPI lose the brackets that TAU writes."""
+    """Return the name of a function, without the parentheses that TAU adds to MPI functions."""
     return found[1] if "MPI_" in found[1][:-1] else found[0]

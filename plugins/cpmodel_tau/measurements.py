@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from callpath_modeler.arrays import FloatArray, IntArray
 
-COPY_OR_MEASURE = "copy the profile again, or measure the run again"
+COPY_OR_MEASURE = "copy the profile again, or repeat the run"
 
 
 class MalformedError(Exception):
-    """A file does not follow its format; the message says where."""
+    """Error in the format of a file; the message has the position."""
 
 
 class Location(NamedTuple):
@@ -26,7 +25,7 @@ class Location(NamedTuple):
 
 @dataclass(slots=True)
 class Timers:
-    """The timers of a profile, numbered in the order in which they appear.
+    """The timers of a profile, numbered in order of appearance.
 
     Attributes
     ----------
@@ -39,7 +38,7 @@ class Timers:
     _number: dict[str, int] = field(default_factory=dict)
 
     def number(self, name: str, group: str) -> int:
-        """Return the number of a timer; a new name gets the next one."""
+        """Return the number of a timer; a new name gets the next number."""
         found = self._number.setdefault(name, len(self.names))
         if found == len(self.names):
             self.names.append(name)
@@ -53,20 +52,20 @@ class Timers:
 
 @dataclass(frozen=True, slots=True)
 class TimerValues:
-    """Values of one metric, one entry per timer and location that has it.
+    """TimerValues of one metric, with one entry for each timer of each location.
 
     Attributes
     ----------
     timer, location : [entries] indices
-    calls : [entries]
-    exclusive, inclusive : [entries], in the unit of the file
+    calls : [entries] number of calls
+    exclusive, inclusive : [entries] in the unit of the file
     """
 
-    timer: NDArray[np.intp]
-    location: NDArray[np.intp]
-    calls: NDArray[np.float64]
-    exclusive: NDArray[np.float64]
-    inclusive: NDArray[np.float64]
+    timer: IntArray
+    location: IntArray
+    calls: FloatArray
+    exclusive: FloatArray
+    inclusive: FloatArray
 
 
 class Measurements(Protocol):
@@ -74,27 +73,27 @@ class Measurements(Protocol):
 
     @property
     def timers(self) -> Timers:
-        """All timers."""
+        """Return all timers."""
         ...
 
     @property
     def locations(self) -> Sequence[Location]:
-        """The threads that wrote a profile, in order."""
+        """Return the threads with a profile, in order."""
         ...
 
     @property
     def metrics(self) -> Sequence[str]:
-        """Names of the metrics as TAU writes them; the first one is a time where there is one."""
+        """Return the names of the metrics in TAU's spelling, a time first if there is one."""
         ...
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """Metadata of the first thread."""
+        """Return the metadata of the first thread."""
         ...
 
     @property
     def hosts(self) -> int:
-        """Number of different host names; 0 where a process states none."""
+        """Return the number of distinct host names; 0 = a process has none."""
         ...
 
     def values(self, metric: str) -> TimerValues:
@@ -109,7 +108,7 @@ class Measurements(Protocol):
 
 
 def is_time(metric: str) -> bool:
-    """Tell whether a metric is a duration: TAU records all durations in microseconds.
+    """Return whether a metric is a duration. TAU records all durations in microseconds.
 
     >>> [is_time(name) for name in ("TIME", "P_VIRTUAL_TIME", "PAPI_FP_OPS", "(PAPI_L1 / TIME)")]
     [True, True, False, False]
@@ -119,7 +118,7 @@ def is_time(metric: str) -> bool:
 
 
 def is_derived(metric: str) -> bool:
-    """Tell whether ParaProf computed a metric from others."""
+    """Return whether ParaProf computed a metric from others."""
     return any(sign in metric for sign in "()/*+ ")
 
 

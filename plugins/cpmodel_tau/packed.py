@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import shortened
 from callpath_modeler.readers.unpacking import Budget, budget_of
@@ -28,13 +28,13 @@ MAGIC = "PPK".encode("utf-16-be")
 GZIP = b"\x1f\x8b"
 
 _NEWEST = 2
-"""The newest format; a file states which one its readers need at least."""
+"""Newest supported format. A file states the format that readers need at least."""
 _PIECE = 1 << 20
 _MOST_METADATA = 10_000
 _MOST_OF_GROUPS = 1000
-"""Letters of the groups of one timer."""
+"""Maximum number of letters in the groups of one timer."""
 _OF_A_TEXT, _OF_A_THREAD, _COPIES = 100, 700, 4
-"""Bytes that a text and a thread take, and how often values are held while they are read."""
+"""Memory of a text and of a thread in bytes, and number of copies of values during reading."""
 _USER_EVENT = 4 + 4 + 4 * 8
 _HOSTS = ("Hostname", "MPI Processor Name", "Node Name")
 
@@ -51,7 +51,7 @@ class _Stream:
             raise MalformedError("a length is negative")
         self._read += count
         self._budget.check(self._read)
-        # Piece by piece: a false length must not take memory that the file does not fill.
+        # Reading in pieces limits the memory if the stored length is wrong.
         pieces = []
         while count > 0:
             piece = self._file.read(min(count, _PIECE))
@@ -62,7 +62,7 @@ class _Stream:
         return b"".join(pieces)
 
     def hold(self, memory: int) -> None:
-        """Account for the memory of something that is kept."""
+        """Account for the memory of a stored object."""
         self._memory += memory
         self._budget.check_memory(self._memory)
 
@@ -87,7 +87,7 @@ class _Stream:
         try:
             return content.decode()
         except UnicodeDecodeError:
-            # Java writes what lies beyond the basic plane as two surrogates.
+            # Java encodes characters beyond the basic plane as two surrogates.
             halves = content.decode("utf-8", "surrogatepass" if _is_java(content) else "replace")
             return halves.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -123,27 +123,27 @@ class PackedProfile:
 
     @property
     def timers(self) -> Timers:
-        """All timers."""
+        """Return all timers."""
         return self._timers
 
     @property
     def locations(self) -> Sequence[Location]:
-        """The threads, in the order of the file."""
+        """Return the threads, in the order of the file."""
         return self._places
 
     @property
     def metrics(self) -> Sequence[str]:
-        """Names of the metrics, durations first."""
+        """Return the names of the metrics, durations first."""
         return times_first(self._metrics)
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """Metadata of the run and of the first thread that has any."""
+        """Return the metadata of the run, and of the first thread that has any."""
         return self._metadata
 
     @property
     def hosts(self) -> int:
-        """Number of different host names; 0 where a process states none."""
+        """Return the number of distinct host names; 0 = a process has none."""
         processes = {location[:2] for location in self._places}
         stated = {location[:2] for location in self._host_of}
         whole = next((self._metadata[key] for key in _HOSTS if key in self._metadata), None)
@@ -159,10 +159,10 @@ class PackedProfile:
 
     def _read(self, stream: _Stream) -> None:
         if stream.bytes(6) != MAGIC:
-            raise MalformedError("does not begin like a packed profile")
+            raise MalformedError("the file does not begin like a packed profile")
         version, needed = stream.number(), stream.number()
         if needed > _NEWEST:
-            raise MalformedError(f"format {needed} of packed profiles is not read")
+            raise MalformedError(f"format {needed} of packed profiles is not supported")
         if version >= 2:
             stream.count()
         stream.skip(stream.count())
@@ -170,7 +170,7 @@ class PackedProfile:
             self._read_metadata(stream)
         self._metrics = stream.texts()
         if not self._metrics or len({*self._metrics}) < len(self._metrics):
-            raise MalformedError("holds no metric, or two of one name")
+            raise MalformedError("the file has no metric, or two with the same name")
         self._read_timers(stream)
         stream.texts()
         self._read_locations(stream)
@@ -201,15 +201,15 @@ class PackedProfile:
                 if letters > _MOST_OF_GROUPS:
                     raise MalformedError(f"the groups of timer {number} have too many letters")
             if self._timers.number(name, "|".join(of_timer)) != number:
-                raise MalformedError(f"two timers are called {shortened(name)!r}")
+                raise MalformedError(f"two timers have the name {shortened(name)!r}")
 
     def _read_locations(self, stream: _Stream) -> None:
         metrics = len(self._metrics)
         entry = np.dtype([("timer", ">i4"), ("calls", ">f8"), ("subrs", ">f8"),
                           ("pairs", ">f8", (metrics, 2))])  # fmt: skip
         timers, locations = [np.zeros(0, np.intp)], [np.zeros(0, np.intp)]
-        calls: list[NDArray[np.float64]] = [np.zeros(0)]
-        pairs: list[NDArray[np.float64]] = [np.zeros((0, metrics, 2))]
+        calls: list[FloatArray] = [np.zeros(0)]
+        pairs: list[FloatArray] = [np.zeros((0, metrics, 2))]
         for _ in range(stream.count()):
             location = Location(stream.number(), stream.number(), stream.number())
             size = stream.count() * entry.itemsize
@@ -224,14 +224,14 @@ class PackedProfile:
             if len(timer) and not 0 <= timer.min() <= timer.max() < len(self._timers.names):
                 raise MalformedError("a value belongs to no timer")
             if len(np.unique(timer)) < len(timer):
-                raise MalformedError("a thread has two values of one timer")
+                raise MalformedError("a thread has two values for one timer")
             locations.append(np.full(len(timer), len(self._places), np.intp))
             self._places.append(location)
             timers.append(timer)
             calls.append(rows["calls"].astype(np.float64))
             pairs.append(rows["pairs"].astype(np.float64))
         if len({*self._places}) < len(self._places) or not self._places:
-            raise MalformedError("holds no thread, or two of one number")
+            raise MalformedError("the file has no thread, or two with the same number")
         self._timer, self._location = np.concatenate(timers), np.concatenate(locations)
         self._calls, self._pairs = np.concatenate(calls), np.concatenate(pairs)
 

@@ -1,4 +1,4 @@
-"""One opened TAU profile: values per call path, reduced over threads and processes."""
+"""Opened TAU profile: values per call path, reduced over threads and processes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import printable
@@ -29,14 +29,14 @@ _MICROSECONDS = 1e-6
 _VISITS = "visits"
 _WALL_CLOCK = ("TIME", "GET_TIME_OF_DAY", "P_WALL_CLOCK_TIME", "LINUX_TIMERS", "CLOCK_GETTIME")
 _BLOCK = 1 << 22
-"""Values that are reduced together."""
+"""Number of values that are reduced together."""
 _MOST_METADATA, _LONGEST_METADATA = 500, 2000
 _SEVERAL_ROOTS = 1e-6
-"""Exclusive values that exceed the largest inclusive one by this share belong to several roots."""
+"""Relative excess of exclusive values over inclusive ones that implies several roots."""
 
 
 class TauProfile:
-    """The timers of one run, along a call tree or flat."""
+    """Timers of one run, as a call tree or flat."""
 
     def __init__(self, measurements: Measurements, subject: str) -> None:
         self._measurements = measurements
@@ -49,18 +49,18 @@ class TauProfile:
         first = measurements.values(measurements.metrics[0])
         self._layout = layout_of(measurements.timers, first, len(locations))
         if not len(self._layout.tree):
-            raise InputError(f"{subject}: holds no timer", hint=COPY_OR_MEASURE)
+            raise InputError(f"{subject}: the profile has no timer", hint=COPY_OR_MEASURE)
         self._note_layout()
         self._note_missing({location.node for location in locations}, len(processes))
 
     @property
     def call_tree(self) -> CallTree:
-        """The call paths of all threads."""
+        """Return the call paths of all threads."""
         return self._layout.tree
 
     @property
     def metrics(self) -> Sequence[DeclaredMetric]:
-        """Durations, counters, and the number of calls."""
+        """Return the durations, the counters, and the number of calls."""
         found = []
         for name, metric in self._metrics.items():
             note = "ParaProf computed it from others" if metric and is_derived(metric) else ""
@@ -72,13 +72,13 @@ class TauProfile:
 
     @property
     def extent(self) -> Extent:
-        """Processes, threads, and the nodes where each process states its host."""
+        """Return the processes, threads, and nodes if each process states its host."""
         columns = self._columns
         return Extent(columns.processes, columns.threads, self._measurements.hosts)
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """Metadata of the first thread."""
+        """Return the metadata of the first thread."""
         stated = list(self._measurements.metadata.items())[:_MOST_METADATA]
         found = {key: text[:_LONGEST_METADATA] for key, text in stated if key and text}
         found["creator"] = f"TAU {found.get('TAU Version', '')}".strip()
@@ -90,18 +90,18 @@ class TauProfile:
         return found
 
     def findings(self) -> Sequence[Finding]:
-        """Return what was noticed so far."""
+        """Return the findings until now."""
         return self._notices.findings()
 
     def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
-        """Return one exclusive value per call path; of times, the slowest thread counts.
+        """Return one exclusive value per call path; for times, the value of the slowest thread.
 
-        A process that never was in a call path counts as zero.
+        A process without the call path counts as zero.
 
         Raises
         ------
         KeyError
-            If there is no such metric, or ParaProf computed it from others.
+            If the metric does not exist, or ParaProf computed it from others.
         """
         written = self._metrics[metric]
         if is_derived(written):
@@ -124,8 +124,8 @@ class TauProfile:
         return Reduced(reducer.values, reducer.total(), reducer.imbalance)
 
     def _blocks(
-        self, values: TimerValues, column: NDArray[np.float64]
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        self, values: TimerValues, column: FloatArray
+    ) -> Iterator[tuple[Int64Array, FloatArray]]:
         """Yield rows of the call tree with their values, [rows x locations]."""
         layout, width = self._layout, self._columns.stored
         added, taken = layout.adds_to[values.timer], layout.taken_from[values.timer]
@@ -148,9 +148,7 @@ class TauProfile:
                 block[np.abs(block) <= ROUNDING * size] = 0.0
             yield np.arange(begin, end), block
 
-    def _totals(
-        self, values: TimerValues, parts: NDArray[np.float64], factor: float
-    ) -> NDArray[np.float64]:
+    def _totals(self, values: TimerValues, parts: FloatArray, factor: float) -> FloatArray:
         """Return the inclusive value of the program in each location.
 
         Parameters
@@ -162,7 +160,7 @@ class TauProfile:
         at, inclusive = values.location[is_root], values.inclusive[is_root] * factor
         total = np.zeros(self._columns.stored)
         if layout.is_flat:
-            # Which functions nothing calls is unknown: the program holds all others.
+            # The functions without callers are unknown, so the program is the largest one.
             np.fmax.at(total, at, inclusive)
             return np.where(parts > total * (1 + _SEVERAL_ROOTS), parts, total)
         with np.errstate(all="ignore"):

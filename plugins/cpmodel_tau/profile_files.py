@@ -25,7 +25,7 @@ from cpmodel_tau.measurements import (
 )
 
 MULTI = "MULTI__"
-"""TAU writes several metrics into directories whose names begin so."""
+"""Prefix of the directories in which TAU writes several metrics."""
 
 _NAME = re.compile(r"profile\.(-?\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 _FIRST = re.compile(r"(\d{1,9}) templated_functions(?:_MULTI)?_?(\S.{0,200})?")
@@ -41,13 +41,13 @@ _HOSTS = ("Hostname", "MPI Processor Name", "Node Name")
 
 
 def location_of(name: str) -> Location | None:
-    """Return the location that a file name states, or None for any other file."""
+    """Return the location in a file name; None = another file."""
     found = _NAME.fullmatch(name)
     return None if found is None else Location(*map(int, found.groups()))
 
 
 def is_profile(head: str) -> bool:
-    """Tell by its first line whether a file is a profile."""
+    """Return whether a file is a profile, by its first line."""
     return _FIRST.fullmatch(head.partition("\n")[0].rstrip("\r")) is not None
 
 
@@ -80,7 +80,7 @@ class _Header:
 
 
 class ProfileFiles:
-    """The profiles of all threads; other metrics are read when they are asked for."""
+    """Profiles of all threads; other metrics are read when they are needed."""
 
     def __init__(self, directory: Path) -> None:
         directories = metric_directories(directory) or [directory]
@@ -90,7 +90,8 @@ class ProfileFiles:
         self._locations = list(self._files[first])
         if not self._locations:
             raise InputError(
-                f"{directories[0]}: no file profile.0.0.0", hint="give the directory of the run"
+                f"{directories[0]}: the file profile.0.0.0 is missing",
+                hint="give the directory of the run",
             )
         self._metadata: dict[str, str] = {}
         self._host_of: dict[Location, str] = {}
@@ -101,27 +102,27 @@ class ProfileFiles:
 
     @property
     def timers(self) -> Timers:
-        """All timers."""
+        """Return all timers."""
         return self._timers
 
     @property
     def locations(self) -> Sequence[Location]:
-        """The threads, in order of their numbers."""
+        """Return the threads, in order of their numbers."""
         return self._locations
 
     @property
     def metrics(self) -> Sequence[str]:
-        """One per directory, or the one that the files name."""
+        """Return the metric of each directory, or the one that the files name."""
         return list(self._files)
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """Metadata of the first thread."""
+        """Return the metadata of the first thread."""
         return self._metadata
 
     @property
     def hosts(self) -> int:
-        """Number of different host names; 0 where a process states none."""
+        """Return the number of distinct host names; 0 = a process has none."""
         processes = {location[:2] for location in self._locations}
         stated = {location[:2] for location in self._host_of}
         return len({*self._host_of.values()}) if processes == stated else 0
@@ -140,8 +141,8 @@ class ProfileFiles:
         if list(files) != self._locations:
             folder = next(iter(files.values())).parent if files else f"{MULTI}{metric}"
             raise InputError(
-                f"{folder}: holds other threads than the first metric: {len(files)} instead of "
-                f"{len(self._locations)}",
+                f"{folder}: the threads differ from those of the first metric: "
+                f"{len(files)} instead of {len(self._locations)}",
                 hint=COPY_OR_MEASURE,
             )
         return self._read(files, known=True)
@@ -192,7 +193,9 @@ class ProfileFiles:
             self._metric = header.metric
             self._metadata = header.metadata
         elif header.metric != self._metric:
-            raise MalformedError(f"metric {header.metric}, other threads have {self._metric}")
+            raise MalformedError(
+                f"the metric is {header.metric}, but other threads have {self._metric}"
+            )
         host = next((header.metadata[key] for key in _HOSTS if key in header.metadata), None)
         if host is not None:
             self._host_of[location] = host
@@ -200,17 +203,17 @@ class ProfileFiles:
 
 def _check_once(timers: array[int]) -> None:
     if len({*timers}) < len(timers):
-        raise MalformedError("lists a timer twice")
+        raise MalformedError("a timer is listed twice")
 
 
 def _header(file: TextIO) -> _Header:
     first = file.readline(_LONGEST_LINE).rstrip("\r\n")
     found = _FIRST.fullmatch(first)
     if found is None:
-        raise MalformedError("line 1: no number of templated_functions")
+        raise MalformedError("line 1: the number of templated_functions is missing")
     second = file.readline(_LONGEST_HEADER)
     if not second.startswith("# Name Calls Subrs Excl Incl"):
-        raise MalformedError("line 2: no titles Name Calls Subrs Excl Incl")
+        raise MalformedError("line 2: the titles Name Calls Subrs Excl Incl are missing")
     metadata = metadata_in(second)
     metric = (found[2] or "").strip() or metadata.get("Metric Name", "TIME")
     return _Header(int(found[1]), metric, metadata)
@@ -227,19 +230,23 @@ def metadata_in(text: str) -> dict[str, str]:
 
 
 def _lines(file: TextIO, count: int) -> Iterator[str]:
-    """Yield the lines of `count` timers, without those of single calls."""
+    """Yield the lines of `count` timers, without the lines of single calls."""
     for seen in range(count):
         line = file.readline(_LONGEST_LINE)
         if not line.endswith("\n"):
-            what = "ends early" if len(line) < _LONGEST_LINE else "a line is longer than 1 MiB"
-            raise MalformedError(f"line {seen + 3}: {what}: {seen} of {count} timers are there")
+            what = (
+                "the file ends early"
+                if len(line) < _LONGEST_LINE
+                else "a line is longer than 1 MiB"
+            )
+            raise MalformedError(f"line {seen + 3}: {what}: {seen} of {count} timers found")
         yield line
 
 
 def _timer(line: str, number: int) -> tuple[str, str, tuple[float, float, float]]:
-    """Return name, group, and calls with exclusive and inclusive value of a line."""
+    """Return the name, the group, and the calls with exclusive and inclusive value of a line."""
     line = line.rstrip()
-    # The name ends at the last quote that numbers follow: names may hold quotes.
+    # Names may contain quotes, so the name ends at the last quote before numbers.
     end = line.rfind(' GROUP="')
     end = line.rfind('" ', 0, end if end > 0 else len(line))
     found = _NUMBERS.fullmatch(line, end) if line.startswith('"') and end > 0 else None
@@ -247,18 +254,18 @@ def _timer(line: str, number: int) -> tuple[str, str, tuple[float, float, float]
         end = line.rfind('" ', 0, end)
         found = _NUMBERS.fullmatch(line, end) if end > 0 else None
     if found is None:
-        raise MalformedError(f"line {number}: no timer with calls and times")
+        raise MalformedError(f"line {number}: not a timer with calls and times")
     if int(found[5]):
-        raise MalformedError(f"line {number}: profiles of single calls are not read")
+        raise MalformedError(f"line {number}: profiles of single calls are not supported")
     try:
         calls, exclusive, inclusive = float(found[1]), float(found[3]), float(found[4])
     except ValueError:
-        raise MalformedError(f"line {number}: a value is no number") from None
+        raise MalformedError(f"line {number}: a value is not a number") from None
     return line[1:end], found[6] or "", (calls, exclusive, inclusive)
 
 
 def _end(file: TextIO) -> None:
-    """Check that the section behind the timers begins as it should, or that the file ends."""
+    """Raise an error unless the next section begins, or the file ends."""
     line = file.readline(_LONGEST_LINE).strip()
     if line and _SECTION.fullmatch(line) is None:
-        raise MalformedError("more timers follow than the first line announces")
+        raise MalformedError("there are more timers than the first line declares")

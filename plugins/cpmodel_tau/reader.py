@@ -1,4 +1,4 @@
-"""The reader of TAU profiles."""
+"""Reader of TAU profiles."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 12
 _PACKED = ".ppk"
 _OTHER_FORMS = {"tauprofile.xml": b"<profile_xml", "snapshot.": b"<profile_xml", "pprof.dat": b""}
-"""Files in which TAU writes profiles in forms that are not read: names begin so, contents too."""
+"""Names and beginnings of files with TAU profiles in unsupported formats."""
 _PACK = "pack it with ParaProf: `paraprof --pack run.ppk`, and read run.ppk"
 
 
 class TauReader:
-    """Reads the profiles of all threads of a run, or their packed form."""
+    """Reader of the profiles of all threads of a run, and of their packed form."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "tau"
@@ -32,9 +32,10 @@ class TauReader:
     suffixes: ClassVar[tuple[str, ...]] = ("profile.0.0.0", _PACKED)
 
     def match(self, path: Path) -> Match:
-        """Say whether `path` is a directory of profiles, one of them, or a packed profile.
+        """Return whether `path` is a directory of profiles, a profile, or a packed profile.
 
-        Of the directories MULTI__* of one run, the one with the wall-clock time stands for all.
+        Among the directories MULTI__* of a run, the one with the wall-clock time represents the
+        run.
         """
         try:
             if path.is_dir():
@@ -54,7 +55,7 @@ class TauReader:
         Raises
         ------
         InputError
-            If a file is malformed, or a form that is not read.
+            If a file is malformed or has an unsupported format.
         """
         from cpmodel_tau.profile import TauProfile
 
@@ -91,7 +92,7 @@ def _is_profile(path: Path) -> bool:
 
 
 def _is_run(directory: Path) -> bool:
-    """Tell whether a directory holds the profiles of a run, or directories of its metrics."""
+    """Return whether a directory contains profiles of a run, or directories of its metrics."""
     if not _stands_for_run(directory):
         return False
     with os.scandir(directory) as entries:
@@ -106,7 +107,7 @@ def _is_run(directory: Path) -> bool:
 
 
 def _stands_for_run(directory: Path) -> bool:
-    """Tell whether a directory is that of a run, or its first metric is the wall-clock time."""
+    """Return whether a directory is the one of a run, or the one of its wall-clock time."""
     if not directory.name.startswith(profile_files.MULTI):
         return True
     others = profile_files.metric_directories(directory.absolute().parent)
@@ -114,7 +115,7 @@ def _stands_for_run(directory: Path) -> bool:
 
 
 def _run_of(path: Path) -> Path:
-    """Return the directory of a run, given that directory, or one of a metric, or a file."""
+    """Return the directory of a run, from that directory, the one of a metric, or a file."""
     directory = path if path.is_dir() else path.absolute().parent
     if not path.exists():
         raise InputError(f"{path}: no such file or directory", hint="check the spelling")
@@ -124,17 +125,19 @@ def _run_of(path: Path) -> Path:
 
 
 def _refuse_other_forms(directory: Path) -> None:
-    """Name the forms that TAU writes instead of profiles."""
+    """Raise an error if TAU wrote another format instead of profiles."""
     if profile_files.files_in(directory) or profile_files.metric_directories(directory):
         return
     for path in sorted(directory.iterdir())[:1000]:
         for name, content in _OTHER_FORMS.items():
             if path.name.startswith(name) and path.is_file() and content in _head(path):
-                raise InputError(f"{path}: this form of TAU profiles is not read", hint=_PACK)
+                raise InputError(
+                    f"{path}: this format of TAU profiles is not supported", hint=_PACK
+                )
 
 
 def _head(path: Path) -> bytes:
-    # Opening a pipe would wait for its other end.
+    # Opening a pipe would block until another process opens its other end.
     if not path.is_file():
         return b""
     with path.open("rb") as file:

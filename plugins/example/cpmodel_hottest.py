@@ -1,4 +1,4 @@
-"""A command: `cpmodel hottest EXP...` names the call path that takes longest."""
+"""The command `cpmodel hottest EXP...`: print the call path with the largest time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 @click.argument("profiles", nargs=-1, required=True, metavar="EXP...")
 @click.pass_obj
 def hottest(console, profiles):
-    """Name the call path that takes longest at the largest scale."""
+    """Print the call path with the largest exclusive time at the largest scale."""
     import numpy as np
 
     from callpath_modeler import load

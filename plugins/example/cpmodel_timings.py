@@ -1,9 +1,11 @@
-"""A reader of timings: one line per call path, indented below its caller, seconds per process.
+"""Reader of timings: one line per call path, indented below its caller, seconds per process.
 
-timings of myapp
-main = 0.5 0.6
-  solve = 2.5 2.3
-    exchange = 0.1 0.2
+A file looks like this::
+
+    timings of myapp
+    main = 0.5 0.6
+      solve = 2.5 2.3
+        exchange = 0.1 0.2
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ class Timings:
             name, _, values = line.rpartition("=")
             depth = (len(name) - len(name.lstrip(" "))) // 2
             if depth > len(callers) or not name.strip():
-                raise ValueError(f"line {row + 2}: no call path, or none that something calls")
+                raise ValueError(f"line {row + 2}: the name or the caller is missing")
             del callers[depth:]
             parent.append(callers[-1] if callers else ROOT)
             callers.append(row)

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, SearchSpace, fit
 
-FloatArray = npt.NDArray[np.float64]
 Law = Callable[[FloatArray], FloatArray]
 
 SEEDS = 40

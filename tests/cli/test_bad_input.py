@@ -256,7 +256,7 @@ def test_options_that_make_no_sense_are_a_usage_error(run, stored, arguments, wo
         (["--param", "p=ranks"], "'ranks'"),
         (["--param", "q=name"], "no parameter 'q'"),
         (["--name", "{p"], "malformed"),
-        (["--name", "xyz{p}"], "fits no run"),
+        (["--name", "xyz{p}"], "matches no run"),
         (["--reader", "nope"], "'nope'"),
         (["-m", "tiem"], "did you mean 'time'"),
     ],
@@ -372,7 +372,7 @@ def test_a_directory_that_may_not_be_read_is_said(run, series, monkeypatch):
     closed = series() / "app.p16.r1"
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: path != closed and access(path, mode))
-    run("rank", closed, *RANK).fails(3, f"{closed}: may not be read", "check its permissions")
+    run("rank", closed, *RANK).fails(3, f"{closed}: no permission to read", "check its permissions")
 
 
 def test_an_expectation_file_that_may_not_be_read_is_said(run, stored, tmp_path, monkeypatch):

@@ -125,11 +125,11 @@ def test_targets_are_read_as_on_the_command_line(surroundings, session):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--zoom", "main/nothing"), "no 'nothing' there in the top-down view"),
+        (("--zoom", "main/nothing"), "the top-down view has no 'nothing' at this position"),
         (("--zoom", "main/LagrangeLeapfrog"), "did you mean 'LagrangeLeapFrog'?"),
         (("--filter", "nonsense"), "no call path matches 'nonsense'"),
         (("--open", "@0000000"), "no call path matches"),
-        (("--view", "flat", "--close", "nothing"), "in the flat view"),
+        (("--view", "flat", "--close", "nothing"), "the flat view"),
     ],
 )
 def test_what_a_view_does_not_have_is_one_clear_error(run, stored, options, said):

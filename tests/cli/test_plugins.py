@@ -87,7 +87,7 @@ def test_the_list_names_package_version_suffixes_and_commands(spawn, scratch):
     assert timings["version"] == "1.0"
     assert timings["suffixes"] == ".timings"
     assert timings["status"] == "ok"
-    assert found["command", "hottest"]["description"].startswith("Name the call path")
+    assert found["command", "hottest"]["description"].startswith("Print the call path")
     assert found["reader", "scorep"]["package"] == "callpath-modeler"
     text = spawn("plugins", PYTHONPATH=scratch).out
     lines = [line.strip() for line in text.splitlines()]
@@ -171,7 +171,10 @@ MATCH = " def match(self, path): return 2\n"
         ("class R:\n def match(self, path): return 0", "R lacks api_version, name"),
         (HEAD + MATCH, "R lacks open"),
         (HEAD.replace("1", "99") + MATCH + " open = match", "is for plugin API 99, this is 1"),
-        (HEAD.replace("('.timings',)", "'.x'") + MATCH + " open = match", "suffixes is no tuple"),
+        (
+            HEAD.replace("('.timings',)", "'.x'") + MATCH + " open = match",
+            "suffixes is not a tuple",
+        ),
         (HEAD + MATCH + " def open(self, path): return 1 / 0", "reader 'r' failed: ZeroDivision"),
         (HEAD + " def match(self, path): return 1 / 0\n open = match", "(mine.py:6)"),
         (HEAD + " def __init__(self): 1 / 0\n" + MATCH + " open = match", "ZeroDivisionError"),

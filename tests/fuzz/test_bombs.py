@@ -46,21 +46,21 @@ def definitions(path: Path, unit: bytes, size: int) -> Path:
 BOMBS = {
     "definitions.cubex": (lambda path: definitions(path, b" ", 40 * MIB), "much for their size"),
     "tags.cubex": (lambda path: definitions(path, b"<a>", 7 * MIB), "nested too deeply"),
-    "ampersands.cubex": (lambda path: definitions(path, b"&", 7 * MIB), "is to be repaired"),
+    "ampersands.cubex": (lambda path: definitions(path, b"&", 7 * MIB), "errors to repair"),
     "zeros.cube.gz": (lambda path: packed(path, b"\0", 1000 * MIB), TOO_MUCH),
     "tags.cube.gz": (lambda path: packed(path, b"<a>", 500 * MIB, XML), TOO_MUCH),
     "one-line.csv.gz": (lambda path: packed(path, b"a", 6000 * MIB), "a line is longer than 8 MiB"),
     "one-row.csv.gz": (lambda path: packed(path, b"ab,", 31 * MIB), "a line is longer than 8 MiB"),
-    "columns.csv.gz": (lambda path: packed(path, b"ab,", 7 * MIB), "columns, more than 20000"),
+    "columns.csv.gz": (lambda path: packed(path, b"ab,", 7 * MIB), "columns, but at most 20000"),
     "newlines.csv.gz": (lambda path: packed(path, b"\n", 3000 * MIB), NO_PROFILE),
     "blanks.csv.gz": (
         lambda path: packed(path, b"\n", 3000 * MIB, b"callpath,p,time\n"),
-        "rows without content follow each other",
+        "consecutive rows are empty or comments",
     ),
     "empty-cells.csv.gz": (
-        lambda path: packed(path, b",\n", 3000 * MIB, b"a,b\n"), "without content"
+        lambda path: packed(path, b",\n", 3000 * MIB, b"a,b\n"), "are empty or comments"
     ),
-    "comments.csv.gz": (lambda path: packed(path, b"#\n", 3000 * MIB), "without content"),
+    "comments.csv.gz": (lambda path: packed(path, b"#\n", 3000 * MIB), "are empty or comments"),
     "two-titles.csv.gz": (lambda path: packed(path, b"1,1\n", 3000 * MIB, b"a,a\n"), "two columns"),
     "rows.jsonl.gz": (lambda path: packed(path, b'{"a":1}\n', 1000 * MIB), TOO_MUCH),
     "objects.json.gz": (

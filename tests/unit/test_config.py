@@ -148,11 +148,11 @@ def test_a_file_has_the_hash_of_what_was_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[defaults]\njobs = true", "a.toml:2: jobs is to be a whole number"),
+        ("[defaults]\njobs = true", "a.toml:2: jobs must be a whole number"),
         ("[default]\njobs = 4", "a.toml:1: no key 'default'"),
         ("[defaults]\noutput = 'x'", "a.toml:2: no key 'output'"),
         ("[experiment]\nnam = 'x'", "a.toml:2: no key 'nam'"),
-        ("[parameters]\np = 'name'", "a.toml:2: p is to be a table"),
+        ("[parameters]\np = 'name'", "a.toml:2: p must be a table"),
         ("[parameters]\np = { from = 'name', unit = 's' }", "a.toml:2: no key 'unit'"),
     ],
 )

@@ -78,7 +78,7 @@ def test_the_experiment_can_be_fitted_and_ranked(frame):
         ({"callpath": "path", "metrics": []}, UsageError, "no column of values"),
         ({"callpath": "path", "metrics": ["text"]}, InputError, "text holds no numbers"),
         ({"callpath": "calls"}, InputError, "no call path"),
-        ({"callpath": "path", "parameters": ["hole"]}, InputError, "hole is no number"),
+        ({"callpath": "path", "parameters": ["hole"]}, InputError, "hole is not a number"),
         ({"callpath": "path", "repetition": "half"}, InputError, "no whole numbers"),
     ],
 )

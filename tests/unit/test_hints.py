@@ -66,7 +66,7 @@ def test_a_parameter_of_too_few_points_is_fixed(p, n, message, fixed):
 def test_one_parameter_is_modelled_where_all_others_are_fixed():
     made = experiment(p=SCALES, n=(10, 20), m=(5, 7))
     message = "several parameters vary: p, n, m"
-    assert told(lambda: made.modelled_parameter()) == (
+    assert told(made.modelled_parameter) == (
         message, "fix all but one, e.g. --where n=10,m=5",
     )  # fmt: skip
     assert told(lambda: made.modelled_parameter("n")) == (
@@ -93,8 +93,10 @@ def test_a_comparison_names_the_parameter_that_one_side_lacks():
     both, one = experiment(p=SCALES, n=(10, 20, 30)), experiment(p=SCALES)
     assert told(lambda: cpm.compare(cpm.fit(both), cpm.fit(one))) == (
         "new: nothing says at which n its runs were made",
-        "say where it is found with --param n=SOURCE, or compare a store of the other: "
-        "cpmodel fit --where n=... -o NAME.cpm",
+        (
+            "say where it is found with --param n=SOURCE, or compare a store of the other: "
+            "cpmodel fit --where n=... -o NAME.cpm"
+        ),
     )
 
 

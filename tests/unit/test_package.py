@@ -40,3 +40,15 @@ def test_an_unknown_public_name_is_an_attribute_error():
 def test_importing_the_package_does_not_import_numpy():
     code = "import callpath_modeler, sys; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_help_does_not_import_numpy():
+    code = (
+        "import atexit, os, sys\n"
+        "from callpath_modeler.cli import main\n"
+        "sys.argv = ['cpmodel', '--help']\n"
+        "atexit.register(lambda: os._exit('numpy' in sys.modules))\n"
+        "main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+    assert ended.returncode == 0

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.expectations.bound_check import BoundSides, crossing, judge_sides
@@ -24,8 +23,7 @@ from callpath_modeler.analysis.expectations.expression import (
 )
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Judgement
-
-Values = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 
 def names_in(comparison: Comparison) -> list[str]:
@@ -89,7 +87,7 @@ class Arithmetic:
             at_most=self.comparison.at_most,
         )
 
-        def beyond(points: Values) -> Band:
+        def beyond(points: FloatArray) -> Band:
             curves = {
                 k: one.curve(found.worst, points, confidence) for k, one in self.metrics.items()
             }
@@ -97,13 +95,13 @@ class Arithmetic:
 
         return replace(found, crossing=crossing(beyond, first.fitted.points))
 
-    def _sides(self, bands: Mapping[str, Band], scale: Values) -> BoundSides:
+    def _sides(self, bands: Mapping[str, Band], scale: FloatArray) -> BoundSides:
         shape = next(iter(bands.values())).value.shape
 
-        def of(node: Node, parts: Sequence[Values]) -> Values:
+        def of(node: Node, parts: Sequence[FloatArray]) -> FloatArray:
             metrics = dict(zip(bands, parts, strict=True))
 
-            def value_of(leaf: Leaf) -> Values:
+            def value_of(leaf: Leaf) -> FloatArray:
                 name = leaf.text if isinstance(leaf, NameNode) else ""
                 if name in metrics:
                     return metrics[name]

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import FitStatus, Growth
@@ -141,7 +141,7 @@ def baseline(fitted: Fitted, settings: BaselineSettings | None = None) -> Baseli
     )
 
 
-def _costs(measured: Measured, target: float) -> NDArray[np.float64]:
+def _costs(measured: Measured, target: float) -> FloatArray:
     """Return the costs of call paths at a scale, [call paths]; NaN = not known."""
     fitted, point = measured.fitted, measured.point(target)
     value = np.where(fitted.modelled, fitted.models.values(np.array([target]))[:, 0], np.nan)
@@ -154,7 +154,7 @@ def _costs(measured: Measured, target: float) -> NDArray[np.float64]:
     )
 
 
-def _how_many(value: NDArray[np.float64], settings: BaselineSettings, *, additive: bool) -> int:
+def _how_many(value: FloatArray, settings: BaselineSettings, *, additive: bool) -> int:
     """Return how many of the largest values make up enough of the sum."""
     number = int((value > 0).sum())
     if additive and number:
@@ -163,7 +163,7 @@ def _how_many(value: NDArray[np.float64], settings: BaselineSettings, *, additiv
     return number if settings.most is None else min(number, settings.most)
 
 
-def _upper_ends(measured: Measured, rows: NDArray[np.intp], target: float) -> NDArray[np.float64]:
+def _upper_ends(measured: Measured, rows: IntArray, target: float) -> FloatArray:
     """Return upper ends of bands that hold simultaneously for these call paths, [rows]."""
     if not len(rows):
         return np.zeros(0)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.expectations.expectation import Bound, Criterion, CriterionKind
@@ -18,10 +17,8 @@ from callpath_modeler.analysis.expectations.verdicts import (
     Verdict,
 )
 from callpath_modeler.analysis.scales import scale_to_run
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.validation import deciding_run_of_value
-
-Values = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 _ROUNDING = 1e-6
 """Relative difference that breaks no bound, about the width of bands of exact counts."""
@@ -51,7 +48,7 @@ class BoundSides:
     beyond: Band
 
     @classmethod
-    def of_bounds(cls, left: Band, amount: Values, at_most: Flags | bool) -> BoundSides:
+    def of_bounds(cls, left: Band, amount: FloatArray, at_most: BoolArray | bool) -> BoundSides:
         """Return the sides of one bound for each value."""
         right, sign = Band(amount, amount, amount), np.where(at_most, 1.0, -1.0)
         return cls(left, right, propagate_errors(lambda parts: sign * (parts[0] - amount), [left]))
@@ -62,16 +59,16 @@ class BoundSides:
         return cls.of_bounds(left, np.full_like(left.value, bound.amount), bound.at_most)
 
     @property
-    def _slack(self) -> Values:
+    def _slack(self) -> FloatArray:
         return _ROUNDING * np.maximum(np.abs(self.left.value), np.abs(self.right.value))
 
     @property
-    def broken(self) -> NDArray[np.bool_]:
+    def broken(self) -> BoolArray:
         """True if the whole band is beyond the bound; False without a model."""
         return np.asarray(self.beyond.low > self._slack)
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
+    def kept(self) -> BoolArray:
         """True if the whole band is within the bound; False without a model."""
         return np.asarray(self.beyond.high <= self._slack)
 
@@ -96,13 +93,13 @@ class BoundCheck:
     """
 
     sides: BoundSides
-    measured: Flags
-    unmodelled: Values
-    broken: Flags
-    kept: Flags
+    measured: BoolArray
+    unmodelled: FloatArray
+    broken: BoolArray
+    kept: BoolArray
 
     @classmethod
-    def of(cls, sides: BoundSides, subjects: Subjects, at_most: Flags | bool) -> BoundCheck:
+    def of(cls, sides: BoundSides, subjects: Subjects, at_most: BoolArray | bool) -> BoundCheck:
         """Return the results of comparisons, [subjects]."""
         measured = np.broadcast_to(sides.beyond.measured, len(subjects))
         # What was measured needs no model.
@@ -149,7 +146,7 @@ def judge_bound(
     if bound.kind is not CriterionKind.VALUE:
         return found
 
-    def beyond(points: Values) -> Band:
+    def beyond(points: FloatArray) -> Band:
         curve = subjects.curve(found.worst, points, confidence)
         return BoundSides.of_bound(curve, bound).beyond
 
@@ -225,7 +222,7 @@ def _concluded(
     )
 
 
-def crossing(beyond: Callable[[Values], Band], points: Values) -> Crossing:
+def crossing(beyond: Callable[[FloatArray], Band], points: FloatArray) -> Crossing:
     """Return the scale from which on a bound is probably broken, and the first one with certainty.
 
     Parameters
@@ -250,7 +247,7 @@ def crossing(beyond: Callable[[Values], Band], points: Values) -> Crossing:
     )
 
 
-def _refined(grid: Values, first: int, beyond: Callable[[Values], Values]) -> float:
+def _refined(grid: FloatArray, first: int, beyond: Callable[[FloatArray], FloatArray]) -> float:
     """Return the first scale beyond the bound, between two neighbours of the grid."""
     finer = np.geomspace(grid[max(first - 1, 0)], grid[first], _FINER)
     return float(finer[np.argmax(beyond(finer) > 0)])

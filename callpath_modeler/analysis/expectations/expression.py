@@ -13,12 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.syntax import END, Cursor, ExpressionError, Token
 from callpath_modeler.units import base_and_factor
-
-Values = NDArray[np.float64]
 
 _DEEPEST = 50
 """Largest depth of nested brackets."""
@@ -204,7 +202,7 @@ def _parts(node: SumNode | ProductNode | ExtremeNode) -> tuple[Node, ...]:
             return node.parts
 
 
-def evaluate(node: Node, value_of: Callable[[Leaf], Values]) -> Values:
+def evaluate(node: Node, value_of: Callable[[Leaf], FloatArray]) -> FloatArray:
     """Return the value of a side in SI base units, from the values of its leaves."""
     if isinstance(node, NumberNode):
         return np.asarray(node.value)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.expectation import GrowthLimit
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Judgement, SubjectVerdicts, Verdict
 from callpath_modeler.analysis.scales import scale_to_run
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.validation import (
     DeviationLimits,
@@ -37,7 +37,7 @@ class GrowthCheck:
 
     models: Models
     verdicts: GrowthVerdicts
-    table: NDArray[np.float64]
+    table: FloatArray
 
     @classmethod
     def of(cls, models: Models, limits: DeviationLimits, confidence: float) -> GrowthCheck:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.arithmetic import Arithmetic, names_in
 from callpath_modeler.analysis.expectations.batching import (
@@ -49,6 +48,7 @@ from callpath_modeler.analysis.expectations.verdicts import (
     status_of,
 )
 from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import shell_word
@@ -220,7 +220,7 @@ class Judge:
     def _metric(self, expectation: Expectation) -> str:
         return expectation.metric or self.models_of(None).metric.name
 
-    def _named(self, expectation: Expectation, fitted: Fitted) -> NDArray[np.intp]:
+    def _named(self, expectation: Expectation, fitted: Fitted) -> IntArray:
         return self._matching(expectation, "callpath", fitted, expectation.callpath or "**")
 
     def _patterns_of(self, fitted: Fitted) -> Patterns:
@@ -230,7 +230,7 @@ class Judge:
 
     def _matching(
         self, expectation: Expectation, key: str, fitted: Fitted, pattern: str
-    ) -> NDArray[np.intp]:
+    ) -> IntArray:
         """Return the call paths that a pattern selects."""
         try:
             return self._patterns_of(fitted).rows(pattern)

@@ -17,7 +17,6 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.expectations.bound_check import BoundSides, crossing
@@ -41,6 +40,7 @@ from callpath_modeler.analysis.expectations.expression import (
 from callpath_modeler.analysis.expectations.subjects import models_of_sums
 from callpath_modeler.analysis.expectations.verdicts import Crossing
 from callpath_modeler.analysis.measured import Measured, sum_over
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth, Models
 from callpath_modeler.modeling.distributions import normal_quantile
@@ -48,8 +48,6 @@ from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.pattern import match, unmatched
 
-Values = NDArray[np.float64]
-Rows = NDArray[np.intp]
 Numbers = Mapping[str, tuple[float, str]]
 
 
@@ -130,7 +128,7 @@ class Rule:
 
     comparison: Comparison
     runs: Measured
-    rows: Mapping[str, Rows]
+    rows: Mapping[str, IntArray]
     models: Models
     numbers: Numbers
 
@@ -150,7 +148,7 @@ class Rule:
             )
         )
 
-    def at(self, points: Values) -> BoundSides:
+    def at(self, points: FloatArray) -> BoundSides:
         """Return the predictions of both sides at finite scales, [points]."""
         found = self.models.predict(points)
         columns = (found.value, found.low, found.high)
@@ -176,7 +174,7 @@ class Rule:
         band = repeated.known_or(Band(values, np.maximum(values - width, 0.0), values + width))
         return (band[k] for k in range(len(values)))
 
-    def broken_at(self) -> Values:
+    def broken_at(self) -> FloatArray:
         """Return the measured points at which the whole band breaks the rule."""
         return self.fitted.points[self.measured().broken]
 
@@ -216,21 +214,21 @@ class Rule:
         return left, right
 
     @property
-    def modelled(self) -> NDArray[np.bool_]:
+    def modelled(self) -> BoolArray:
         """Patterns with a model that still occur at the largest scale, [patterns]."""
         return (self.models.growth_rank() >= 0) & ~np.isnan(self._measured()[:, -1])
 
-    def _measured(self) -> Values:
+    def _measured(self) -> FloatArray:
         """Return the summed cost of the call paths of each pattern, [patterns, K]."""
         return _sums(self.rows.values(), self.fitted.measured)
 
-    def _sides(self, bands: Sequence[Band], points: Values) -> BoundSides:
+    def _sides(self, bands: Sequence[Band], points: FloatArray) -> BoundSides:
         comparison, sign = self.comparison, 1.0 if self.comparison.at_most else -1.0
 
-        def of(node: Node, values: Sequence[Values]) -> Values:
+        def of(node: Node, values: Sequence[FloatArray]) -> FloatArray:
             of_pattern = dict(zip(self.rows, values, strict=True))
 
-            def value_of(leaf: Leaf) -> Values:
+            def value_of(leaf: Leaf) -> FloatArray:
                 if _text(leaf) in of_pattern:
                     return of_pattern[_text(leaf)]
                 number = self.numbers.get(_text(leaf))
@@ -238,7 +236,7 @@ class Rule:
 
             return np.broadcast_to(evaluate(node, value_of), points.shape)
 
-        def beyond(values: Sequence[Values]) -> Values:
+        def beyond(values: Sequence[FloatArray]) -> FloatArray:
             return sign * (of(comparison.left, values) - of(comparison.right, values))
 
         left, right = (
@@ -307,7 +305,7 @@ def _is_pattern(leaf: Leaf, parameter: str, numbers: Numbers) -> bool:
     return isinstance(leaf, CallPathsNode) or (leaf.text != parameter and leaf.text not in numbers)
 
 
-def _named(tree: CallTree, pattern: str, *, inclusive: bool) -> Rows:
+def _named(tree: CallTree, pattern: str, *, inclusive: bool) -> IntArray:
     """Return the call paths that a pattern selects; inclusive: with their callees, each once."""
     rows = np.flatnonzero(match(tree, pattern))
     if not len(rows):
@@ -320,13 +318,13 @@ def _named(tree: CallTree, pattern: str, *, inclusive: bool) -> Rows:
     return np.flatnonzero(steps.cumsum()[:-1] > 0)
 
 
-def _models(fitted: Fitted, functions: Sequence[Rows]) -> Models:
+def _models(fitted: Fitted, functions: Sequence[IntArray]) -> Models:
     """Return models of functions: existing models of single call paths, new models of sums."""
     if all(len(rows) == 1 for rows in functions):
         return fitted.models.take(np.concatenate(functions))
     return models_of_sums(fitted, lambda values: _sums(functions, values))
 
 
-def _sums(functions: Iterable[Rows], values: Values) -> Values:
+def _sums(functions: Iterable[IntArray], values: FloatArray) -> FloatArray:
     """Return sums over functions of columns [call paths, ...], [functions, ...]."""
     return np.array([sum_over(values[rows]) for rows in functions])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.bands import Band, propagate_errors
@@ -14,11 +13,10 @@ from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.measured import Measured, Sums, sum_over
 from callpath_modeler.analysis.predict import Predicted, predict, predict_sum
 from callpath_modeler.analysis.sums import ends_of_sums
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
 from callpath_modeler.profile.experiment import inclusive_values
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +31,7 @@ class Subjects:
     """
 
     measured: Measured
-    rows: NDArray[np.intp] | None
+    rows: IntArray | None
     inclusive: bool = False
 
     @property
@@ -48,7 +46,7 @@ class Subjects:
         """Return the call path of a subject; None = the whole program."""
         return None if self.rows is None else int(self.rows[index])
 
-    def sums(self, exclusive: Values) -> Values:
+    def sums(self, exclusive: FloatArray) -> FloatArray:
         """Return sums over each subject of columns [call paths, ...], [subjects, ...]."""
         if self.rows is None:
             return sum_over(exclusive)[None]
@@ -64,7 +62,7 @@ class Subjects:
         there = ~np.isnan(self.sums(self.fitted.measured[:, -1 if point is None else point]))
         return replace(self, rows=self.rows[there])
 
-    def unmodelled(self) -> Values:
+    def unmodelled(self) -> FloatArray:
         """Return the share of each subject without a model, at the largest scale, [subjects]."""
         largest = self.fitted.measured[:, -1]
         whole = np.nan_to_num(self.sums(largest))
@@ -143,18 +141,18 @@ class Subjects:
             return of_absent
         return of_absent.known_or(self.measured.values(self.sums, point, confidence))
 
-    def _one(self, target: float) -> Values:
+    def _one(self, target: float) -> FloatArray:
         """Return the factor that converts a value at the target to one process, [1]."""
         return per_process(self.fitted.experiment, self.fitted.parameter, np.ones(1), target)
 
-    def _ideal(self, before: Values, target: float) -> Values:
+    def _ideal(self, before: FloatArray, target: float) -> FloatArray:
         """Return costs at the smallest scale as ideal costs per process at the target."""
         experiment, parameter = self.fitted.experiment, self.fitted.parameter
         base = float(self.fitted.points[0])
         spent = per_process(experiment, parameter, before, base)
         return ideal_cost(scaling_over(experiment, parameter), base, target, spent)
 
-    def curve(self, row: int | None, points: Values, confidence: float) -> Band:
+    def curve(self, row: int | None, points: FloatArray, confidence: float) -> Band:
         """Return predictions of one subject at many finite points, [points]; None = the program."""
         fitted = _confident(self.fitted, confidence)
         if row is None:

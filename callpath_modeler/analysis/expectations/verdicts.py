@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.expectation import Criterion, Expectation
 from callpath_modeler.analysis.target_costs import basis_of
+from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
 
@@ -69,9 +69,9 @@ class SubjectVerdicts:
     broken, unsure : [n]
     """
 
-    rows: NDArray[np.intp] | None
-    broken: NDArray[np.bool_]
-    unsure: NDArray[np.bool_]
+    rows: IntArray | None
+    broken: BoolArray
+    unsure: BoolArray
 
     def verdicts(self) -> list[tuple[int | None, Verdict]]:
         """Return each subject with its verdict; None = the whole program."""

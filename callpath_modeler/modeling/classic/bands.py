@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.distributions import student_quantile
 from callpath_modeler.modeling.shapes import evaluate
 from callpath_modeler.modeling.status import FitStatus
@@ -14,9 +14,6 @@ from callpath_modeler.modeling.uncertainty import Prediction
 
 if TYPE_CHECKING:
     from callpath_modeler.modeling.models import Models
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 def classic_band(models: Models, p: FloatArray) -> Prediction:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.modeling.classic.pairs import constant_stands
 from callpath_modeler.modeling.classic.refine import Choice, coefficient_count
 from callpath_modeler.modeling.classic.search import (
@@ -20,11 +20,6 @@ from callpath_modeler.modeling.classic.search import (
     solve,
 )
 from callpath_modeler.modeling.classic.significance import PureError, floored
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-FormArray = npt.NDArray[np.int8]
 
 _EXCLUDED = 6.0
 """Difference in Akaike's criterion from which on a hypothesis is excluded: exp(-3) is 5 %."""
@@ -52,7 +47,7 @@ class Estimate:
     """
 
     terms: IntArray
-    form: FormArray
+    form: Int8Array
     coefficients: FloatArray
     inverse: FloatArray
     rss: FloatArray
@@ -173,9 +168,7 @@ def _weights(fitted: FloatArray, rows: WeightedRows) -> FloatArray:
     return np.asarray(1 / np.clip(fitted, floor / 3, floor * 3) ** 2)
 
 
-def _feasible(
-    solution: Solution, terms: IntArray, form: int, basis: Basis
-) -> npt.NDArray[np.bool_]:
+def _feasible(solution: Solution, terms: IntArray, form: int, basis: Basis) -> BoolArray:
     """Tell which solutions still satisfy the sign constraints."""
     numbers = solution.coefficients
     if form == CONSTANT:

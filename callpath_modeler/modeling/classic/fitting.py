@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array, IntArray
 from callpath_modeler.modeling.classic.estimate import Estimate, estimate, runners_up
 from callpath_modeler.modeling.classic.refine import choose, coefficient_count
 from callpath_modeler.modeling.classic.search import CONSTANT, Basis, WeightedRows
@@ -26,8 +27,6 @@ from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Columns = dict[str, npt.NDArray[Any]]
 
 ALTERNATIVES = 3
@@ -90,14 +89,14 @@ def fit_classic(
 class _Setting:
     points: FloatArray
     basis: Basis
-    codes: npt.NDArray[np.int16]
+    codes: Int16Array
     folds: int | None
     aggregate: ClassicCentre
     confidence: float
     max_terms: int
 
 
-def _basis(space: SearchSpace, points: FloatArray) -> tuple[Basis, npt.NDArray[np.int16]]:
+def _basis(space: SearchSpace, points: FloatArray) -> tuple[Basis, Int16Array]:
     """Evaluate the terms that fit the points; with their codes in the space."""
     usable = [
         (code, term, first)
@@ -132,9 +131,7 @@ def _fit_chunk(setting: _Setting, y: FloatArray) -> Columns:
     return columns
 
 
-def _empty(
-    count: int, status: npt.NDArray[np.int8], reps: Repetitions, setting: _Setting
-) -> Columns:
+def _empty(count: int, status: Int8Array, reps: Repetitions, setting: _Setting) -> Columns:
     """Columns of a chunk before any fit."""
     present = reps.counts > 0
     zero = (status == FitStatus.ZERO)[:, None]
@@ -166,9 +163,7 @@ def _empty(
     }
 
 
-def _fit_rows(
-    columns: Columns, row: npt.NDArray[np.intp], reps: Repetitions, setting: _Setting
-) -> None:
+def _fit_rows(columns: Columns, row: IntArray, reps: Repetitions, setting: _Setting) -> None:
     """Fit some rows of a chunk and write them into its columns."""
     present = reps.counts[row] > 0
     values = np.where(present, reps.centre[row], 0.0)
@@ -204,9 +199,7 @@ def _fit_rows(
     columns["alternative_coefficients"][row, :count] = numbers
 
 
-def _coded(
-    terms: npt.NDArray[np.intp], setting: _Setting
-) -> tuple[npt.NDArray[np.int16], FloatArray]:
+def _coded(terms: IntArray, setting: _Setting) -> tuple[Int16Array, FloatArray]:
     """Translate positions in the basis to codes of the space, with the scales of the basis."""
     unused = terms < 0
     codes = np.where(unused, -1, setting.codes[terms]).astype(np.int16)
@@ -215,7 +208,7 @@ def _coded(
 
 def _write_models(
     columns: Columns,
-    row: npt.NDArray[np.intp],
+    row: IntArray,
     unit: FloatArray,
     final: Estimate,
     spread: FloatArray,
@@ -263,7 +256,7 @@ def _status(
     pure: PureError,
     noise: FloatArray,
     exact: BoolArray,
-) -> npt.NDArray[np.int8]:
+) -> Int8Array:
     """Name the outcome of each fitted row."""
     misfit = np.sqrt(final.rss / rows.points)
     freedom = np.maximum(rows.points - coefficient_count(final.form, final.terms), 1.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.modeling.classic.search import (
     WITH_CONSTANT,
     WITHOUT_CONSTANT,
@@ -16,11 +16,6 @@ from callpath_modeler.modeling.classic.search import (
     selection_score,
     solve,
 )
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.intp]
-FormArray = npt.NDArray[np.int8]
 
 _COLLINEAR = 1e-9
 _SIGN_TOLERANCE = 1e-9
@@ -43,14 +38,14 @@ class Candidate:
     """
 
     terms: IntArray
-    form: FormArray
+    form: Int8Array
     rss: FloatArray
     cv: FloatArray
 
 
 def solve_terms(
     rows: WeightedRows, terms: IntArray, basis: Basis
-) -> tuple[FormArray, FloatArray, FloatArray]:
+) -> tuple[Int8Array, FloatArray, FloatArray]:
     """Fit several given terms per row with a constant, or without where it must not stand.
 
     Parameters

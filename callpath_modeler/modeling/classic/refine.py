@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.modeling.classic.pairs import Candidate, best_pair, one_more
 from callpath_modeler.modeling.classic.search import (
     CONSTANT,
@@ -27,11 +27,6 @@ from callpath_modeler.modeling.classic.significance import (
     path_length,
 )
 from callpath_modeler.modeling.noise import EXACT
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.intp]
-FormArray = npt.NDArray[np.int8]
 
 _HINTS = 7
 _SECOND_CLASS = 2.0
@@ -59,7 +54,7 @@ class Choice:
     """
 
     terms: IntArray
-    form: FormArray
+    form: Int8Array
     rss: FloatArray
     cv: FloatArray
     constant_rss: FloatArray
@@ -116,7 +111,7 @@ def choose(
     return state
 
 
-def coefficient_count(form: FormArray, terms: IntArray) -> FloatArray:
+def coefficient_count(form: Int8Array, terms: IntArray) -> FloatArray:
     """Count the coefficients of hypotheses, [n]."""
     used = (terms >= 0).sum(axis=1)
     return np.asarray(used + ((form == CONSTANT) | (form == WITH_CONSTANT)), dtype=np.float64)

@@ -11,14 +11,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.intp]
-FormArray = npt.NDArray[np.int8]
 
 CONSTANT, WITH_CONSTANT, WITHOUT_CONSTANT, EDGE = range(4)
 """Forms of a hypothesis: c0; c0 + c x; c x; and c (x_ref - x), a saturation that starts at zero."""
@@ -152,7 +147,7 @@ class OneTerm:
         What hypotheses are compared by; see `selection_score`.
     """
 
-    form: FormArray
+    form: Int8Array
     constant: FloatArray
     slope: FloatArray
     rss: FloatArray
@@ -241,7 +236,7 @@ def selection_score(
     return rss * (rows.points / np.maximum(rows.points - size, 0.5)) ** 2
 
 
-def _forms(constant: FloatArray, slope: FloatArray, basis: Basis) -> FormArray:
+def _forms(constant: FloatArray, slope: FloatArray, basis: Basis) -> Int8Array:
     """Decide which constraint, if any, binds each hypothesis."""
     start = constant + slope * basis.reference
     falls = basis.decreasing & (slope > 0)

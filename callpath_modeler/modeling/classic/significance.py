@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.classic.search import Basis
 from callpath_modeler.modeling.noise import EXACT
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 LEVEL = 0.02
 """Probability of a false term that a test may leave, all hypotheses together."""
@@ -43,7 +40,7 @@ class PureError:
     variance: FloatArray
     dof: FloatArray
 
-    def take(self, rows: npt.NDArray[np.intp]) -> PureError:
+    def take(self, rows: IntArray) -> PureError:
         """Return some of the rows."""
         return PureError(self.variance[rows], self.dof[rows])
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.compiled.library import call, float64_arrays
 
 if TYPE_CHECKING:
     from callpath_modeler.modeling.models import Models
 
-FloatArray = npt.NDArray[np.float64]
 Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Centre, below, above [n, C, m] and weight [n, C], as of `Mixture`."""
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.compiled.library import call, float64_arrays
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def elementwise(name: str, *columns: npt.ArrayLike, results: int = 1) -> list[FloatArray]:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled.library import call, float64_arrays, int32_arrays, starts
 
 if TYPE_CHECKING:
     from callpath_modeler.modeling.mixture.candidates import Candidates
     from callpath_modeler.modeling.mixture.expectation_maximization import PseudoCounts
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 
 def rounds(

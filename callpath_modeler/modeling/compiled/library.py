@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import Float32Array, FloatArray, Int64Array
 from callpath_modeler.modeling.compiled.sources import libraries
 
 VARIABLE = "CPMODEL_COMPILED"
@@ -80,22 +81,22 @@ def _library() -> ctypes.CDLL | None:
         return general
 
 
-def float64_arrays(*columns: npt.ArrayLike) -> list[npt.NDArray[np.float64]]:
+def float64_arrays(*columns: npt.ArrayLike) -> list[FloatArray]:
     """Return arrays as the library reads numbers, wherever they come from."""
     return [np.ascontiguousarray(column, dtype=np.float64) for column in columns]
 
 
-def float32_arrays(*columns: npt.ArrayLike) -> list[npt.NDArray[np.float32]]:
+def float32_arrays(*columns: npt.ArrayLike) -> list[Float32Array]:
     """Return arrays as the library reads numbers of single precision, where these are enough."""
     return [np.ascontiguousarray(column, dtype=np.float32) for column in columns]
 
 
-def int32_arrays(*columns: npt.ArrayLike) -> list[npt.NDArray[np.int64]]:
+def int32_arrays(*columns: npt.ArrayLike) -> list[Int64Array]:
     """Return arrays as the library reads whole numbers."""
     return [np.ascontiguousarray(column, dtype=np.int64) for column in columns]
 
 
-def starts(row: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np.int64]:
+def starts(row: Int64Array, rows: int) -> Int64Array:
     """Return where each of `rows` begins in columns that are ordered by `row`, [rows + 1]."""
     found = np.zeros(rows + 1, dtype=np.int64)
     np.cumsum(np.bincount(row, minlength=rows), out=found[1:])

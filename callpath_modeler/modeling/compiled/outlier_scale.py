@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.compiled.library import call, float64_arrays, starts
 from callpath_modeler.modeling.mixture.posterior import Posterior
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def likelihoods(

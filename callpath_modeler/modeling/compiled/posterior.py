@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled.library import call, float64_arrays, int32_arrays, starts
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
@@ -15,9 +15,6 @@ from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
 if TYPE_CHECKING:
     from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 
 def compiled_posterior(

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, Int8Array, Int16Array
 from callpath_modeler.modeling.compiled.library import call, float64_arrays
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from callpath_modeler.modeling.status import FitStatus
 
-FloatArray = npt.NDArray[np.float64]
 Summed = tuple[FloatArray, FloatArray, FloatArray]
 """Centre, count and squares, [n, K], as of `RepetitionStats`."""
 
@@ -31,7 +30,7 @@ def repetition_stats(y: FloatArray, how: Centre) -> Summed:
     return centre, count, squares
 
 
-def status_of(y: FloatArray, reps: Summed, enough: int) -> npt.NDArray[np.int8]:
+def status_of(y: FloatArray, reps: Summed, enough: int) -> Int8Array:
     """Name the rows that cannot be modelled, `enough` points with a value being needed."""
     status = np.empty(len(y), dtype=np.int8)
     call("state", *y.shape, enough, *float64_arrays(y, *reps[:2]), _STATUS, status)
@@ -65,7 +64,7 @@ def noise(
 
 def point_counts(
     count: FloatArray, points: FloatArray
-) -> tuple[npt.NDArray[np.int16], FloatArray, FloatArray]:
+) -> tuple[Int16Array, FloatArray, FloatArray]:
     """Tell how many points have a value, and the least and the largest of these, each [n]."""
     low, high = np.empty((2, len(count)))
     used = np.empty(len(count), dtype=np.int16)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled.drifts import precisions
 from callpath_modeler.modeling.compiled.library import (
     call,
@@ -19,9 +20,6 @@ from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
 from callpath_modeler.modeling.mixture.pairs import promise_of_pairs
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _WHOLE = 16
 """How many shapes or pairs are looked at together, as in ``bounds.h``."""

@@ -1,12 +1,16 @@
-"""All rows of one metric together: noise and habits are learnt, then each row is modelled."""
+"""Models of all rows of one metric by the mixture method.
+
+A row is one call path. Noise and priors are learnt from some of the rows; then each row is
+modelled separately. See docs/explanation/modeling.md, 'The method in one page'.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.continuation import widen
@@ -40,14 +44,14 @@ from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 _MOST_COMPILED = 8_000_000
-"""Hypotheses of rows that are taken together; the compiled library writes down few of them."""
+"""Hypotheses times rows that the compiled library evaluates together; it stores few of them."""
 _HEAP = 2**24
-"""Bytes. An allocator that gives pages back as soon as they are free spends an eighth of the time
-on having them again; one that has seen a block as large come and go keeps what is smaller."""
+"""Size in bytes of a block that is allocated once before rows are fitted.
+
+An allocator that returns freed pages at once spends an eighth of the run time on getting them
+back. After it has freed a block of this size, it keeps smaller ones.
+"""
 
 
 def fit_mixture(
@@ -60,14 +64,14 @@ def fit_mixture(
     beside: int = 0,
     each: MapLike = map,
 ) -> Models:
-    """Give every hypothesis of every row a probability.
+    """Return the models of all rows; every hypothesis of every row gets a probability.
 
     Parameters
     ----------
     points : ndarray [K] or [K, D]
-        In any order.
+        Points in any order.
     y : ndarray [n, K, R]
-        Values, NaN = missing.
+        Values; NaN = missing.
     space, aggregate, confidence, beside, each
         As for `fit`, which checks them.
 
@@ -85,7 +89,7 @@ def fit_mixture(
         rows_per_chunk(known, CHUNK, _MOST_COMPILED) if compiled() else rows_per_chunk(known, CHUNK)
     )
     parts = list(values.chunks(together))
-    # Parts stay as they are: whoever is asked about, the last digits are the same.
+    # The parts do not depend on `beside`, so that all digits of the results stay the same.
     parts = [part for part in parts if part.stop > beside]
     chunks = each(partial(_modelled, setting), map(values.__getitem__, parts))
     for part, chunk in zip(parts, chunks, strict=True):
@@ -108,13 +112,13 @@ def fit_mixture(
 def centre_of_models(
     points: FloatArray, y: FloatArray, *, space: SearchSpace, aggregate: Aggregate
 ) -> Centre:
-    """Return the centre of repetitions that `fit_mixture` makes models of, but make none."""
+    """Return the centre of repetitions that `fit_mixture` uses, without making models."""
     values = SortedValues.by_point(points, y)
     return estimate_priors(points[values.order], values, space, aggregate).how
 
 
 def _modelled(setting: FittedPriors, ordered: FloatArray) -> Columns:
-    """Model some rows [n, K, R] of `SortedValues`, each by itself."""
+    """Return the models of some rows [n, K, R] of `SortedValues`, each fitted separately."""
     points, known = setting.points, setting.hypotheses
     columns, reps = (
         empty_columns(len(ordered), len(setting.far)),
@@ -147,7 +151,7 @@ def _write_sums(
     unit: FloatArray,
     setting: FittedPriors,
 ) -> None:
-    """Write the models of rows again that may be sums of more than two terms."""
+    """Replace the models of rows that may be sums of more than two terms."""
     more = with_additive_models(
         found, data, setting.sums, setting.hypotheses, setting.ways, setting.beliefs
     )
@@ -168,7 +172,7 @@ def _write_laws_beyond(
     unit: FloatArray,
     setting: FittedPriors,
 ) -> None:
-    """Write the models of rows again that follow another law beyond a change point."""
+    """Replace the models of rows that follow another law beyond a change point."""
     known = setting.hypotheses
     laws = with_laws_beyond(
         found, data, known, setting.ways, setting.beliefs, noise_known=setting.pool.is_known
@@ -199,9 +203,10 @@ def _write_laws_beyond(
 def _fit(
     data: ScaledRows, hypotheses: Hypotheses, ways: Deviations, beliefs: LogPriors
 ) -> Posterior:
-    """Fit rows: what is worth a look is looked at, with the errors that it says there are.
+    """Return the posterior of the rows of `data`.
 
-    Counts are often multiples of each other; those that are need to be fitted once.
+    Rows that are equal in their own units are fitted once; counts are often multiples of each
+    other.
     """
     np.empty(_HEAP, dtype=np.uint8)
     first, like = data.distinct()

@@ -1,4 +1,7 @@
-"""Bounds of the evidence of hypotheses with at most one shape: cheap, for all of them at once."""
+"""Upper bounds of the evidence of hypotheses with at most one shape.
+
+They are cheap and cover all hypotheses at once. See docs/explanation/hypotheses.md, 'Screening'.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from functools import reduce
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from callpath_modeler.modeling.mixture.evidence import (
     LEAST_LEVEL,
     LOG_2PI,
@@ -26,36 +29,32 @@ from callpath_modeler.modeling.mixture.regressions import (
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-SingleArray = npt.NDArray[np.float32]
-NumberArray = FloatArray | SingleArray
-N = TypeVar("N", FloatArray, SingleArray)
+NumberArray = FloatArray | Float32Array
+N = TypeVar("N", FloatArray, Float32Array)
 
 _ALIKE = 1e-12
-"""Variation of a shape over the points of a row, squared and relative, that is rounding."""
+"""Relative squared variation of a shape over the points of a row that is only rounding."""
 
 _TIED = 1e-5
-"""What residuals that are equal but for rounding differ by, relatively, at most."""
+"""Largest relative difference of residuals that are equal except for rounding."""
 
 SMALLEST = np.float32(1e-37)
-"""In single precision, what still has all its digits."""
+"""Smallest number that keeps all its digits in single precision."""
 
 
 _ROUNDING = 1e-12
-"""A residual below it is rounding: what fits exactly under one drift does under all."""
+"""Residual below which only rounding remains: an exact fit under one drift is exact under all."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneTermRegressions:
-    """All regressions of n rows on one of S shapes each, under one drift.
+    """Regressions of n rows on S shapes, one shape at a time, under one drift.
 
     Attributes
     ----------
-    weights : [K, n] of the points
-    sums : of the rows
-    slope, residual : [S, n] unconstrained, and the weighted sum of squares it leaves
+    weights : [K, n] weights of the points
+    sums : weighted sums of the rows
+    slope, residual : [S, n] unconstrained slope, and weighted residual sum of squares
     """
 
     weights: FloatArray
@@ -65,7 +64,7 @@ class OneTermRegressions:
 
 
 def regress(data: ScaledRows, hypotheses: Hypotheses, weights: FloatArray) -> OneTermRegressions:
-    """Regress all rows on all shapes; `weights` [K, n] are those of the points."""
+    """Return the regressions of all rows on all shapes; `weights` [K, n] belong to the points."""
     sums = moments(data.values.T, weights, hypotheses.table)
     slope = sums.product / sums.square
     residual = slope * sums.product
@@ -74,31 +73,35 @@ def regress(data: ScaledRows, hypotheses: Hypotheses, weights: FloatArray) -> On
 
 
 def typical_variance(regressions: OneTermRegressions, data: ScaledRows) -> FloatArray:
-    """Return a rough variance of a point, [n]: what the best hypothesis with one shape leaves."""
+    """Return a rough variance of a point, [n].
+
+    It is the mean squared residual of the best hypothesis with one shape, but at least the noise.
+    """
     left = regressions.residual.min(axis=0) / np.maximum(data.used - 2, 1)
     return np.asarray(np.maximum(np.maximum(left, EXACT_VARIANCE), data.variance))
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds of the evidence of n rows, prior included.
+    """Upper bounds of the log evidence of n rows, prior included.
 
     Attributes
     ----------
-    constant : [n] of constants
-    singles : [3, S, n] with positive coefficients, offset, without a constant; -inf = left out
+    constant : [n] bounds of constants
+    singles : [3, S, n] bounds with positive coefficients, as an offset, without a constant;
+        -inf = left out
     """
 
-    constant: SingleArray
-    singles: SingleArray
+    constant: Float32Array
+    singles: Float32Array
 
     @property
-    def alone(self) -> SingleArray:
-        """The largest of each row, [n]."""
+    def alone(self) -> Float32Array:
+        """The largest bound of each row, [n]."""
         return np.asarray(np.maximum(self.constant, self.singles.max(axis=(0, 1))))
 
-    def best(self, row: IntArray, others: SingleArray) -> SingleArray:
-        """Return the largest of each row, [n], with `others` [M] of `row` [M] in mind."""
+    def best(self, row: IntArray, others: Float32Array) -> Float32Array:
+        """Return the largest bound of each row, [n], including `others` [M] of `row` [M]."""
         found = self.alone
         np.maximum.at(found, row, others)
         return np.asarray(found)
@@ -106,36 +109,36 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class OneTermFits32:
-    """Regressions on one shape in single precision, [S, n]: enough for bounds.
+    """Regressions on one shape in single precision, [S, n], which is sufficient for bounds.
 
-    Coefficients are in units of what the mean is known to for a point's variance of one; that is
-    the root of the weight of a row.
+    Coefficients are in units of the standard error that the mean has if the variance of a point
+    is 1. This unit is 1 / sqrt(weight).
 
     Attributes
     ----------
-    unit, mean : [n] that unit; the weighted mean in it
+    unit, mean : [n] factor to this unit, sqrt(weight); weighted mean of the values in this unit
     at : weighted mean of the shape
-    scatter : weighted mean square of the shape about it
-    about_zero : that about zero
-    slope, constant : of the regressions
-    left : what they leave
+    scatter : weighted mean square of the shape about its mean
+    about_zero : weighted mean square of the shape about zero
+    slope, constant : coefficients of the regressions
+    left : weighted residual sums of squares
     """
 
-    unit: SingleArray
-    mean: SingleArray
-    at: SingleArray
-    scatter: SingleArray
-    about_zero: SingleArray
-    slope: SingleArray
-    constant: SingleArray
-    left: SingleArray
+    unit: Float32Array
+    mean: Float32Array
+    at: Float32Array
+    scatter: Float32Array
+    about_zero: Float32Array
+    slope: Float32Array
+    constant: Float32Array
+    left: Float32Array
 
     @classmethod
     def of(cls, regressions: OneTermRegressions) -> OneTermFits32:
-        """Scale down what was seen."""
+        """Return `regressions` in single precision."""
         sums, unit = regressions.sums, np.sqrt(regressions.sums.weight)
         mean, slope = sums.mean * unit, regressions.slope * unit
-        # Of a constant that is next to none single precision would leave nothing.
+        # A constant near zero would lose its digits in single precision.
         constant = slope * sums.at
         np.subtract(mean, constant, out=constant)
         at, scatter = as_float32(sums.at), as_float32(sums.square / sums.weight)
@@ -145,30 +148,30 @@ class OneTermFits32:
         numbers = (as_float32(each) for each in (slope, constant, regressions.residual))
         return cls(as_float32(unit), as_float32(mean), at, scatter, about_zero, *numbers)
 
-    def bare(self) -> SingleArray:
-        """Return what each shape leaves without a constant."""
-        # As a constant is forced to zero, residuals grow by its square over its variance.
+    def bare(self) -> Float32Array:
+        """Return the residual of each shape without a constant."""
+        # Forcing a constant to zero adds its square, divided by its variance, to the residual.
         more = self.constant * self.constant
         more *= self.scatter
         more /= self.about_zero
         more += self.left
         return more
 
-    def bare_slope(self) -> SingleArray:
+    def bare_slope(self) -> Float32Array:
         """Return the slopes without a constant."""
-        # The shape makes up for what the constant was.
+        # The shape replaces the constant.
         slope = self.constant * self.at
         slope /= self.about_zero
         slope += self.slope
         return slope
 
-    def volumes(self, hypotheses: Hypotheses, variance: SingleArray) -> SingleArray:
-        """Return the part of the bounds that depends on coefficients, [3, S, n]."""
+    def volumes(self, hypotheses: Hypotheses, variance: Float32Array) -> Float32Array:
+        """Return the part of the bounds that depends on the coefficients, [3, S, n]."""
         found = np.empty((3, *self.slope.shape), dtype=np.float32)
         falling = np.flatnonzero(hypotheses.single_group == HypothesisGroup.FALLING)
         positive, offset, bare = found
         lowest = np.float32(LEAST_LEVEL) * self.mean
-        # The models at both ends of a slope.
+        # The level at the largest shape, and the distances of the slope from its bounds.
         level = self.constant + self.slope
         np.maximum(level, lowest, out=level)
         edge = self.constant / np.maximum(self.at, np.float32(1e-9))
@@ -217,34 +220,35 @@ def bounds(
     log_prior: FloatArray,
     variance: FloatArray,
 ) -> tuple[OneTermFits32, Bounds]:
-    """Bound the evidence of hypotheses with at most one shape, prior included.
+    """Return upper bounds of the evidence of hypotheses with at most one shape, prior included.
 
-    The variance and the drift are those that suit each hypothesis best, and normal integrals over
-    signs, under `variance` [n], are bounded by what they are at the bound. Single precision is
-    enough for a bound, and takes half the time.
+    Each hypothesis gets the variance and the drift that suit it best. The normal integral over the
+    allowed signs is bounded by exp(-z^2 / 2). Here z is the distance of the coefficient beyond the
+    bound in standard errors under `variance` [n]. Single precision is sufficient for a bound and
+    takes half the time.
 
     Returns
     -------
-    Singles
-        The regressions under the first drift.
+    OneTermFits32
+        Regressions under the first drift.
     Bounds
-        Under the drifts that suit best.
+        Bounds under the drifts that suit best.
     """
     first, size, used = regressions[0], len(hypotheses.shapes), data.used
     singles = [OneTermFits32.of(seen) for seen in regressions]
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         found = singles[0].volumes(hypotheses, as_float32(variance))
         found += as_float32(log_prior[1 : 1 + 3 * size]).reshape(3, size, 1)
-    # What suits best leaves least.
+    # The drift that suits best leaves the smallest residual.
     found[:2] += profile_likelihood(least_residual([each.left for each in singles]), data, used - 2)
     found[2] += profile_likelihood(
         least_residual([each.bare() for each in singles]), data, used - 1
     )
     far = below_the_best([each.left for each in singles], hypotheses.kept.shapes)
     if not (data.weight > 0).all():
-        # Where points are missing, a shape may be the same at all that are left.
+        # If points are missing, a shape may be constant over the remaining ones.
         far |= singles[0].scatter <= _ALIKE * singles[0].about_zero
-    # What overflows is no number, and not worth a look.
+    # Bounds that overflow are NaN; their hypotheses are left out.
     np.copyto(found, -np.inf, where=far | np.isnan(found))
     alone = as_float32(constant_evidence(first.sums.weight, first.sums.mean) + log_prior[0])
     alone += profile_likelihood(
@@ -253,21 +257,23 @@ def bounds(
     return singles[0], Bounds(alone, found)
 
 
-def as_float32(numbers: NumberArray) -> SingleArray:
-    """Return numbers in single precision; what is too large for it is infinite."""
+def as_float32(numbers: NumberArray) -> Float32Array:
+    """Return numbers in single precision; numbers that are too large become infinite."""
     with np.errstate(over="ignore"):
         return np.asarray(numbers, dtype=np.float32)
 
 
 def least_residual(residuals: Sequence[N]) -> N:
-    """Return the least under any drift: likelihoods fall with the residual."""
+    """Return the smallest residual under any drift; the likelihood falls with the residual."""
     return reduce(np.minimum, residuals)
 
 
-def profile_likelihood(residual: NumberArray, data: ScaledRows, freedom: FloatArray) -> SingleArray:
-    """Bound the log likelihood from above, [..., n]: under the variance that suits best.
+def profile_likelihood(
+    residual: NumberArray, data: ScaledRows, freedom: FloatArray
+) -> Float32Array:
+    """Return upper bounds of the log likelihood, [..., n], under the variance that suits best.
 
-    `freedom` [n] or [..., n] are points minus coefficients.
+    `freedom` [n] or [..., n] is the number of points minus the number of coefficients.
     """
     dof, noise, free = (as_float32(column) for column in (data.dof, data.variance, freedom))
     given = as_float32(residual)
@@ -285,9 +291,9 @@ def profile_likelihood(residual: NumberArray, data: ScaledRows, freedom: FloatAr
 
 
 def below_the_best(residuals: Sequence[NumberArray], count: int) -> BoolArray:
-    """Tell regressions, [S, n], that are not among the `count` best under any drift.
+    """Return which regressions, [S, n], are not among the `count` best under any drift.
 
-    Rounding does not choose among equals: all that are as good as the last one are among the best.
+    Regressions that tie with the last one are among the best, so that rounding does not choose.
     """
     if len(residuals[0]) <= count:
         return np.zeros(residuals[0].shape, dtype=bool)
@@ -298,8 +304,8 @@ def below_the_best(residuals: Sequence[NumberArray], count: int) -> BoolArray:
     return np.asarray(ratio > np.float32(1 + _TIED) * last)
 
 
-def _half_log(square: SingleArray, most: float, *, out: SingleArray) -> None:
-    """Write ``most - log(square) / 2``."""
+def _half_log(square: Float32Array, most: float, *, out: Float32Array) -> None:
+    """Write ``most - log(square) / 2`` to `out`."""
     np.log(square, out=out)
     out *= np.float32(-0.5)
     out += np.float32(most)

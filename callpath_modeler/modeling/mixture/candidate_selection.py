@@ -1,4 +1,4 @@
-"""A look at rows: what is worth it is chosen of all hypotheses, and regressed."""
+"""Candidates: the hypotheses of each row that pass the screening, with their evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses, screen,
 def select_candidates(
     data: ScaledRows, hypotheses: Hypotheses, ways: Deviations, beliefs: LogPriors
 ) -> Candidates:
-    """Look at what is worth it of each row, by what is believed."""
+    """Return the hypotheses of each row that pass the screening, with their evidence.
+
+    Rows of small whole numbers are evaluated twice: as exact values and as rounded ones.
+    """
     chosen = _chosen(data, hypotheses, ways, beliefs)
     found = candidates(data, chosen, hypotheses, ways)
     whole = data.rounding > 0
@@ -39,9 +42,10 @@ def select_candidates(
 def _chosen(
     data: ScaledRows, hypotheses: Hypotheses, ways: Deviations, beliefs: LogPriors
 ) -> ScreenedHypotheses:
-    """Choose what is worth a look, and the values that weights are made of.
+    """Return the hypotheses that pass the screening, and the values that errors are relative to.
 
-    Where measurements scatter about any model these take a fit; for it drifts do not matter.
+    If measurements scatter about every model, these values come from an additional evaluation
+    without drift.
     """
     chosen = screen(data, hypotheses, beliefs.hypotheses, ways.extremes)
     rows = chosen.scattered

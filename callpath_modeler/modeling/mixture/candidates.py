@@ -1,4 +1,7 @@
-"""The hypotheses of each row that are worth a look, with their evidence."""
+"""Candidates of each row: regressions, covariances and evidence of the screened hypotheses.
+
+See docs/explanation/hypotheses.md, 'Evidence'.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled.candidates import compiled_candidates
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
@@ -26,31 +29,28 @@ from callpath_modeler.modeling.mixture.regressions import TINY, OneTermFits, Pai
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
 from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 _ROUNDING = 1e-13
-"""A sum of products is zero below it, against its parts."""
+"""Size of a sum of products, relative to its parts, below which it is only rounding."""
 
 _LITTLE = 1e-6
-"""Against the sum of squares that it is left of, what a difference of sums has few digits of."""
+"""Residual, relative to the total sum of squares, that has too few digits as a difference."""
 
 _OFFSET, _BARE = 1, 2
-"""Families of hypotheses with one shape, beside those with positive coefficients."""
+"""Numbers of the families with one shape: offset, without a constant; 0 = positive coefficients."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """M hypotheses of n rows, under D deviations with L drifts, in no particular order.
+    """M hypotheses of n rows under D deviations with L drifts, in any order.
 
     Attributes
     ----------
-    row : [M] whose hypothesis
-    chosen : [M] which hypothesis
-    log_evidence : [D, M]; of each row against a level of its own
-    coefficients : [L, 3, M] constant, first, second
-    covariance : [L, 6, M] of the coefficients, without the variance of a point: cc, cf, cs, ff,
-        fs, ss
+    row : [M] row of each candidate
+    chosen : [M] number of its hypothesis
+    log_evidence : [D, M] log evidence, up to a constant for each row
+    coefficients : [L, 3, M] constant, first and second coefficient
+    covariance : [L, 6, M] covariance of the coefficients for a variance of 1 per point: cc, cf, cs,
+        ff, fs, ss
     """
 
     row: IntArray
@@ -60,33 +60,33 @@ class Candidates:
     covariance: FloatArray
 
     def by_row(self) -> Candidates:
-        """Return them ordered by row, as they come within it."""
+        """Return the candidates ordered by row; the order within a row stays."""
         if (np.diff(self.row) >= 0).all():
             return self
         return self.take(np.argsort(self.row, kind="stable"))
 
     def take(self, which: IntArray) -> Candidates:
-        """Return some of them."""
+        """Return the candidates with the numbers `which`."""
         columns = (getattr(self, field.name) for field in fields(self))
         return Candidates(*(np.take(column, which, axis=-1) for column in columns))
 
     @classmethod
     def joined(cls, parts: Sequence[Candidates]) -> Candidates:
-        """Return those of all parts, which number rows alike, ordered by row."""
+        """Return the candidates of all parts, ordered by row; all parts number the rows alike."""
         columns = ([getattr(part, field.name) for part in parts] for field in fields(cls))
         return cls(*(np.concatenate(column, axis=-1) for column in columns)).by_row()
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What regressions of n rows are made of, under L drifts.
+    """Input of the regressions of n rows under L drifts.
 
     Attributes
     ----------
-    values, unit : [K, n] and what errors are relative to
-    weights, products : [L, K, n] of the points, and those times values about their mean
-    weight, mean, total : [L, n] as of `Moments`
-    table : [S, K] the shapes
+    values, unit : [K, n] values, and the values that errors are relative to
+    weights, products : [L, K, n] weights of the points; weights times values about their mean
+    weight, mean, total : [L, n] as in `Moments`
+    table : [S, K] shapes at the points
     """
 
     values: FloatArray
@@ -115,9 +115,9 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """Sums of some rows with one shape each, [L, M]; `away` [L, K, M] is the shape about its mean.
+    """Sums of M rows with one shape each, [L, M].
 
-    `at`, `square` and `product` are as of `Moments`.
+    `away` [L, K, M] is the shape about its mean; `at`, `square` and `product` are as in `Moments`.
     """
 
     away: FloatArray
@@ -127,7 +127,7 @@ class _Sums:
 
     @classmethod
     def of(cls, rows: _Rows, weights: FloatArray, row: IntArray, shape: IntArray) -> _Sums:
-        """Sum up; `weights` [L, K, M] are those of `row` [M]."""
+        """Return the sums; `weights` [L, K, M] belong to the rows `row` [M]."""
         at_points = rows.table.T[:, shape]
         at = np.einsum("lkm,km->lm", weights, at_points) / rows.weight[:, row]
         away = at_points - at[:, None]
@@ -138,13 +138,14 @@ class _Sums:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some candidates as in `Candidates`; what they leave, and what it does not depend on.
+    """Some candidates as in `Candidates`, with evidence that lacks the likelihood of the residuals.
 
     Attributes
     ----------
-    row, chosen : [M]
-    residual, evidence, size : [L, M]; `size` is how many coefficients there are
-    coefficients, covariance : as of `Candidates`
+    row, chosen : [M] row and hypothesis of each candidate
+    residual, evidence, size : [L, M] residual sum of squares; log evidence without the likelihood;
+        number of coefficients
+    coefficients, covariance : as in `Candidates`
     """
 
     row: IntArray
@@ -165,7 +166,7 @@ def _part(
     coefficients: dict[int, FloatArray],
     covariance: dict[int, FloatArray],
 ) -> _Part:
-    """Put a part together; coefficients and elements of their covariance by place, others zero."""
+    """Return a part; coefficients and elements of their covariance by position, others zero."""
     numbers = np.zeros((len(residual), 3, len(row)))
     elements = np.zeros((len(residual), 6, len(row)))
     for place, column in coefficients.items():
@@ -179,14 +180,14 @@ def _part(
 def candidates(
     data: ScaledRows, chosen: ScreenedHypotheses, hypotheses: Hypotheses, deviations: Deviations
 ) -> Candidates:
-    """Find the evidence of what is worth a look.
+    """Return the chosen hypotheses of n rows with their evidence.
 
     Parameters
     ----------
     data : n rows
-    chosen : of their hypotheses
-    hypotheses : the hypotheses
-    deviations : how measurements may differ from them
+    chosen : hypotheses of each row that passed the screening
+    hypotheses : all hypotheses
+    deviations : deviations of measurements from a law
     """
     if compiled():
         return Candidates(*compiled_candidates(data, chosen, hypotheses, deviations))
@@ -196,7 +197,7 @@ def candidates(
 def _candidates(
     data: ScaledRows, chosen: ScreenedHypotheses, hypotheses: Hypotheses, deviations: Deviations
 ) -> Candidates:
-    """As `candidates`, in numpy."""
+    """Return the same as `candidates`, with numpy."""
     found = absolute_candidates(data, chosen, hypotheses, deviations)
     top = np.full(len(data.values), -np.inf)
     np.maximum.at(top, found.row, found.log_evidence.max(axis=0))
@@ -207,12 +208,12 @@ def _candidates(
 def absolute_candidates(
     data: ScaledRows, chosen: ScreenedHypotheses, hypotheses: Hypotheses, deviations: Deviations
 ) -> Candidates:
-    """As `candidates`, but with evidence as it is, to be compared with that of others."""
+    """Return candidates with absolute evidence, which can be compared with other evidence."""
     rows = _Rows.of(data, hypotheses, chosen.fitted, deviations.drifts)
     parts = [_constant_part(rows), *_single_parts(rows, chosen, hypotheses)]
     if len(chosen.pair):
         parts.append(_pair_part(rows, data, chosen, hypotheses))
-        # Two points beside one that tells nothing are met by any pair.
+        # If p = 1 has no weight, any pair fits the other two points.
         apart = np.array([drift.apart for drift in deviations.drifts])
         parts[-1].evidence[np.ix_(apart, data.used[chosen.pair_row] <= 3)] = -np.inf
     return _joined(parts, rows, data, hypotheses, deviations)
@@ -225,7 +226,7 @@ def _constant_part(rows: _Rows) -> _Part:
 
 
 def _single_parts(rows: _Rows, chosen: ScreenedHypotheses, hypotheses: Hypotheses) -> list[_Part]:
-    """Return the candidates of one shape, family by family."""
+    """Return the candidates with one shape, one part per family."""
     sums = _Sums.of(rows, np.take(rows.weights, chosen.row, axis=2), chosen.row, chosen.shape)
     slope = sums.product / sums.square
     mean, total = rows.mean[:, chosen.row], rows.total[:, chosen.row]
@@ -263,7 +264,7 @@ def _bare_part(
     square = found.square + level * found.at
     forced = level * found.mean
     product = found.slope * found.square + forced
-    # Values and shapes are positive, and so is their product; what rounding leaves is nothing.
+    # Values and shapes are positive, and so is their product; a tiny one is only rounding.
     slope = np.where(product > _ROUNDING * forced, product, 0.0) / square
     whole = (rows.total + rows.weight * rows.mean**2)[:, row]
     residual = whole - slope * product
@@ -310,10 +311,11 @@ def _sum_up_little(
     level: FloatArray,
     *terms: tuple[FloatArray, FloatArray],
 ) -> None:
-    """Sum up once more what regressions of `row` [M] leave, [L, M], where it is little of `whole`.
+    """Compute small residuals of the rows `row` [M], [L, M], from the errors at the points.
 
-    It is a difference of sums, and rounding would tell between laws that fit exactly. Models are
-    ``level + slope away + ...``, with `level` and slopes [L, M], `away` [L, K, M].
+    A residual that is small compared with `whole` is a difference of large sums. Its rounding would
+    decide between laws that fit exactly. Models are ``level + slope away + ...``, with `level` and
+    slopes [L, M], `away` [L, K, M].
     """
     drift, which = np.nonzero(residual < _LITTLE * whole)
     whose = row[which]
@@ -332,7 +334,7 @@ def _joined(
     hypotheses: Hypotheses,
     deviations: Deviations,
 ) -> Candidates:
-    """Put parts together and add the likelihood of what they leave, under every deviation."""
+    """Return the candidates of all parts, with the likelihood of the residuals added."""
     row = np.concatenate([part.row for part in parts])
     chosen = np.concatenate([part.chosen for part in parts])
     residual, evidence, size, coefficients, covariance = (
@@ -341,12 +343,12 @@ def _joined(
     )
     residual = _misfits(residual, coefficients, rows, row, hypotheses.codes(chosen))
     used, dof = data.used[row], data.dof[row]
-    # Without a point to spare only a constant or a slope can be told.
+    # A law needs one point more than coefficients, except one coefficient on one point.
     evidence[:, used <= size[0] - (size[0] == 1)] = -np.inf
     freedom = np.maximum(used - size, 0.0)
     variance = data.variance[row]
     log_evidence = np.empty((len(deviations.deviation), len(row)))
-    # A point of much variance is improbable wherever it is.
+    # The probability density of a point falls with its variance, wherever the point is.
     evidence -= np.log([[drift.of_first] for drift in deviations.drifts]) / 2
     for k, drift in enumerate(deviations.drift_of):
         whole = variance + deviations.deviation[k] ** 2
@@ -367,7 +369,7 @@ def _joined(
 def _misfits(
     residual: FloatArray, coefficients: FloatArray, rows: _Rows, row: IntArray, codes: IntArray
 ) -> FloatArray:
-    """Measure what candidates leave, [L, M], in logarithms where it is much."""
+    """Return the residuals of candidates, [L, M]; large ones come from logarithms."""
     table = np.concatenate([rows.table, np.zeros((1, rows.table.shape[1]))]).T
     found = residual.copy()
     for left, numbers, weights in zip(found, coefficients, rows.weights, strict=True):

@@ -1,4 +1,7 @@
-"""How plain laws are: of two that fit as well, programs have the plainer one as a rule."""
+"""The prior of hypotheses within their kind: plain laws are more probable.
+
+See docs/explanation/hypotheses.md, 'How plain a term is'.
+"""
 
 from __future__ import annotations
 
@@ -11,38 +14,54 @@ from callpath_modeler.modeling.products import Shape
 from callpath_modeler.modeling.terms import Term
 
 _STEEP, _STEEP_IN_PAIRS = 1.0, 0.6
-"""By how much more than its intricacy a power above 1 counts: what is flat and then rises has just
-begun to, as a rule, and takes no p^3 of the time of a process."""
+"""Nats for each power above 1, in addition to the intricacy: alone, and in pairs.
+
+Values that are flat and then rise have usually just begun to rise; they do not follow p^3.
+"""
 _STEEP_BESIDE_SHARED = 1.1
-"""By how much more beside work that is shared: all that makes the last point dearer looks so."""
+"""Nats for each power above 1 with shared work, in addition to those in pairs.
+
+Anything that makes the last point more expensive looks like a small amount of a steep power.
+"""
 _OTHERS_BESIDE_SHARED = 1.0
-"""By how much less probable all but p and logarithms are there: a constant and messages, three
-terms with that work, are met by its sum with p^(1/4)."""
+"""Nats for powers other than 0 and 1 with shared work, in addition to those in pairs.
+
+Shared work with a constant and messages looks like shared work with p^(1/4).
+"""
 _TOGETHER = 2.5
-"""By how much more all of it counts in pairs: what is measured at one process is met by any."""
+"""Factor of all nats in pairs, since any pair fits the value measured on one process."""
 _SUMS_OF_WHOLE = {2: 1.0, 3: 0.2}
-"""How probable sums of whole powers are by the steeper one, against the plainest pair: algorithms
-take such of the size of a problem, but a program no p^3 of its processes."""
+"""Prior of a sum of whole powers by the steeper power, relative to the plainest pair.
+
+The cost of an algorithm over its problem size is such a sum, but no program takes p^3 of its
+processes.
+"""
 _BESIDE_OTHERS = {2: 0.3, 3: 0.05}
-"""The same of a square or a cube beside any other term, against the plainest with that."""
+"""Prior of a square or a cube with another term, relative to that of the other term in pairs."""
 _WITH_LOGARITHM = 0.3
-"""The same of either beside its product with a logarithm: transforms, and what else is done to each
-number."""
+"""Prior of p^2 or p^3 with its product with a logarithm, relative to the plainest pair.
+
+Such sums are transforms with other work on each number.
+"""
 BETWEEN = 0.1
-"""How probable a power between two others is, against the plainest pair."""
+"""Prior of a power between two others, which is their sum, relative to the plainest pair."""
 _FLOOR = 0.1
-"""Against other breaks, how probable a floor is: what falls does so towards a constant mostly."""
+"""Prior of floors and settling, relative to other easings: most work falls towards a constant."""
 _BEGINNING = 0.25
-"""The same of what begins at a capacity: many places are tried that are nearly alike."""
+"""Prior of breaks that begin at a capacity and of gradual growth, relative to other breaks.
+
+Many places are tried that are nearly alike.
+"""
 _FINE = {1: 0.0, 2: 0.0, 3: 0.3}
+"""Intricacy of growing terms by the denominator of the power, in nats; 0.6 for others."""
 _FINE_FALLING = {**_FINE, 4: 2.0, 5: 3.0, 10: 3.0}
-"""How intricate powers are by their denominators; 1/p and a constant falls like many of them."""
+"""The same for falling terms: 1/p and a constant together fall like many of them."""
 _FASTER_THAN_SHARED = 2.5
-"""How intricate it is to fall faster than 1 / p, which takes more than work that is shared."""
+"""Intricacy of terms that fall faster than 1/p, in nats: sharing work does not suffice for that."""
 _SORTED = 0.05
-"""How probable it is that each process sorts its share, against that it just has one."""
+"""Prior of work that sorts the share of each process, relative to other shared work."""
 _IN_PROPORTION = 0.999
-"""How probable a leap is against a step, which fits as well: rounding must not choose."""
+"""Prior of a leap relative to a step that fits equally well, so that rounding does not choose."""
 _BESIDE = {
     BreakKind.STEP: 0.1,
     BreakKind.ONCE: 0.1,
@@ -51,23 +70,26 @@ _BESIDE = {
     BreakKind.FLOOR: 0.25,
     **dict.fromkeys(FROM_NOTHING, 0.1),
 }
-"""Against other breaks, how probable one is beside another shape."""
+"""Prior of a break with another shape by the kind of the break, relative to other breaks."""
 
 
 def prior_weight(shape: Shape, last: float) -> float:
-    """Weigh a shape by itself, beside a constant or without, over points up to the `last`."""
+    """Return the weight of a shape alone, with or without a constant, for points up to `last`."""
     if isinstance(shape, Break) and shape.in_pairs_only(last):
         return 0.0
     return _plainness(shape, _STEEP)
 
 
 def prior_weight_in_pairs(shape: Shape) -> float:
-    """Weigh a shape beside another; what both weigh is to be multiplied."""
+    """Return the weight of a shape in a pair; the weight of the pair is the product of both."""
     return float(_plainness(shape, _STEEP_IN_PAIRS) ** _TOGETHER)
 
 
 def prior_weight_of_whole(first: Shape, second: Shape) -> float:
-    """Weigh a pair of growing terms, the second a square or a cube; NaN of any other pair."""
+    """Return the weight of a pair of growing terms whose second one is a square or a cube.
+
+    All other pairs get NaN.
+    """
     if not (isinstance(first, Term) and isinstance(second, Term)) or second.rate:
         return np.nan
     if first.decreasing or second.exponent not in _SUMS_OF_WHOLE:
@@ -96,12 +118,12 @@ def _plainness(shape: Shape, steep: float) -> float:
 
 
 def prior_weight_beside(shape: Shape) -> float:
-    """Weigh a break that is beside another shape; NaN of anything else."""
+    """Return the weight of a break with another shape; NaN for shapes other than breaks."""
     return _BESIDE.get(shape.kind, 0.0) if isinstance(shape, Break) else np.nan
 
 
 def prior_weight_beside_shared(shape: Shape) -> float:
-    """Weigh a shape beside work that is shared, against what it weighs in other pairs."""
+    """Return the weight of a shape with shared work, relative to its weight in other pairs."""
     if not isinstance(shape, Term):
         return 1.0
     others = 0.0 if shape.exponent in (0, 1) else _OTHERS_BESIDE_SHARED
@@ -110,7 +132,7 @@ def prior_weight_beside_shared(shape: Shape) -> float:
 
 
 def description_length(shape: Term) -> float:
-    """Tell how far a term is from those that programs are known to have, in nats."""
+    """Return the intricacy of a term, in nats: its distance from the terms of known programs."""
     exponent = as_float(shape.exponent)
     if shape.rate:
         return exponent / 2
@@ -123,5 +145,5 @@ def description_length(shape: Term) -> float:
 
 
 def _steepness(exponent: float) -> float:
-    """Tell by how much a power exceeds 1."""
+    """Return the excess of a power over 1."""
     return max(0.0, exponent - 1)

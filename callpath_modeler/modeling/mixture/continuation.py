@@ -1,44 +1,47 @@
-"""What single runs leave open: models against the last two measurements, continued by a power law.
+"""Wider bands for single runs, by the last two points continued with a power law.
 
-Without repetitions nobody knows the noise. A law that fits closely may do so by chance, and says
-something else of the next scale than the last two measurements do. In programs that were measured
-once, predictions were off the more, the further both were apart.
+Without repetitions the noise is unknown, and a law may fit closely by chance. The last two points,
+continued with a power law, give a second opinion about the next scale. In programs that were
+measured once, predictions were off by more where the two opinions differed more. See
+docs/explanation/noise-and-bands.md, 'Prediction and band'.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.outcome import MOST_DRIFT, Columns
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 from callpath_modeler.modeling.shapes import evaluate
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 _SHARE = 1.0
-"""Of the distance, how far a band of 95 % reaches on either side at least. Of measured programs
-that are predicted one scale ahead, left out one by one, all agree with 0.75 to 1."""
+"""Smallest half-width of a 95 % band, relative to the distance between both opinions.
+
+The measured programs were predicted one scale ahead, each left out in turn. All agree with 0.75
+to 1.
+"""
 _OUTER = 1.959963984540054
+"""Normal score of the ends of a 95 % band."""
 _OF_NOISE = 1.0
-"""Variance of the value that two points are continued to, 2 y - z in logarithms, against theirs."""
+"""Variance of the continuation 2 y - z, in logarithms, relative to that of the last two values."""
 _EXACT = 1e-5
-"""Relative deviation up to which a law is met to the last digit, and believed."""
+"""Relative deviation up to which a law fits to the last digit; such models stay as they are."""
 
 
 def widen(
     columns: Columns, rows: IntArray, data: ScaledRows, unit: FloatArray, hypotheses: Hypotheses
 ) -> None:
-    """Let deviations of single runs drift as far as their models leave the last two points.
+    """Increase the drift of single runs until bands reach the continuation of the last two points.
 
     Parameters
     ----------
-    columns : models of all rows; `drift` grows
-    rows : [n] those of `data`
-    unit : [n] of `data`
-    hypotheses : the shapes of the models
+    columns : columns of the models of all rows; `drift` grows
+    rows : [n] numbers of the rows of `data`
+    data : the rows that were fitted
+    unit : [n] unit of each of them
+    hypotheses : hypotheses with the shapes of the models
     """
     single = np.isnan(columns["noise"][rows]) & (columns["spread"][rows] > _EXACT)
     its = np.flatnonzero(single)

@@ -1,4 +1,7 @@
-"""Ways in which measurements may differ from a law."""
+"""Deviations of measurements from a law beyond their noise, and drifts of the deviations.
+
+See docs/explanation/noise-and-bands.md, 'Deviation and drift'.
+"""
 
 from __future__ import annotations
 
@@ -6,70 +9,74 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.evaluation import doublings
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 DEVIATIONS_BESIDE_NOISE = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
+"""Relative deviations that are tried in addition to a known noise."""
 _BESIDE_PRIOR = (0.4, 0.15, 0.15, 0.15, 0.1, 0.05)
+"""Weight of each of these deviations in the prior, with each drift."""
 _WILD, _WILD_PRIOR = 1.0, 0.01
-"""What measurements in several parameters may deviate by as well: protocols that change with the
-size of messages are products of factors less often than laws in one parameter are laws."""
+"""Further relative deviation in several parameters, and its weight in the prior.
+
+Protocols change with the size of messages. So products of factors are true laws less often than
+laws in one parameter are.
+"""
 DEVIATIONS_ALONE = (0.0, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
+"""Relative deviations that are tried without repetitions; they include the noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How deviations grow towards small scales, which may follow another regime than large ones.
+    """Growth of deviations towards small scales, which may follow another regime than large ones.
 
     Attributes
     ----------
-    growth : of the variance per doubling of the distance to the largest point
-    apart : whether the first point says next to nothing of the others
+    growth : growth of the variance per doubling of the distance from the largest point
+    apart : whether the first point has almost no weight
     """
 
     growth: float
     apart: bool = False
 
     def variances(self, points: FloatArray) -> FloatArray:
-        """Return the variance at each point against that at the largest, [K]."""
+        """Return the variance at each point relative to that at the largest one, [K]."""
         return np.asarray(variances((self,), points)[0])
 
     @property
     def of_first(self) -> float:
-        """The variance at the first point, against what it is by its distance."""
+        """Factor of the variance at the first point, in addition to that of its distance."""
         return _APART if self.apart else 1.0
 
 
 def variances(drifts: Sequence[Drift], points: FloatArray) -> FloatArray:
-    """Return the variances at each point under each drift against those at the largest, [L, K]."""
+    """Return the variance at each point under each drift, relative to the largest point, [L, K]."""
     growth = np.array([[drift.growth] for drift in drifts])
     return np.asarray(1 + growth * doublings(points))
 
 
 DRIFTS = (Drift(0.0), Drift(10.0), Drift(100.0))
 ALONE = Drift(10.0, apart=True)
-"""For runs that begin with one process: it has none to talk to or to wait for."""
+"""Drift for runs that begin with one process, which has no partner to talk to or to wait for."""
 
 _APART = 1e5
+"""Factor of the variance at the first point if the point is apart."""
 _AS_A_RULE = 30.0
-"""How probable it is that one process is of its own regime, against each other drift."""
+"""Prior of a separate regime of one process, relative to each other drift."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deviations:
-    """Ways in which measurements may differ from a law.
+    """The deviations of measurements from a law that are tried.
 
     The relative variance of a point is ``(noise + deviation**2) drift(point)``.
 
     Attributes
     ----------
-    drifts : the different drifts, L; the first is none
-    deviation, drift_of : [D] and which drift each has, in their order
-    log_prior : [D]
+    drifts : L distinct drifts; the first one is no drift
+    deviation, drift_of : [D] relative deviation, and number of its drift in ascending order
+    log_prior : [D] logarithm of the prior
     """
 
     drifts: tuple[Drift, ...]
@@ -79,11 +86,11 @@ class Deviations:
 
     @property
     def extremes(self) -> tuple[Drift, ...]:
-        """The drifts that all others are between."""
+        """The drifts that bracket all others: none, the largest one, that of one process."""
         return self.drifts[0], *self.drifts[len(DRIFTS) - 1 :]
 
     def steady(self) -> Deviations:
-        """Return those without a drift; they come first."""
+        """Return the deviations without a drift; they come first."""
         few = self.drift_of == 0
         return Deviations(
             self.drifts[:1], self.deviation[few], self.drift_of[few], self.log_prior[few]
@@ -91,9 +98,9 @@ class Deviations:
 
 
 def deviations(points: FloatArray, *, noise_known: bool) -> Deviations:
-    """List the deviations over `points`, [K] ascending or [K, D].
+    """Return the deviations that are tried over `points`, [K] ascending or [K, D].
 
-    Without repetitions they stand for the noise as well.
+    Without repetitions the deviations include the noise.
     """
     sizes: tuple[float, ...] = DEVIATIONS_BESIDE_NOISE if noise_known else DEVIATIONS_ALONE
     prior = _BESIDE_PRIOR if noise_known else (1 / len(sizes),) * len(sizes)
@@ -104,7 +111,7 @@ def deviations(points: FloatArray, *, noise_known: bool) -> Deviations:
         (size, drift, share * (_AS_A_RULE if drifts[drift].apart else 1.0))
         for drift in range(len(drifts))
         for size, share in zip(sizes, prior, strict=True)
-        # Noise alone does not drift, and what is wild everywhere is.
+        # Noise alone does not drift, and the largest deviation is the same everywhere.
         if not drift or not noise_known or 0 < size < _WILD
     ]
     size, drift, share = (np.array(column) for column in zip(*cells, strict=True))

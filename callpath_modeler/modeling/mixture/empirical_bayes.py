@@ -1,12 +1,15 @@
-"""What the models of all rows are made with: noise and habits, learnt from some of them."""
+"""Noise, priors and centre of repetitions, learnt from some rows for the models of all rows.
+
+See docs/explanation/hypotheses.md, 'Priors that are learnt'.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
@@ -51,34 +54,50 @@ from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 
-FloatArray = npt.NDArray[np.float64]
-
 CHUNK = 4096
-"""Rows that are summed up together."""
+"""Rows whose repetitions are summed together."""
 _MOST_HYPOTHESES = 2_000_000
+"""Hypotheses times rows that numpy evaluates together."""
 
 _OFF = 3.0
+"""Standard deviations between mean and model beyond which residuals are not noise."""
 _OF_ONE_LAW = 0.2
-"""Errors of call paths that follow one law beyond the hypotheses are as correlated at most."""
+"""Largest correlation of the errors of call paths that follow one law outside of the hypotheses."""
 LEAST_IN_SUMS = 0.25
-"""As which they count in sums at least: at the points nothing tells that all surfaces, or all
-shares of waiting, will be missed alike far beyond them."""
+"""Smallest correlation of errors in sums.
+
+Far beyond the points, models may miss surfaces or waiting of all call paths alike. The points
+cannot show this. Errors at scales that were held out have a correlation of 0.2 to 0.5.
+"""
 
 _SAMPLE = 500
-"""Rows that habits are learnt from: of all sizes, evenly."""
+"""Largest number of rows that priors are learnt from; they are spread evenly over all sizes."""
 
 _LOOKS_AT_SCALES = 2
-"""How often errors tell how noise grows: models that took noise for growth err too little."""
+"""Number of times that errors show how noise grows with scale.
+
+The errors of models that took noise for growth are too small.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class FittedPriors:
-    """What the models of all rows are made with.
+    """Everything that is learnt from some rows and used in the models of all rows.
 
     Attributes
     ----------
-    worth : [K] what points weigh by what errors say of them, against what repetitions say
-    odd : the points, if any, at which all rows are off by one factor
+    points : [K] or [K, D] points, ascending
+    pool : noise of repetitions, pooled over all rows
+    how : centre of the repetitions that is modelled
+    efficiency : variance of this centre relative to that of a mean
+    worth : [K] weight of the points by the errors of models, relative to that by repetitions
+    odd : points at which all rows are off by one factor; None = there are none
+    correlation : correlation between the errors of rows
+    hypotheses, ways : hypotheses and deviations
+    beliefs : learnt priors of both
+    far : shapes far beyond the points, as returned by `far_tables`
+    sums : terms of sums of more than two terms; None = not tried
+    baseline : usual misfits of the metric
     """
 
     points: FloatArray
@@ -97,21 +116,21 @@ class FittedPriors:
 
     @property
     def terms(self) -> int:
-        """How many terms a model may have."""
+        """Largest number of terms of a model."""
         return 2 if self.sums is None else len(self.sums.codes)
 
     @property
     def off(self) -> float:
-        """By how much what is predicted may be off: what was at the largest point may stay."""
+        """Log factor by which predictions may be off: that of the largest scale may persist."""
         if self.odd is None or not are_largest(self.points, self.odd.points):
             return 0.0
         return self.odd.factor
 
     @property
     def odd_scale(self) -> tuple[tuple[float | None, ...], float] | None:
-        """The values of all parameters at the odd point, and the factor there.
+        """The values of all parameters at the points that are off, and the factor there.
 
-        None for parameters of which it has several values.
+        A parameter with several values at these points has None.
         """
         if self.odd is None:
             return None
@@ -121,14 +140,14 @@ class FittedPriors:
 
     @property
     def in_common(self) -> float:
-        """The correlation between the errors of what is predicted."""
+        """Correlation between the errors of predictions."""
         least = max(self.correlation, LEAST_IN_SUMS)
         if self.odd is None or not self.off:
             return least
         return max(least, 1 - float(self.worth[self.odd.points[-1]]))
 
     def noise(self, reps: RepetitionStats) -> Noise:
-        """Tell the noise of some rows."""
+        """Return the noise of some rows."""
         found = self.pool.noise(reps, self.efficiency)
         if (self.worth == 1).all():
             return found
@@ -138,7 +157,7 @@ class FittedPriors:
 def estimate_priors(
     points: FloatArray, values: SortedValues, space: SearchSpace, aggregate: Aggregate
 ) -> FittedPriors:
-    """Learn noise and habits from some of the rows, and choose the centre of repetitions."""
+    """Return noise, priors and centre of repetitions, learnt from some of the rows."""
     known = joint_hypotheses(space, points) if points.ndim > 1 else hypotheses(space, points)
     y, reps, pool = _overview(values, rows_per_chunk(known, _SAMPLE))
     ways = deviations(points, noise_known=pool.is_known)
@@ -156,7 +175,7 @@ def estimate_priors(
     its = misfit_baseline(seen.data, seen.fitted)
     setting = replace(setting, how=how, efficiency=efficiency, baseline=its)
     data, found, beliefs = seen.data, seen.found, seen.beliefs
-    # Of several parameters means say as much of habits, and a look takes long.
+    # In several parameters, means teach the priors equally well, and evaluation takes long.
     again = how != "mean" and points.ndim == 1
     if again:
         data = _positive(setting, y)
@@ -168,7 +187,7 @@ def estimate_priors(
 
 @dataclass(frozen=True, slots=True)
 class _FirstModels:
-    """First models of some rows, of the means of their repetitions."""
+    """First models of some rows, made of the means of their repetitions."""
 
     noise: Noise
     data: ScaledRows
@@ -180,14 +199,14 @@ class _FirstModels:
 
 
 def _by_errors(setting: FittedPriors, reps: RepetitionStats) -> tuple[FittedPriors, _FirstModels]:
-    """Model the means of some rows, and learn from their errors what repetitions do not tell."""
+    """Return first models, and estimates that use their errors where repetitions show nothing."""
     seen, told = _first_models(setting, reps), setting.pool.is_known
     correlation = error_correlation(seen.data, seen.fitted, noise_known=told)
     setting = replace(setting, correlation=correlation)
     odd = _odd_one(setting, seen)
     if odd is not None:
         worth, points = np.ones(len(setting.points)), list(odd.points)
-        # Points that are off together tell no more than one of them.
+        # Points that are off together have the weight of one point.
         worth[points] = odd.own / (odd.own + len(points) * odd.factor**2)
         setting = replace(setting, correlation=0.0, worth=worth, odd=odd)
         seen = _first_models(setting, reps)
@@ -206,7 +225,7 @@ def _by_errors(setting: FittedPriors, reps: RepetitionStats) -> tuple[FittedPrio
 
 
 def _odd_one(setting: FittedPriors, first: _FirstModels) -> ScaleOutlier | None:
-    """Find the points at which all rows are off by the same factor; as a rule there are none."""
+    """Return the points at which all rows are off by the same factor, or None."""
     suspect = suspects_outlier(first.believed, setting.hypotheses, setting.correlation)
     rows = complete_rows(first.data) if suspect else None
     if rows is None:
@@ -224,7 +243,7 @@ def _odd_one(setting: FittedPriors, first: _FirstModels) -> ScaleOutlier | None:
 def _apart(
     setting: FittedPriors, rows: ScaledRows, points: tuple[int, ...], left_out: tuple[int, ...] = ()
 ) -> ScaleOutlier:
-    """Ask rows about points by all others that are not left out."""
+    """Return the scale factor at `points`, judged by all other points that are not left out."""
     known, ways, before = setting.hypotheses, setting.ways, setting.beliefs
     some = without_points(rows, [*points, *left_out])
     believed = posterior(select_candidates(some, known, ways, before), some, ways, before)
@@ -232,7 +251,7 @@ def _apart(
 
 
 def _first_models(setting: FittedPriors, reps: RepetitionStats) -> _FirstModels:
-    """Model the means of some rows by what is believed before, and by what they say together."""
+    """Return models of the means of some rows, with priors that are learnt from these rows."""
     known, ways, before = setting.hypotheses, setting.ways, setting.beliefs
     noise = setting.noise(reps)
     data, unit = data_of(setting.points, noise)
@@ -251,10 +270,10 @@ def _fitted(
     ways: Deviations,
     beliefs: LogPriors,
 ) -> FloatArray:
-    """Return what is believed of some rows at the points, [n, K], sums of many terms among it.
+    """Return the fitted values of some rows at the points, [n, K], including sums of many terms.
 
-    Laws that two terms miss are missed alike by all rows that follow them, which is no matter of
-    runs.
+    All rows that follow a law which two terms cannot fit have the same errors. These errors do not
+    come from the runs.
     """
     fitted = fitted_values(found, hypotheses)
     more = with_additive_models(found, data, sums, hypotheses, ways, beliefs)
@@ -264,15 +283,14 @@ def _fitted(
 
 
 def rows_per_chunk(known: Hypotheses, most: int, hypotheses: int = _MOST_HYPOTHESES) -> int:
-    """Return how many rows of `most` to take together: many hypotheses need much memory."""
+    """Return the number of rows to process together, up to `most`, as memory allows."""
     return max(16, min(most, hypotheses // known.compared))
 
 
 def _overview(values: SortedValues, count: int) -> tuple[FloatArray, RepetitionStats, Pool]:
-    """Look at the means of all rows: choose `count` to learn from at most, and pool the noise.
+    """Return up to `count` rows to learn from, the means of these rows, and the pooled noise.
 
-    Returns the chosen rows, their means, and the noise. The rows are of all sizes, evenly; the same
-    ones whatever the order of rows.
+    The rows are spread evenly over all sizes. They are the same for every order of the rows.
     """
     raw, dof, size, digest = np.zeros((4, len(values)))
     usable = np.zeros(len(values), dtype=bool)
@@ -296,21 +314,21 @@ def _overview(values: SortedValues, count: int) -> tuple[FloatArray, RepetitionS
 def _centre(
     y: FloatArray, means: Noise, fitted: FloatArray, aggregate: Aggregate
 ) -> tuple[Centre, float]:
-    """Choose the centre of repetitions by the noise of some rows about models of means."""
+    """Return the centre of repetitions and its efficiency, from residuals about models of means."""
     if y.shape[2] < 3:
         return ("mean" if aggregate == "auto" else aggregate), 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = y / fitted[:, :, None]
-        # Where the model is off by more than noise, residuals are not noise.
+        # Residuals are not noise where the model misses the mean by more than the noise.
         off = np.abs(means.centre / fitted - 1) > _OFF * np.sqrt(means.variance)[:, None]
     ratio[off] = np.nan
     return relative_efficiency(ratio[np.isfinite(ratio) & (ratio > 0)], y.shape[2], aggregate)
 
 
 def _positive(setting: FittedPriors, y: FloatArray) -> ScaledRows:
-    """Return those of some rows whose centres can be fitted.
+    """Return the rows whose centres can be fitted.
 
-    A centre may be zero, or below, where the mean is not.
+    A centre may be zero or negative although the mean is positive.
     """
     reps = repetition_stats(y, setting.how)
     usable = (np.nan_to_num(reps.centre) >= 0).all(axis=1) & (row_spread(reps)[2] > 0)
@@ -324,7 +342,7 @@ def _beliefs(
     before: LogPriors,
     correlation: float = 0.0,
 ) -> LogPriors:
-    """Learn from some rows what to believe of all; those whose errors are correlated say less."""
+    """Return priors that are learnt from some rows; rows with correlated errors count less."""
     if not rows:
         return before
     of_runs = max(0.0, correlation - _OF_ONE_LAW) / (1 - _OF_ONE_LAW)

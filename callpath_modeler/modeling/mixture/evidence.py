@@ -1,21 +1,25 @@
-"""How well each hypothesis explains each row, integrated over its coefficients.
+"""Evidence of hypotheses: the likelihood of a row, integrated over the coefficients.
 
-For a hypothesis with shapes x the model is ``f = c0 + c1 x (+ c2 z)`` with normal errors of
-variance ``V / w_k`` at point k, weights ``w`` relative to the value itself. Least squares give the
-coefficients, and the integral of likelihood times prior over them is the evidence (Laplace's
-method, exact here up to the slope of the prior): the residual sum of squares enters the
-likelihood, the determinant of the normal equations pays for each coefficient, and normal integrals
-over the range of allowed signs pay for coefficients at their bounds. The prior has no scale: it is
-uniform in the logarithm of the level, and Beta(1, 1/2) in the share of the level that the shape
-makes up at its largest point. What is beside a decreasing shape makes up a share that is uniform in
-its logarithm instead: however little of the work is not shared, it is what is left at large scales.
+A hypothesis with shapes x and z is the model ``f = c0 + c1 x (+ c2 z)``. Its errors are normal
+with variance ``V / w_k`` at point k; the weights ``w`` are relative to the value. Least squares
+give the coefficients. Laplace's method integrates likelihood times prior over them, exactly up to
+the slope of the prior.
+
+The residual sum of squares enters the likelihood. The determinant of the normal equations is the
+cost of each coefficient. Normal integrals over the allowed signs are the cost of coefficients at
+their bounds.
+
+The prior has no scale. It is uniform in the logarithm of the level. The share of the level that
+the shape has at its largest point is Beta(1, 1/2). With a decreasing shape, the share of the other
+part is uniform in its logarithm: even a small part of the work that is not shared dominates at
+large scales. See docs/explanation/hypotheses.md, 'Evidence'.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.distributions import log_normal_share, normal_share
 from callpath_modeler.modeling.mixture.regressions import (
     CONSTANT_FOLDS,
@@ -27,31 +31,29 @@ from callpath_modeler.modeling.mixture.regressions import (
     occam_volume,
 )
 
-FloatArray = npt.NDArray[np.float64]
-
 SHARE_EDGE = 1e-3
-"""Shares nearer to one count as this: beyond it a constant cannot be told from none."""
+"""Smallest distance of a share from one: a smaller constant cannot be distinguished from none."""
 
 _FAR_OUT = 1e-280
-"""Of a normal probability: below it only its logarithm is a number."""
+"""Normal probability below which only its logarithm can be represented."""
 
 LOG_2PI = float(np.log(2 * np.pi))
 LOG_2 = float(np.log(2))
 LEAST_LEVEL = 0.05
-"""Of an offset hypothesis, whose level may be near zero, against the mean."""
+"""Smallest level of a hypothesis relative to the mean; the level of an offset may be near zero."""
 
 
 def constant_evidence(weight: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return the log evidence of constants without likelihood; arguments as of `Moments`."""
+    """Return the log evidence of constants without the likelihood; arguments as in `Moments`."""
     return np.asarray(0.5 * (LOG_2PI - np.log(weight)) - np.log(np.maximum(mean, TINY)))
 
 
 def positive_evidence(
-    found: OneTermFits, falling: npt.NDArray[np.bool_], variance: FloatArray
+    found: OneTermFits, falling: BoolArray, variance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return log evidences without likelihood where coefficients are positive, and the slopes, [M].
+    """Return log evidences with positive coefficients, without the likelihood, and slopes, [M].
 
-    `falling` [M] are shapes; `variance` [M] is roughly that of a point.
+    `falling` [M] marks decreasing shapes; `variance` [M] is a rough variance of a point.
     """
     mean, slope = found.mean, found.slope
     no_constant = mean / np.maximum(found.at, TINY)
@@ -72,12 +74,13 @@ def offset_evidence(
     found: OneTermFits,
     least: FloatArray,
     most: FloatArray,
-    falling: npt.NDArray[np.bool_],
+    falling: BoolArray,
     variance: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """As `positive_evidence`, where a coefficient is negative but the model positive at all points.
+    """Return as `positive_evidence`, for positive models with a negative coefficient.
 
-    `least`, `most` and `falling` [M] are of the shapes.
+    `least` and `most` [M] are the extremes of the shapes at the points; `falling` [M] marks
+    decreasing shapes.
     """
     mean, at = found.mean, found.at
     no_constant = mean / np.maximum(at, TINY)
@@ -93,19 +96,19 @@ def offset_evidence(
 
 
 def bare_evidence(mean: FloatArray, slope: FloatArray, square: FloatArray) -> FloatArray:
-    """Return log evidences without likelihood of ``slope x``, [M]; `square` is sum w x**2."""
+    """Return log evidences of ``slope x`` without the likelihood, [M]; `square` is sum w x**2."""
     return 0.5 * (LOG_2PI - np.log(square)) - np.log(np.maximum(slope, LEAST_LEVEL * mean))
 
 
 def pair_volume(
     found: TwoTermFits,
-    falling: npt.NDArray[np.bool_],
+    falling: BoolArray,
     known: tuple[FloatArray | float, FloatArray | float] = (0.0, 0.0),
 ) -> FloatArray:
-    """Bound log evidences of pairs without likelihood from above; of the shape of `found`.
+    """Return upper bounds of the log evidence of pairs without the likelihood, shaped like `found`.
 
-    `falling` are pairs beside a decreasing shape, whose constant and other coefficient are `known`
-    so well.
+    `falling` marks pairs with a decreasing shape. `known` are the standard errors of their constant
+    and of their second coefficient.
     """
     level = np.maximum(found.first, 0.0)
     level += np.maximum(found.second, 0.0)
@@ -126,12 +129,12 @@ def pair_volume(
 def pair_evidence(
     found: TwoTermFits,
     covariance: tuple[FloatArray, ...],
-    falling: npt.NDArray[np.bool_],
+    falling: BoolArray,
     variance: FloatArray,
 ) -> FloatArray:
-    """Return log evidences of pairs without likelihood, [M].
+    """Return log evidences of pairs without the likelihood, [M].
 
-    So are `falling`, as of `pair_volume`, and `variance`, of a point.
+    `falling` is as in `pair_volume`; `variance` [M] is a rough variance of a point.
     """
     spread = np.sqrt(variance)
     cc, _, _, xx, _, zz = covariance
@@ -148,13 +151,13 @@ def likelihood(
 ) -> FloatArray:
     """Return log likelihoods of residuals, [M].
 
-    Student's t where the variance is known from `dof` degrees of freedom.
+    The likelihood is Student's t, because the variance has `dof` degrees of freedom.
 
     Parameters
     ----------
-    residual : [M] weighted sums of squares
-    variance : [M] of a point
-    dof : [M] degrees of freedom behind it
+    residual : [M] weighted residual sums of squares
+    variance : [M] variance of a point
+    dof : [M] degrees of freedom of that variance
     freedom : [M] points minus coefficients
     """
     tail = np.log1p(residual / (dof * variance))

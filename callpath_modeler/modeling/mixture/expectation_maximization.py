@@ -1,45 +1,49 @@
-"""What an application teaches of its call paths: which kinds of laws and deviations it has."""
+"""Priors of kinds, hypotheses and deviations, learnt from the call paths of an application.
+
+See docs/explanation/hypotheses.md, 'Priors that are learnt'.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled import expectation_maximization as in_c
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 _KIND_STRENGTH = 10.0
+"""Weight of the initial prior of kinds, in call paths."""
 _DEVIATION_STRENGTH = 30.0
-"""Before they move, priors count as so many call paths: of kinds, of deviations."""
+"""Weight of the initial prior of deviations and drifts, in call paths."""
 _TERM_STRENGTH = 15.0
-"""As how many call paths the same shape beside others counts, before what is beside it teaches."""
+"""Weight, in call paths, of the assumption that a shape is as common in pairs as expected."""
 _BY_ONE = 10.0
-"""The call path that says most of a hypothesis counts for so many times what that is held by: what
-is one in a million would be one in a thousand for whomever it suits."""
+"""Largest count of the call path with the most evidence for a hypothesis, in pseudo-counts.
+
+Otherwise a hypothesis with a prior of one in a million would get one in a thousand from a single
+call path that it suits.
+"""
 
 _ROUNDS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class PseudoCounts:
-    """What is counted before any row is, of the W hypotheses that rows have chosen.
+    """Call paths that the initial priors count as, for the W hypotheses that rows have chosen.
 
     Attributes
     ----------
-    kind : [W] of which kind each is
-    hypothesis : [W] as how many call paths each counts
-    of_hypothesis : [kinds] as how many all of a kind do, chosen or not
-    of_kind : [kinds] as how many the kind does, against others
-    deviation : [D] as how many deviations do
-    by_one : for how many times `hypothesis` the row that says most of one counts, at most: one of
-        thousands suits any row, which would convince itself, and is no habit
+    kind : [W] kind of each hypothesis
+    hypothesis : [W] pseudo-count of each hypothesis
+    of_hypothesis : [kinds] sum over all hypotheses of a kind, chosen or not
+    of_kind : [kinds] pseudo-count of each kind among the kinds
+    deviation : [D] pseudo-count of each deviation
+    by_one : largest count of the row with the most evidence for a hypothesis, in units of
+        `hypothesis`. One of thousands of hypotheses suits any row, which would confirm itself
     """
 
     kind: IntArray
@@ -57,25 +61,26 @@ def maximize_evidence(
     deviation_prior: FloatArray,
     count_as_one: float = 1.0,
 ) -> tuple[FloatArray, FloatArray]:
-    """Fit the priors to some rows by expectation maximisation, held by what was believed before.
+    """Return the priors that fit some rows best, by expectation maximisation.
 
-    Along one parameter twice: what shapes beside others have in common is learnt first.
+    The initial priors count as call paths. In one parameter there are two passes; the second one
+    uses how common each shape was in the pairs of the first one.
 
     Parameters
     ----------
-    found : of some rows
-    hypotheses : the hypotheses, with their kinds
-    log_prior : [H] of the hypotheses
-    deviation_prior : [D] in logarithms
-    count_as_one : how many rows say as little as one: those that deviate alike
+    found : candidates of some rows
+    hypotheses : hypotheses with their kinds
+    log_prior : [H] initial log priors of the hypotheses
+    deviation_prior : [D] initial log priors of the deviations
+    count_as_one : number of rows that count as one, because their errors are correlated
 
     Returns
     -------
-    log_prior, deviation_prior : what to believe of this application
+    log_prior, deviation_prior : log priors for this application
     """
     found = found.by_row()
     after, deviation, counts = _learnt(found, hypotheses, log_prior, deviation_prior, count_as_one)
-    if hypotheses.fans is None:  # Pairs of several parameters are too many.
+    if hypotheses.fans is None:  # In several parameters there are too many pairs.
         log_prior = _as_common(hypotheses, log_prior, counts, count_as_one * _TERM_STRENGTH)
         after, deviation, _ = _learnt(found, hypotheses, log_prior, deviation_prior, count_as_one)
     return after, deviation
@@ -88,9 +93,9 @@ def _learnt(
     deviation_prior: FloatArray,
     count_as_one: float,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Learn how probable each hypothesis and deviation is by itself, of `found`, row by row.
+    """Return the learnt log priors, and the number of rows that each hypothesis was seen in, [H].
 
-    Returns what `maximize_evidence` does, and as how many rows each hypothesis was seen, [H].
+    Each hypothesis and each deviation is learnt separately; `found` is ordered by row.
     """
     kinds, before, deviation_before = hypotheses.kinds, np.exp(log_prior), np.exp(deviation_prior)
     whole = np.bincount(kinds, weights=before, minlength=len(hypotheses.strength)).astype(
@@ -98,7 +103,7 @@ def _learnt(
     )
     within = np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0)
     of_hypothesis = hypotheses.strength * count_as_one
-    # What was not chosen by any row keeps its share of what is left of its kind.
+    # A hypothesis that no row has chosen keeps its share of the rest of its kind.
     chosen = np.zeros(len(kinds), dtype=np.bool_)
     chosen[found.chosen] = True
     which = np.flatnonzero(chosen)
@@ -124,16 +129,16 @@ def _learnt(
 def _as_common(
     hypotheses: Hypotheses, log_prior: FloatArray, counts: FloatArray, held: float
 ) -> FloatArray:
-    """Weigh hypotheses by how often their shapes were seen in others; kinds as probable as before.
+    """Return priors by how often the shapes occur in other hypotheses; kinds stay as probable.
 
-    A pair is one of hundreds, and hardly two call paths teach the same; but p beside 1/p and beside
-    p^(-2/3) is the same p. What one shape is without another is learnt by itself.
+    There are hundreds of pairs, so few call paths have the same one. But p with 1/p and p with
+    p^(-2/3) have a term in common. Hypotheses with one shape are learnt separately.
 
     Parameters
     ----------
-    log_prior : [H]
-    counts : [H] as how many rows each was seen
-    held : how often a shape counts as seen as often as expected
+    log_prior : [H] log priors
+    counts : [H] number of rows that each hypothesis was seen in
+    held : pseudo-count of each shape, both observed and expected
     """
     prior, kinds, none = np.exp(log_prior), hypotheses.kinds, len(hypotheses.shapes)
     shapes = hypotheses.every_code % (none + 1)
@@ -154,7 +159,7 @@ def _as_common(
 
 
 def _of_kinds(hypotheses: Hypotheses, many: FloatArray, few: FloatArray) -> FloatArray:
-    """Return how many times `few` [H] are `many` [H], of all of its kind, for each hypothesis."""
+    """Return the ratio of `many` [H] to `few` [H] in the kind of each hypothesis, [H]."""
     above, below = (np.bincount(hypotheses.kinds, each) for each in (many, few))
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)[hypotheses.kinds]
 
@@ -162,16 +167,16 @@ def _of_kinds(hypotheses: Hypotheses, many: FloatArray, few: FloatArray) -> Floa
 def _rounds(
     found: Candidates, place: IntArray, pseudo: PseudoCounts, prior: FloatArray, count: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Go round `count` times, from a `prior` [W] of hypotheses, whose `place` [M] candidates have.
+    """Run `count` rounds from the `prior` [W]; `place` [M] is the position of each candidate in it.
 
-    Returns what is believed of hypotheses [W] and of deviations [D], and what is left of kinds for
-    each call path that a hypothesis is held by, [kinds].
+    Returns the priors of hypotheses [W] and of deviations [D], and for each kind the prior of a
+    hypothesis per counted call path, [kinds].
     """
     likely, kind, kinds = np.exp(found.log_evidence), pseudo.kind, len(pseudo.of_kind)
     deviation = pseudo.deviation / pseudo.deviation.sum()
     factor = np.zeros(kinds)
     for _ in range(count):
-        # Probable as hypotheses and deviations are, and 1 in all per row.
+        # Joint probabilities of hypotheses and deviations sum to 1 in each row.
         its = prior[place]
         share = its * (deviation @ likely)
         per_row = 1 / np.bincount(found.row, share)[found.row]

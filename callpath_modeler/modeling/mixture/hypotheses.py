@@ -1,4 +1,7 @@
-"""What could be true of a row, and how probable it is before its values are seen."""
+"""Hypotheses in one parameter, and their priors before the values of a row are seen.
+
+See docs/explanation/hypotheses.md, 'Hypotheses'.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.breaks import Break, BreakKind, at_last, breaks
 from callpath_modeler.modeling.differences import TermDifference, differences
 from callpath_modeler.modeling.mixture.complexity_prior import (
@@ -27,32 +31,32 @@ from callpath_modeler.modeling.products import Shape
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 K = TypeVar("K", bound=IntEnum)
 N = TypeVar("N", bound=np.generic)
 
 
 class HypothesisGroup(IntEnum):
-    """Kinds of hypotheses; how common each is is learnt from the application."""
+    """Kinds of hypotheses; the application shows how common each kind is."""
 
     CONSTANT = 0
     GROWING = 1  # c1 x or c0 + c1 x, x growing, coefficients positive
     FALLING = 2  # c1 x or c0 + c1 x, x decreasing, positive: strong scaling
-    BREAK = 3  # c0 + c1 x, x a step, bend, ceiling, ...; + c2 z at last: outside the model class
-    EASING = 4  # as BREAK, x a step down or what levels off, which meet much that falls or scatters
-    OFFSET = 5  # c1 x - c0, x growing; or c0 - c1 x, x decreasing: still positive at all points
+    BREAK = 3  # c0 + c1 x (+ c2 z), x a step, bend, capacity, ...: outside the class
+    EASING = 4  # as BREAK, x a step down or a plateau: fits much that falls or scatters
+    OFFSET = 5  # c1 x - c0, x growing; or c0 - c1 x, x decreasing: positive at all points
     PAIR = 6  # c0 + c1 x + c2 z, all positive, x and z growing; or c1 (x - z)
-    SURFACE = 7  # c1 x + c2 z, positive, both decreasing: work that is shared, and its surface
+    SURFACE = 7  # c1 x + c2 z, positive, both decreasing: shared work and its surface
     RISING = 8  # c0 + c1 x + c2 z, positive, x decreasing, z growing: U-shapes
 
 
 SHARED = (HypothesisGroup.FALLING, HypothesisGroup.SURFACE, HypothesisGroup.RISING)
-"""Work that is shared, and what is beside it; call paths that cannot tell whether that grows would
-talk each other out of it, so that it is one kind."""
+"""Kinds of shared work, alone or with other terms, which are learnt as one kind.
+
+Call paths that cannot distinguish a constant from growth would otherwise convince each other that
+nothing grows.
+"""
 OUTSIDE = (HypothesisGroup.BREAK, HypothesisGroup.EASING)
-"""Those that are outside the model class."""
+"""Kinds that are outside the model class."""
 
 _PRIOR = {
     HypothesisGroup.CONSTANT: 0.40,
@@ -65,46 +69,55 @@ _PRIOR = {
     HypothesisGroup.OFFSET: 0.10,
     HypothesisGroup.PAIR: 0.03,
 }
+"""Prior of each kind, before the application is known."""
 _PRIOR_OF_THREE = {**_PRIOR, HypothesisGroup.BREAK: 0.03}
-"""Of three points only what makes the last one dearer is tried."""
+"""The same with three points, where the only breaks are those at the last point."""
 _CEILING = 0.3
-"""Against other offsets, how probable what rises towards a ceiling is: three points may look so
-because the first is of another regime."""
+"""Prior of a rise towards a ceiling, relative to other offsets.
+
+Three points may look like one because the first point belongs to another regime.
+"""
 _WITHOUT_CONSTANT = 0.35
-"""Of the hypotheses with one shape and positive coefficients, the share that have no constant."""
+"""Share without a constant among hypotheses with one shape and positive coefficients."""
 
 _EASING = (BreakKind.DROP, BreakKind.PLATEAU, BreakKind.FLOOR, BreakKind.SETTLE)
 _FEWEST_FOR_EASING = 5
-"""Points that tell what eases to something from a law that falls; to nothing takes four."""
+"""Points needed to distinguish an easing with a constant from a law that falls.
+
+Four points are enough without a constant.
+"""
 
 _FEWEST_FOR_ALONE = 4
+"""Points needed to distinguish a law as steep as p^7 from a last point that is more expensive."""
 _ALONE = 0.02
-"""Points that tell a law as steep as p^7 from a last one that is dearer, and how probable it is, or
-a power between others, against those as plain."""
+"""Prior of such a law, or of a power between two others, relative to equally plain laws."""
 
 _FEWEST_FOR_WHOLE = 5
-"""Points that tell a constant and two whole powers from a last point that is dearer."""
+"""Points needed to distinguish a constant and two whole powers from a more expensive last point."""
 
 _CLASS_STRENGTH = 150.0
-"""Before it moves, the prior within a kind counts as so many call paths at least."""
+"""Smallest weight of the prior within a kind, in call paths."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScreeningLimits:
-    """Which hypotheses of a row are looked at.
+    """Limits on the hypotheses of a row that are evaluated.
 
-    Many that fit somewhat worse would together outweigh the few that fit. Along one parameter few
-    pairs differ; of several, any that suits one goes with any that suits another.
+    Many hypotheses that fit somewhat worse would together outweigh the few that fit. In one
+    parameter, few pairs differ. In several, each factor that suits one parameter may be paired with
+    each that suits another. See docs/explanation/hypotheses.md, 'Screening'.
 
     Attributes
     ----------
-    shapes : of how many shapes hypotheses with one are kept: the closest
-    habits : the same, where habits are learnt
-    pairs : how many of the pairs with positive coefficients are kept, for each point: the closest.
-        The more places there are for breaks, the more pairs are met by chance
-    nats : a hypothesis whose bound is by this much below the best, in nats, is left out
-    frugal : whether no pair has a constant that explains less than it costs; otherwise only
-        where it would be negative
+    shapes : number of closest shapes whose hypotheses with one shape are kept
+    habits : the same number while priors are learnt
+    pairs : number of closest pairs with positive coefficients that are kept, per point. The more
+        places breaks have, the more pairs fit by chance
+    nats : distance from the best bound, in nats, beyond which a hypothesis is left out. With 7
+        instead of 6.2, modelling takes a tenth longer, and bands of real programs are an eighth
+        wider
+    frugal : whether the constant of every pair has to explain more than it costs; otherwise only
+        with shared work
     """
 
     shapes: int = 10**6
@@ -116,19 +129,20 @@ class ScreeningLimits:
 
 @dataclass(frozen=True, slots=True)
 class PairGroups:
-    """Pairs that are too many to be tried with every row: of S shapes with H terms of D parameters.
+    """Fans: groups of pairs, which are too many to be tried with every row.
 
-    A fan is a shape beside all terms of one parameter. That of shape s and parameter d is number
-    ``s D + d``; the pair of shape s and term h is number ``start + s H + h``. Some pairs are there
-    for the order only, and not probable at all.
+    A fan consists of one of S shapes and all terms of one of D parameters. All parameters together
+    have H terms. The fan of shape s and parameter d has the number ``s D + d``. The pair of shape s
+    and term h has the number ``start + s H + h``. Some pairs only complete the numbering and have
+    no prior.
 
     Attributes
     ----------
-    start : the number of the first pair
-    ends : [D] where the terms of each parameter end; H in all
-    terms : [H] the codes of these terms, parameter by parameter
-    levels : [D, K] the number of the value that each parameter has at each point
-    opened : how many fans are looked into for a row: the most promising ones
+    start : number of the first pair
+    ends : [D] end of the terms of each parameter; the last one is H
+    terms : [H] codes of the terms, parameter by parameter
+    levels : [D, K] number of the value that each parameter has at each point
+    opened : largest number of fans that are evaluated for a row; the most promising ones
     """
 
     start: int
@@ -139,16 +153,16 @@ class PairGroups:
 
     @property
     def begins(self) -> IntArray:
-        """Where the terms of each parameter begin, [D]."""
+        """Start of the terms of each parameter, [D]."""
         return np.concatenate([[0], self.ends[:-1]])
 
     @property
     def most(self) -> int:
-        """How many pairs of fans a row is compared with at most."""
+        """Largest number of pairs in fans that a row is compared with."""
         return self.opened * int((self.ends - self.begins).max())
 
     def likely(self, log_prior: FloatArray) -> FloatArray:
-        """Return the prior of the most probable pair of each fan, [S D]; that of pairs [P]."""
+        """Return the log prior of the most probable pair of each fan, [S D], from all pairs [P]."""
         of_pairs = log_prior[self.start :].reshape(-1, len(self.terms))
         return np.maximum.reduceat(of_pairs, self.begins, axis=1).ravel()
 
@@ -157,23 +171,23 @@ class PairGroups:
 class Hypotheses:
     """All hypotheses over one set of points.
 
-    A hypothesis has a constant and up to two shapes. Those with one shape come in three families:
-    with positive coefficients, offset, and without a constant. What follows from
-    them is found once.
+    A hypothesis has a constant and up to two shapes. Hypotheses with one shape form three families:
+    with positive coefficients, offset, and without a constant.
 
     Attributes
     ----------
-    shapes : the shapes, slowest growth first
-    table : [S, K] each shape at each point, largest magnitude 1
-    scale : [S] that magnitude
-    first, second : [P] the shapes of the pairs
-    products : [Q, K] of these two, of the Q pairs that are tried with every row, the first ones
-    fans : what the other pairs are, if there are others
+    shapes : shapes in ascending order of growth
+    table : [S, K] each shape at each point, scaled to a largest magnitude of 1
+    scale : [S] largest magnitude of each shape
+    first, second : [P] shapes of the pairs
+    products : [Q, K] product of both shapes, for the first Q pairs, which are tried with every row
     single_group : [S] group of the hypothesis with one shape and positive coefficients
-    kept : how many a row keeps
-    kinds : [1 + 3 S + P] of which kind each is; how common kinds are is learnt
-    held : [kinds] as how many call paths the prior within a kind counts before it moves
-    log_prior : [1 + 3 S + P] constant, single, offset, without a constant, pairs; -inf = not there
+    kept : limits on the hypotheses of a row that are evaluated
+    kinds : [1 + 3 S + P] kind of each hypothesis; the probabilities of kinds are learnt
+    strength : [kinds] weight of the prior within a kind, in call paths
+    log_prior : [1 + 3 S + P] log prior of constant, single, offset, without a constant, pairs;
+        -inf = excluded
+    fans : groups of the other pairs; None = there are no others
     """
 
     shapes: Shapes
@@ -191,14 +205,14 @@ class Hypotheses:
 
     @cached_property
     def for_habits(self) -> Hypotheses:
-        """The same, of which a row keeps as many as habits are learnt from."""
+        """The same hypotheses with the limits that hold while priors are learnt."""
         return replace(self, kept=replace(self.kept, shapes=self.kept.habits))
 
     @cached_property
     def growing(self) -> int:
-        """How many pairs, the first ones, are not beside a decreasing shape.
+        """Number of pairs without a decreasing shape, which come first; all in several parameters.
 
-        Along one parameter: what is beside work that is shared may be as little as it likes.
+        In one parameter, a term with shared work may have any small share.
         """
         if self.kept.frugal:
             return len(self.first)
@@ -206,7 +220,7 @@ class Hypotheses:
 
     @cached_property
     def compared(self) -> int:
-        """With how many hypotheses a row is compared at most."""
+        """Largest number of hypotheses that a row is compared with."""
         opened = 0 if self.fans is None else self.fans.most
         return 1 + 3 * len(self.shapes) + len(self.products) + opened
 
@@ -225,7 +239,7 @@ class Hypotheses:
 
     @cached_property
     def outside(self) -> BoolArray:
-        """Which are outside the model class, in the order of `log_prior`."""
+        """Whether each hypothesis is outside the model class, in the order of `log_prior`."""
         breaks = reduce(np.logical_or, (self.single_group == group for group in OUTSIDE))
         within = np.zeros(len(breaks), dtype=np.bool_)
         pairs = breaks[self.first] | breaks[self.second]
@@ -233,31 +247,31 @@ class Hypotheses:
 
     @cached_property
     def breaks(self) -> BoolArray:
-        """Which shapes are breaks, [S + 1]; the last is none."""
+        """Whether each shape is a break, [S + 1]; the last entry stands for no shape."""
         return _read_only(np.append(self.outside[1 : 1 + len(self.shapes)], False))
 
     @cached_property
     def every_code(self) -> IntArray:
-        """The shapes of every hypothesis, [1 + 3 S + P, 2]; -1 = none."""
+        """Shapes of every hypothesis, [1 + 3 S + P, 2]; -1 = none."""
         every = np.arange(len(self.shapes))
         first = np.concatenate([[-1], every, every, every, self.first])
         second = np.concatenate([np.full(1 + 3 * len(every), -1), self.second])
         return _read_only(np.stack([first, second], axis=-1))
 
     def codes(self, chosen: IntArray) -> IntArray:
-        """Return the shapes of hypotheses, [..., 2]; -1 = none."""
+        """Return the shapes of the hypotheses `chosen`, [..., 2]; -1 = none."""
         return self.every_code[chosen]
 
     @cached_property
     def table_and_none(self) -> FloatArray:
-        """The table, and what no shape is at each point, [S + 1, K]."""
+        """The table, and a row of zeros for no shape, [S + 1, K]."""
         return _read_only(np.concatenate([self.table, np.zeros((1, self.table.shape[1]))]))
 
 
 def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
-    """Make the hypotheses of a space over `points` [K], ascending.
+    """Return the hypotheses of a search space over `points` [K], ascending.
 
-    Breaks that no measurement at these points tells from another shape are left out.
+    Breaks that these points cannot distinguish from another shape are left out.
 
     Raises
     ------
@@ -269,7 +283,7 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
 
 @lru_cache(maxsize=8)
 def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
-    """Make them once: all metrics of an experiment are measured at the same points."""
+    """Make the hypotheses once: all metrics of an experiment have the same points."""
     points = np.array(at)
     terms = [term for term in space.terms if points[0] >= 1 or not term.log]
     if not terms:
@@ -309,7 +323,7 @@ def _read_only(column: npt.NDArray[N]) -> npt.NDArray[N]:
 
 
 def _pair_plainness(hypotheses: Hypotheses) -> FloatArray:
-    """Weigh pairs, [P]: by both their shapes, or by the break that is beside another shape."""
+    """Return the weights of pairs, [P]: of both shapes, or of the break in the pair."""
     each, broken, beside_shared = (
         np.array([weigh(shape) for shape in hypotheses.shapes])
         for weigh in (prior_weight_in_pairs, prior_weight_beside, prior_weight_beside_shared)
@@ -317,7 +331,7 @@ def _pair_plainness(hypotheses: Hypotheses) -> FloatArray:
     both = each[hypotheses.first] * each[hypotheses.second]
     shared = hypotheses.single_group[hypotheses.first] == HypothesisGroup.FALLING
     both[shared] *= beside_shared[hypotheses.second[shared]]
-    # However work falls, what grows beside it is no rarer than beside 1 / p.
+    # A growing term is as probable with other falling work as with 1 / p.
     alone = np.array([prior_weight(shape, np.inf) for shape in hypotheses.shapes])
     other = np.isin(hypotheses.first, other_work(hypotheses.shapes))
     other &= hypotheses.single_group[hypotheses.second] == HypothesisGroup.GROWING
@@ -342,10 +356,7 @@ def assemble_hypotheses(
     pairs: Sequence[tuple[int, int]] | IntArray,
     kept: ScreeningLimits = ScreeningLimits(),
 ) -> Hypotheses:
-    """Put hypotheses together; what to believe of them is for `with_prior` to say.
-
-    Each group is a kind.
-    """
+    """Return hypotheses without a prior, which `with_prior` adds; each group is a kind."""
     first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     nothing = np.empty(0)
     known = Hypotheses(
@@ -372,16 +383,16 @@ def with_prior(
     held: float = 0.0,
     bare: BoolArray | bool = False,
 ) -> Hypotheses:
-    """Give hypotheses their prior: by kind, and within it by weight.
+    """Return the hypotheses with a prior: by kind, and within a kind by weight.
 
-    Those with one shape weigh as their shapes, `weight` [S], pairs by `pair_weight` [P]. Each
-    hypothesis of a kind counts for `held` call paths. Some shapes are `bare` [S]: they have no
-    constant.
+    Hypotheses with one shape have the `weight` [S] of the shape, pairs have `pair_weight` [P]. The
+    prior within a kind counts as `held` call paths for each hypothesis. Shapes marked by `bare` [S]
+    have no constant.
     """
     alone, without = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT
     if hypotheses.table.shape[1] < _FEWEST_FOR_EASING:
         alone[hypotheses.single_group == HypothesisGroup.EASING] = 0.0
-    # With a constant, differences would be offsets, and offset breaks other breaks.
+    # A difference with a constant would be an offset, and a break with an offset another break.
     alone[bare | (hypotheses.single_group == HypothesisGroup.PAIR)] = 0.0
     offset = weight * ~(bare | np.isin(hypotheses.single_group, (*OUTSIDE, HypothesisGroup.PAIR)))
     offset[hypotheses.single_group == HypothesisGroup.FALLING] *= _CEILING

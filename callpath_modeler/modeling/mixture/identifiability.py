@@ -1,4 +1,4 @@
-"""Which shapes differ over the points that were measured."""
+"""Shapes that the measured points can distinguish."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import Break, at_last
 from callpath_modeler.modeling.evaluation import shape_table
 from callpath_modeler.modeling.products import Shape
 
-FloatArray = npt.NDArray[np.float64]
 S = TypeVar("S", bound=Shape)
 
 ALIKE = 1e-6
+"""Relative difference at the points below which two shapes are the same."""
 
 
 def identifiable_shapes(
     candidates: Sequence[S], points: FloatArray
 ) -> tuple[list[S], FloatArray, FloatArray]:
-    """Keep shapes that vary over the points; of breaks alike there, or like a term, none.
+    """Return the shapes that vary over the points, their scaled table [S, K] and their scale [S].
 
-    But for those that differ beside other shapes, or beyond the last point.
+    A break that equals another break or a term at the points is left out, unless it differs in
+    pairs or beyond the last point.
     """
     table = shape_table(candidates, points)[:-1]
     size, least = np.abs(table).max(axis=1), table.min(axis=1, keepdims=True)

@@ -1,24 +1,25 @@
-"""What a hypothesis leaves where it misses by much: in logarithms."""
+"""Residuals of large misfits, measured in logarithms.
+
+See docs/explanation/hypotheses.md, 'Evidence'.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
+from callpath_modeler.arrays import FloatArray, IntArray
 
 _MUCH = 0.01
-"""A relative misfit, root mean square, from which on logarithms say something else."""
+"""Relative misfit (root mean square) from which on logarithms replace relative errors."""
 
 _NOTHING = 1e-3
-"""Against the value, a model that is as good as zero."""
+"""Smallest ratio of a model to the value; smaller models have the error of this ratio."""
 
 
 def large_misfits(residual: FloatArray, relative: FloatArray) -> IntArray:
-    """Tell which of weighted sums of squares, [M], are not those of good fits.
+    """Return the positions of the weighted sums of squares, [M], that do not belong to good fits.
 
-    `relative` [M] is what they would be if models missed every value by its size.
+    `relative` [M] is the sum of squares of a model that misses every value by its size.
     """
     return np.flatnonzero(residual > _MUCH**2 * relative)
 
@@ -26,33 +27,34 @@ def large_misfits(residual: FloatArray, relative: FloatArray) -> IntArray:
 def log_residuals(
     values: FloatArray, modelled: FloatArray, weights: FloatArray, unit: FloatArray
 ) -> FloatArray:
-    """Compare weighted sums of squares of logarithms with those of relative errors, [M].
+    """Return the ratio of weighted sums of squares of logarithms to those of relative errors, [M].
 
-    A model that is a tenth of the value misses by nine tenths, one that is ten times as large by
-    nine: relative errors are lenient with whatever is too small, such as a constant where values
-    rise a hundredfold. Logarithms know no such favour, and where a model fits they say the same.
+    A model of a tenth of the value has a relative error of 0.9; a model of ten times the value has
+    an error of 9. So relative errors favour models that are too small, such as a constant where
+    values rise a hundredfold. Logarithms treat both alike, and agree with relative errors where a
+    model fits.
 
     Parameters
     ----------
-    values, modelled : [K, M] what was measured; what the models say
-    weights : [K, M] of the points, 0 = missing
-    unit : [K, M] what the weights make errors relative to
+    values, modelled : [K, M] measured values; values of the models
+    weights : [K, M] weights of the points, 0 = missing
+    unit : [K, M] values that errors are relative to under these weights
 
     Returns
     -------
     ndarray [M]
-        What the sums of squares have to be multiplied by; these may be those of regressions whose
-        coefficients are bounded afterwards.
+        Factor for each sum of squares; this sum may be that of a regression whose coefficients are
+        bounded afterwards.
     """
     squares = modelled - values
     squares *= squares
-    # Where bounds let a model touch zero, rounding decides on which side of it.
+    # A bounded model may touch zero, and rounding decides on which side.
     positive = np.maximum(modelled, _NOTHING * values)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         logarithms = np.log(positive / values)
     logarithms *= unit
     logarithms *= logarithms
-    # Of a value of zero there is no logarithm.
+    # A value of zero has no logarithm.
     np.copyto(logarithms, squares, where=~np.isfinite(logarithms))
     squares *= weights
     logarithms *= weights

@@ -1,43 +1,49 @@
-"""What models of a metric leave as a rule: without repetitions nothing else tells too much."""
+"""Usual misfits of the models of a metric, the measure for rows without repetitions.
+
+See docs/explanation/noise-and-bands.md, 'Status'.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
 
-FloatArray = npt.NDArray[np.float64]
-
 _FEWEST_ROWS = 10
+"""Rows needed to know the usual misfits."""
 _LEAST = 0.1
+"""Smallest limit of the misfit, relative to the values."""
 _TIMES = 3.0
+"""Smallest limit of the misfit, relative to the median misfit."""
 _DEVIATIONS = 2.5
+"""Smallest distance of the limit from the median, in standard deviations of the logarithms."""
 _OF_NORMAL = 1.4826
-"""Standard deviation of a normal distribution against its median absolute deviation."""
+"""Standard deviation of a normal distribution, relative to its median absolute deviation."""
 
 _EXACT_MISFIT = 1e-3
+"""Largest misfit of a law of exact values, relative to the values."""
 _MOST_ROUNDED = 3.0
-"""The square of a half against the variance of what is rounded."""
+"""Square of a half, the largest error of rounding, relative to the variance of rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class MisfitBaseline:
-    """What models of a metric leave as a rule, relative to the values.
+    """Usual misfits of the models of a metric, relative to the values.
 
     Attributes
     ----------
-    most : above it a row without repetitions is far from its model, as others are not
-    exact : whether whole numbers are exact: most rows of them follow laws to the last digit
+    most : misfit above which a row without repetitions is far from its model, unlike other rows
+    exact : whether whole numbers are exact, because most rows of them follow laws to the last digit
     """
 
     most: float = np.inf
     exact: bool = True
 
     def exactly(self, data: ScaledRows) -> FloatArray:
-        """Return what laws of exact values leave at most, root mean squares, [n]."""
+        """Return the largest misfits of laws of exact values, root mean squares, [n]."""
         if not self.exact:
             return np.full(len(data.values), np.inf)
         squares = np.where(data.weight > 0, 1 / np.maximum(data.values, floor_of(data)) ** 2, 0.0)
@@ -46,10 +52,10 @@ class MisfitBaseline:
 
 
 def misfit_baseline(data: ScaledRows, fitted: FloatArray) -> MisfitBaseline:
-    """Tell what some rows leave, of which models say `fitted` [n, K].
+    """Return the usual misfits of some rows, with `fitted` [n, K] from their models.
 
-    Rows differ by themselves in how noisy they are. So what is far from a model has to be far from
-    what rows leave in the middle, by as much as they scatter.
+    Rows differ in their noise. So a misfit is unusual only if it exceeds the median misfit by more
+    than the misfits of rows scatter.
     """
     if len(fitted) < _FEWEST_ROWS:
         return MisfitBaseline()

@@ -1,4 +1,7 @@
-"""From the posterior of rows to the columns of their models."""
+"""Columns of the models of rows, made from their posterior.
+
+See docs/explanation/noise-and-bands.md, 'Prediction and band'.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.modeling.compiled import outcomes
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
@@ -20,54 +24,65 @@ from callpath_modeler.modeling.products import Shape
 from callpath_modeler.modeling.roots import numbers_of_root, roots, with_more_terms
 from callpath_modeler.modeling.status import FitStatus
 
-FloatArray = npt.NDArray[np.float64]
 Columns = dict[str, npt.NDArray[Any]]
 
 ALTERNATIVES = 7
-"""How many runners-up are kept per row. Each stands for those next to it in growth, too."""
+"""Alternatives that are kept per row; each represents its neighbours in growth as well."""
 
 _TAILS = np.array([0.03, 0.1, 0.3, 0.7, 0.9, 0.97])
-"""Where the runners-up of a row, ordered by growth, are divided, in shares of their weight: finest
-at the ends, where bands end."""
+"""Division of the hypotheses of a row, ordered by growth, in shares of their weight.
+
+The parts are finest at both ends, which determine the ends of the band.
+"""
 
 FAR = 16.0
+"""Scale at which the predictions of hypotheses are compared, in units of the largest point."""
 _AGREES = 0.05
-"""Predictions there whose logarithms differ by this much at most are one opinion."""
+"""Difference between log predictions there up to which hypotheses count as one law."""
 
 _PER_AGREED = 4 / _AGREES
-"""Predictions that differ by a quarter of that count as one: they may be hundreds."""
+"""Cells per unit of log prediction; the hypotheses in a cell, often hundreds, are compared as one.
+
+A cell is a quarter of the difference above.
+"""
 
 _APART = 1e3
-"""More than logarithms of predictions differ by."""
+"""More than any difference between log predictions."""
 
 _PREDICTED = 1e-12, 1e300
-"""What is predicted for a row whose largest value is 1."""
+"""Range of the predictions for a row whose largest value is 1."""
 
 _COARSE = 1.5 * 2.0**22
-"""Added and taken away again, leaves multiples of 2^-30."""
+"""A number that rounds to multiples of 2^-30 if it is added and subtracted again."""
 
 _TIED = 1e-8
-"""By how much more, relatively, probabilities that are equal but for rounding differ at most."""
+"""Largest relative difference of probabilities that are equal except for rounding."""
 
 _ROUNDING = 1e-11
-"""Against the smallest value of a row, a coefficient that is zero but for rounding."""
+"""Coefficient, relative to the smallest value of a row, that is zero except for rounding."""
 
 _PARALLEL = 1e-12
-"""How much of the square of a column is left when it is another one but for rounding."""
+"""Rest of the square of a column that equals another column except for rounding."""
 
 _NOISY_SPREAD = 0.25
+"""Relative standard deviation of repetitions above which a constant is noisy."""
 _MISFIT = 0.05
+"""Relative deviation above which a row may be outside the model class."""
 _FAR_BEYOND_NOISE = 3.0
+"""The same, in units of the noise of a centre; the residual has to exceed it as well."""
 
 MOST_DRIFT = 2.0
-"""How much the variance of logarithms grows per doubling beyond the data at most: a factor of four,
-which is what p^2 does. What scatters over decades has no band over dozens of them."""
+"""Largest growth of the variance of logarithms per doubling beyond the points.
+
+One standard deviation is then a factor of four after one doubling, as much as p^2 grows. Otherwise
+measurements that scatter over decades would have bands over dozens of decades.
+"""
 
 
 def empty_columns(count: int, places: int, terms: int = 2) -> Columns:
-    """Return the columns of rows before any fit, for `places` of `far_tables`.
+    """Return the columns of `count` rows before any fit, with up to `terms` terms per model.
 
-    Models have so many `terms` at most.
+    `places` is the number of places in `far_tables`.
     """
     numbers, others = np.full(count, np.nan), max(places - 1, 1) * ALTERNATIVES
     return {
@@ -99,7 +114,7 @@ def empty_columns(count: int, places: int, terms: int = 2) -> Columns:
 
 
 def with_room_for_terms(columns: Columns, terms: int) -> Columns:
-    """Return columns of models of two terms as those of models of so many."""
+    """Return the columns with room for `terms` terms per model."""
     more = terms - columns["terms"].shape[1]
     if not more:
         return columns
@@ -117,15 +132,15 @@ def _padded(column: npt.NDArray[Any], more: int, value: int) -> npt.NDArray[Any]
 
 
 def only_used(columns: Columns, shapes: Sequence[Shape]) -> list[Shape]:
-    """Return the shapes that any model has, and number those of `columns` as they come then.
+    """Return the shapes that occur in models, and renumber the codes in `columns` to match.
 
-    Of thousands of products few are in models, and each costs whoever evaluates them.
+    Few of thousands of products occur in models, and each one costs time when models are evaluated.
     """
     used = np.zeros(len(shapes) + 1, dtype=np.bool_)
     names = "terms", "alternative_terms", "before"
     for name in names:
         used[columns[name]] = True
-    # Code -1, no shape, is the last one.
+    # The code -1 stands for no shape and is the last entry.
     used[-1] = False
     number = np.where(used, used.cumsum() - 1, -1).astype(np.int16)
     for name in names:
@@ -135,7 +150,7 @@ def only_used(columns: Columns, shapes: Sequence[Shape]) -> list[Shape]:
 
 def write_models(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     found: Posterior,
     data: ScaledRows,
     unit: FloatArray,
@@ -145,7 +160,7 @@ def write_models(
 ) -> None:
     """Write the models of some rows into their columns, in the unit of the metric.
 
-    `far` [F, S + 1] is what shapes are far beyond the points, of `far_tables`.
+    `far` [F, S + 1] holds the shapes far beyond the points, as returned by `far_tables`.
     """
     if not compiled():
         codes = hypotheses.codes(found.chosen)
@@ -157,7 +172,7 @@ def write_models(
 
 def _write_spread(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     found: Posterior,
     data: ScaledRows,
     unit: FloatArray,
@@ -170,25 +185,25 @@ def _write_spread(
 
 def write_found(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     found: Posterior,
-    codes: npt.NDArray[np.intp],
+    codes: IntArray,
     data: ScaledRows,
     unit: FloatArray,
     hypotheses: Hypotheses,
     far: FloatArray,
     baseline: MisfitBaseline,
-    shown: npt.NDArray[np.bool_] | None = None,
+    shown: BoolArray | None = None,
 ) -> None:
-    """As `write_models`, in numpy, of candidates with the shapes of `codes` [M, T], -1 = none.
+    """Write models as `write_models` does, with numpy, of shapes `codes` [M, T], -1 = none.
 
-    The model is one of the candidates that may be `shown` [M]; None = all.
+    The model is one of the candidates marked by `shown` [M]; None = all are.
     """
     _write_spread(columns, rows, found, data, unit)
     kept, weight = _kept(found, [far_values(found, codes, each) for each in far], shown)
     there = weight > 0
     codes = codes[kept]
-    # A coefficient of zero is no term: its shape would claim a growth that is not there.
+    # A term with a coefficient of zero is dropped, because its shape would suggest growth.
     scaled = found.coefficients[:, kept]
     scaled = np.where(there & (np.abs(scaled) > _ROUNDING * data.least[:, None]), scaled, 0.0)
     scaled = np.ascontiguousarray(scaled.transpose(1, 2, 0))
@@ -212,13 +227,13 @@ def write_found(
 def _kept(
     found: Posterior,
     far: Sequence[FloatArray],
-    shown: npt.NDArray[np.bool_] | None = None,
-) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Choose the candidates that stand for all, the model first, [n, 1 + A]; their weights.
+    shown: BoolArray | None = None,
+) -> tuple[IntArray, FloatArray]:
+    """Return the candidates that represent all, the model first, [n, 1 + A], and their weights.
 
-    The model is what is agreed on in the first place far beyond the points; in each other place
-    (in that one, if there is no other) runners-up stand for all but the model: seven of each,
-    fewer with a weight.
+    The model minimises the expected loss at the first place far beyond the points. At each other
+    place (at the first one, if it is the only one) up to seven alternatives represent all
+    candidates except the model.
     """
     logs = [logarithms(each) for each in far]
     if shown is None:
@@ -232,26 +247,26 @@ def _kept(
     others = [_quantile_representatives(found, each, rest) for each in logs[1:] or logs]
     kept = np.concatenate([first[:, None], *(stands for stands, _ in others)], axis=1)
     weight = np.concatenate([found.weight[first, None], *(share for _, share in others)], axis=1)
-    # Candidates of hardly any weight have been left out before.
+    # Negligible candidates were left out before, so weights sum to less than 1.
     return kept, weight / weight[:, : 1 + ALTERNATIVES].sum(axis=1, keepdims=True)
 
 
 def logarithms(far: FloatArray) -> FloatArray:
-    """Return the logarithms of predictions, the same of those that differ by rounding.
+    """Return the logarithms of predictions, equal for predictions that differ only by rounding.
 
-    A sum whose constant is zero predicts what its term does alone: the order of the two, which
-    decides whom each stands for, must not depend on the last bit.
+    A sum with a constant of zero predicts the same as its term alone. The order of both decides
+    which candidates each represents, so it must not depend on the last bit.
     """
     return np.asarray((np.log(np.clip(far, *_PREDICTED)) + _COARSE) - _COARSE)
 
 
 def _quantile_representatives(
     found: Posterior, log: FloatArray, rest: FloatArray
-) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Choose the candidates that stand for others far beyond the points, and their weights, [n, A].
+) -> tuple[IntArray, FloatArray]:
+    """Return candidates that represent the others far beyond the points, and their weights, [n, A].
 
-    Candidates of weight `rest` [M] are put in order of what they predict there, `log` [M], and
-    divided; of each part the most probable one stays and takes the weight of the part.
+    Candidates with the weights `rest` [M] are ordered by their log predictions there, `log` [M],
+    and divided into parts. The most probable candidate of each part gets the weight of the part.
     """
     rows = len(found.variance)
     order = np.lexsort((log, found.row))
@@ -270,15 +285,14 @@ def _quantile_representatives(
     return stands[every, by_weight], share[every, by_weight]
 
 
-def minimum_expected_loss(
-    found: Posterior, log: FloatArray, order: npt.NDArray[np.intp]
-) -> npt.NDArray[np.intp]:
-    """Choose the model of each row, [n]: what is expected to be off by the fewest digits.
+def minimum_expected_loss(found: Posterior, log: FloatArray, order: IntArray) -> IntArray:
+    """Return the model of each row, [n]: the candidate with the smallest expected loss.
 
-    How far one is off, should another be true, is what the logarithms of their predictions,
-    `log` [M] of `logarithms`, differ by; how many digits that has is its logarithm in turn.
-    Hypotheses that predict nearly the same are one opinion in several forms: of those near the
-    one that is closest to all, the most probable is it. `order` sorts by row and prediction.
+    Let d_hk be the difference between the log predictions of h and k, `log` [M] of `logarithms`.
+    The model minimises ``sum over k of P(k) log(0.05 + d_hk)``. This is the expected number of
+    digits of the error if another candidate is true. Hypotheses with nearly equal predictions are
+    one law in several forms. The most probable one near the best prediction is the model. `order`
+    sorts by row and prediction.
     """
     rows, row, ordered = len(found.variance), found.row[order], log[order]
     lowest = ordered[np.searchsorted(row, np.arange(rows)).clip(max=len(row) - 1)]
@@ -298,12 +312,10 @@ def minimum_expected_loss(
     return _most_probable(found.row, np.where(near, found.weight, 0.0), rows)
 
 
-def _most_probable(
-    group: npt.NDArray[np.intp], weight: FloatArray, count: int
-) -> npt.NDArray[np.intp]:
-    """Return which entry of each of `count` groups weighs most, [count]; 0 in empty ones.
+def _most_probable(group: IntArray, weight: FloatArray, count: int) -> IntArray:
+    """Return the entry with the largest weight in each of `count` groups, [count]; 0 in empty ones.
 
-    Of equals it is the first: rounding does not choose.
+    Of equal entries it is the first, so that rounding does not choose.
     """
     best = np.zeros(count)
     np.maximum.at(best, group, weight)
@@ -315,13 +327,13 @@ def _most_probable(
 
 def _write_quality(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     numbers: FloatArray,
-    codes: npt.NDArray[np.intp],
+    codes: IntArray,
     data: ScaledRows,
     hypotheses: Hypotheses,
 ) -> None:
-    """Write what the most probable model leaves at the points, in relative terms."""
+    """Write the relative residuals of the models at the points, and the measures made of them."""
     table = hypotheses.table_and_none.T
     used, values = (data.weight > 0).T, data.values.T
     # Errors are relative; a point without a value has none.
@@ -341,10 +353,11 @@ def _write_quality(
     columns["adjusted_r2"][rows] = 1 - (1 - r2) * (points - 1) / np.maximum(points - size, 1)
 
 
-def _leverage(design: list[FloatArray], used: npt.NDArray[np.bool_]) -> FloatArray:
-    """Return how far each point pulls its own prediction, [K, n].
+def _leverage(design: list[FloatArray], used: BoolArray) -> FloatArray:
+    """Return the leverage of each point on its own prediction, [K, n].
 
-    By Gram and Schmidt's method, of the columns [K, n] of `design` that are `used`, [q, n].
+    It comes from the Gram-Schmidt process on the columns [K, n] of `design` that are `used`, [q,
+    n].
     """
     hat, basis = np.zeros_like(design[0]), list[FloatArray]()
     for column, there in zip(design, used, strict=True):
@@ -353,7 +366,7 @@ def _leverage(design: list[FloatArray], used: npt.NDArray[np.bool_]) -> FloatArr
         for other in basis:
             left = left - other * (other * left).sum(axis=0)
         square = (left**2).sum(axis=0)
-        # What is hardly more than rounding points nowhere.
+        # A rest that is only rounding has no direction.
         tells = square > _PARALLEL * size
         left = left * (tells / np.sqrt(np.where(tells, square, 1.0)))
         hat += left**2
@@ -363,14 +376,14 @@ def _leverage(design: list[FloatArray], used: npt.NDArray[np.bool_]) -> FloatArr
 
 def _status(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     found: Posterior,
     data: ScaledRows,
     unit: FloatArray,
     hypotheses: Hypotheses,
     baseline: MisfitBaseline,
-) -> npt.NDArray[np.int8]:
-    """Name the outcome of each row."""
+) -> Int8Array:
+    """Return the status of each row."""
     breaks = np.bincount(found.row, found.weight * hypotheses.outside[found.chosen], len(rows))
     broken = (breaks > 0.5) | hypotheses.breaks[columns["terms"][rows]].any(axis=1)
     noise, spread = np.sqrt(data.variance), np.sqrt(found.variance)
@@ -381,7 +394,7 @@ def _status(
     exact = looks_exact(first, data.values * unit[:, None], spread_, dof)
     points = np.maximum((data.weight > 0).sum(axis=1), 1)
     misfit = np.sqrt(columns["rss"][rows] / points)
-    # Few points leave the deviation to what was believed before; it has to show.
+    # With few points the prior determines the deviation, so the residual has to show it, too.
     size = 1 + (columns["terms"][rows] >= 0).sum(axis=1)
     left = np.sqrt(columns["rss"][rows] / np.maximum(points - size, 1))
     beyond &= left > _FAR_BEYOND_NOISE * noise

@@ -1,9 +1,10 @@
-"""Whether one scale was measured under other conditions than the others.
+"""One scale whose values are off by the same factor in all rows.
 
-Runs on another partition of a machine, or while it was busy, are slower in all call paths by one
-factor. Repetitions do not tell, since they are slower alike. Models of few terms cannot follow at
-most scales, but at the largest one they can: by steeper growth, or by a break there. Of several
-parameters it may be one configuration, or all with the largest value of one parameter.
+Runs on another partition of a machine, or on a busy one, are slower by one factor in all call
+paths. Repetitions do not show it, because all are slower. Models of few terms cannot follow such
+a factor at most scales. At the largest scale they can, by steeper growth or by a break. In several
+parameters, one configuration may be off, or all with the largest value of one parameter. See
+docs/explanation/noise-and-bands.md, 'One scale unlike the others'.
 """
 
 from __future__ import annotations
@@ -12,55 +13,61 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled import outlier_scale as in_c
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 _FEWEST_POINTS = 5
-"""Below it the others say too little of one."""
+"""Points needed: with fewer, the other points say too little about one of them."""
 _MOST_ROWS, _MOST_OF_SEVERAL = 100, 40
-"""That are asked, in one parameter and in several; more of them say the same."""
+"""Largest number of rows tested, in one parameter and in several; more rows add nothing."""
 
 _SUSPECT = 0.02, 0.2
-"""Correlation of errors, and share of rows that break, from which on rows are asked at all."""
+"""Correlation of errors, and share of rows that break, above which points are tested."""
 
 _FOLLOWS = 0.6
-"""Of the squares of a shape, what one point makes up that it can follow as it likes."""
+"""Share of the sum of squares of a shape at one point above which the shape could fit it alone."""
 _MOST_ERRING = 3
-"""Points that models meet worst, of all rows together."""
+"""Number of points, the ones with the worst fit over all rows, that are tested."""
 
 _REACH = np.log(30.0)
+"""Logarithm of the largest factor that is tried."""
 _FACTORS = _REACH * np.linspace(-1, 1, 321)
-"""Logarithms of factors, from a thirtieth to thirty, about the power of thirty next to errors."""
+"""Logarithms of the factors that are tried: 1/30 to 30, times a power of 30."""
 
 _TELLS = 1.0
-"""Nats by which a row that says anything prefers one factor or none."""
+"""Nats by which a row has to prefer a factor or none to be decided."""
 _FEWEST_ROWS = 10
+"""Rows needed, both in total and decided."""
 _NEARLY_ALL, _MOST_OF_ALL = 0.85, 0.8
-"""Of the rows with an opinion, those that agree, in one parameter and in several, where more laws
-are approximated."""
+"""Share of the decided rows that have to agree, in one parameter and in several.
+
+In several parameters more laws are only approximated.
+"""
 _MUCH_LESS = 0.25
+"""Largest log factor of another point, relative to that of the outlier."""
 _CLOSE, _HOPELESS = -4.5, -8.0
-"""Nats against the factor that suits a row most: three deviations, and four."""
+"""Two limits, in nats below the best factor of a row: three standard deviations, and four.
+
+A row agrees with a factor above the first limit. A factor below the second limit has the value of
+the limit, so that one row has a limited influence.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleOutlier:
-    """What rows say of some points by all the others.
+    """The factor by which rows are off at some points, judged by all other points.
 
     Attributes
     ----------
-    points : which ones
-    factor : logarithm of what their values there are most likely multiplied by
-    nats : how much more likely they are with it
-    agreed : whether nearly all rows that have an opinion are of this one
+    points : numbers of these points
+    factor : logarithm of the most likely factor of the values there
+    nats : log likelihood that the factor adds
+    agreed : whether nearly all decided rows agree on the factor
     own : median relative variance of rows about their models by the other points
     """
 
@@ -72,11 +79,7 @@ class ScaleOutlier:
 
 
 def suspects_outlier(found: Posterior, hypotheses: Hypotheses, correlation: float) -> bool:
-    """Tell whether first models give reason to ask rows about points.
-
-    So they do where errors are correlated, or where many rows break or, of several parameters,
-    follow one point.
-    """
+    """Return whether first models give a reason to test points."""
     breaks = hypotheses.outside[found.chosen]
     if hypotheses.fans is not None:
         follow = np.append(_followed(hypotheses) >= 0, False)
@@ -86,7 +89,10 @@ def suspects_outlier(found: Posterior, hypotheses: Hypotheses, correlation: floa
 
 
 def _followed(hypotheses: Hypotheses) -> IntArray:
-    """Return the point that each shape follows, as steep ones do the largest, [S]; -1 = none."""
+    """Return the point that each shape could fit alone, [S]; -1 = none.
+
+    For a steep shape, this is the largest point.
+    """
     square = hypotheses.table**2
     most = square.argmax(axis=1)
     alone = square.max(axis=1) > _FOLLOWS * square.sum(axis=1)
@@ -96,10 +102,11 @@ def _followed(hypotheses: Hypotheses) -> IntArray:
 def suspect_points(
     data: ScaledRows, fitted: FloatArray, hypotheses: Hypotheses
 ) -> list[tuple[int, ...]]:
-    """Return the points, alone or together, that may be unlike the others.
+    """Return the points to test, alone or in groups.
 
-    In one parameter each. Of several those that shapes follow, those that models, `fitted`
-    [n, K], meet worst, and all where one parameter is largest.
+    In one parameter, each point is tested. In several, the test covers points that a shape could
+    fit alone, points with the worst fit by models, `fitted` [n, K], and all points with the largest
+    value of one parameter.
     """
     points = data.points
     if points.ndim == 1:
@@ -113,7 +120,7 @@ def suspect_points(
 
 
 def complete_rows(data: ScaledRows) -> ScaledRows | None:
-    """Return some rows that were measured at all points; None if too few rows or points tell."""
+    """Return some rows with values at all points; None if there are too few rows or points."""
     whole = np.flatnonzero((data.weight > 0).all(axis=1) & (data.values > 0).all(axis=1))
     if len(data.points) < _FEWEST_POINTS or len(whole) < _FEWEST_ROWS:
         return None
@@ -122,14 +129,14 @@ def complete_rows(data: ScaledRows) -> ScaledRows | None:
 
 
 def without_points(data: ScaledRows, points: Sequence[int]) -> ScaledRows:
-    """Return rows that have no value at some points."""
+    """Return the rows without the values at `points`."""
     weight = data.weight.copy()
     weight[:, points] = 0.0
     return replace(data, weight=weight)
 
 
 def at_other_points(data: ScaledRows, points: Sequence[int]) -> ScaledRows:
-    """Return rows at all points but some."""
+    """Return the rows at all points except `points`."""
     values, weight = (np.delete(column, points, axis=1) for column in (data.values, data.weight))
     where = np.delete(data.points, points, axis=0)
     return replace(data, points=where, values=values, weight=weight)
@@ -138,23 +145,25 @@ def at_other_points(data: ScaledRows, points: Sequence[int]) -> ScaledRows:
 def estimate_scale_factor(
     found: Posterior, data: ScaledRows, hypotheses: Hypotheses, points: tuple[int, ...]
 ) -> ScaleOutlier:
-    """Tell what rows have in common at some points.
+    """Return the factor at `points` that rows have in common.
 
-    Each row has an opinion of any factor: how probable its values would be there. One that nearly
-    all rows with an opinion prefer to none, and find likely by itself, is theirs in common: laws
-    that break by themselves do so by factors of their own.
+    Every row has a likelihood of its values there for each factor. The common factor is one that
+    nearly all decided rows prefer to no factor, and that each of them finds likely. Call paths that
+    break independently break by different factors.
 
     Parameters
     ----------
-    found : of rows [n] by all other points
-    data : these rows, with their values there
+    found : posterior of the rows [n] by all other points
+    data : the rows, with their values at `points`
+    hypotheses : all hypotheses
+    points : numbers of the points
     """
     errors = [_errors(found, data, hypotheses, point) for point in points]
     away, spread = (np.array(column) for column in zip(*errors, strict=True))
     factors = _FACTORS + _REACH * np.round(np.nanmedian(np.append(away, 0.0)) / _REACH)
     said = _likelihoods(found, away, spread, np.append(factors, 0.0))
     most = said.max(axis=1, keepdims=True)
-    # Where all that is likely predicts nothing, there is no opinion.
+    # A row whose likely candidates predict nothing above zero is not decided.
     said = np.subtract(said, most, out=np.zeros_like(said), where=np.isfinite(most))
     *together, none = np.maximum(said, _HOPELESS).sum(axis=0)
     best = int(np.argmax(together))
@@ -168,17 +177,18 @@ def estimate_scale_factor(
 
 
 def stands_alone(odd: ScaleOutlier, others: Sequence[ScaleOutlier]) -> bool:
-    """Tell whether the other points, by each other, are nothing like the odd ones.
+    """Return whether the other points, judged by each other, are much less off than the outlier.
 
-    Where runs of all scales are off by something, one is off by most.
+    If runs of all scales are off by something, one of them is off most.
     """
     return all(abs(each.factor) <= _MUCH_LESS * abs(odd.factor) for each in others)
 
 
 def are_largest(points: FloatArray, some: Sequence[int]) -> bool:
-    """Tell whether some points are all that there are of the largest scale.
+    """Return whether the points `some` are the largest scale.
 
-    Of several parameters, all with the largest value of one, or the only one with all of them.
+    In several parameters, they are all points with the largest value of one parameter, or the only
+    point with the largest values of all.
     """
     scales = points.reshape(len(points), -1)
     at_end = scales == scales.max(axis=0)
@@ -189,9 +199,9 @@ def are_largest(points: FloatArray, some: Sequence[int]) -> bool:
 def _errors(
     found: Posterior, data: ScaledRows, hypotheses: Hypotheses, point: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return by how much each candidate misses the value at a point, and its spread, [c].
+    """Return the error of each candidate at a point, and its standard deviation, [c].
 
-    Both of logarithms; NaN where nothing above zero is predicted.
+    Both are logarithms; NaN where a candidate predicts nothing above zero.
     """
     there = np.append(hypotheses.table[:, point], 0.0)
     design = np.stack([np.ones(len(found.row)), *there[hypotheses.codes(found.chosen)].T])
@@ -201,7 +211,7 @@ def _errors(
     square = (twice * found.covariance * design[first] * design[second]).sum(axis=0)
     model = np.where(model > 0, model, np.nan)
     away = np.log(data.values[found.row, point] / model)
-    # A model may be next to nothing, and its square nothing.
+    # The square of a tiny model would be zero, so the model divides the root.
     spread = np.sqrt(np.maximum(square, 0.0)) / model
     return away, np.hypot(spread, np.sqrt(found.variance[found.row]))
 
@@ -209,13 +219,12 @@ def _errors(
 def _likelihoods(
     found: Posterior, away: FloatArray, spread: FloatArray, factors: FloatArray
 ) -> FloatArray:
-    """Return the log likelihood of the values at points under all factors, [n, F].
+    """Return the log likelihood of the values at the points under all factors, [n, F].
 
-    Errors are [P, c], of candidates at each of the points; what is off at all of them is said
-    once.
+    Errors are [P, c], of candidates at each of the points; an error at all points counts once.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        # What is normal at each of the points is so in all.
+        # A mean of normal log densities is a normal log density.
         precise = spread**-2
         sharp = precise.mean(axis=0)
         centre = (away * precise).mean(axis=0) / sharp
@@ -225,7 +234,7 @@ def _likelihoods(
         return in_c.likelihoods(found, centre, sharp, level, factors)
     each = level[:, None] - 0.5 * sharp[:, None] * (centre[:, None] - factors) ** 2
     each[~np.isfinite(each)] = -np.inf
-    # Candidates are in the order of rows.
+    # Candidates are ordered by row.
     start = np.searchsorted(found.row, np.arange(len(found.variance)))
     most = np.maximum.reduceat(each, start, axis=0)
     most[most == -np.inf] = 0.0

@@ -1,7 +1,8 @@
-"""Which fans of pairs are worth a look: bounds of their evidence.
+"""Upper bounds of the evidence of fans, which are groups of pairs.
 
-Beside any function of a parameter, with a level of its own at each of its values, a shape leaves no
-more than beside any term of it: one regression bounds a whole fan of pairs.
+A fan is a shape with all terms of one parameter. With a free level at each value of that
+parameter, the shape leaves no larger residual than with any of the terms. So one regression bounds
+a whole fan. See docs/explanation/several-parameters.md, 'Pairs'.
 """
 
 from __future__ import annotations
@@ -9,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
 from callpath_modeler.modeling.mixture.bounds import (
     OneTermRegressions,
-    SingleArray,
     as_float32,
     least_residual,
     profile_likelihood,
@@ -21,17 +21,14 @@ from callpath_modeler.modeling.mixture.bounds import (
 from callpath_modeler.modeling.mixture.hypotheses import PairGroups
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 _VARIES = 1e-10
-"""Of its square, what a shape varies by at each value of a parameter, if it does."""
+"""Share of the square of a shape below which it does not vary at fixed values of a parameter."""
 
 _OUT_OF_QUESTION = 25.0
-"""By how much less the bound of a fan is than the best one, in nats: no pair of it matters."""
+"""Distance of the bound of a fan from the best one, in nats, beyond which no pair of it matters."""
 
 _EVEN = 1e-3
-"""In nats, what fans differ by that are as promising but for rounding, at most."""
+"""Largest difference of the bounds of fans that are equal except for rounding, in nats."""
 
 
 def group_bounds(
@@ -41,11 +38,11 @@ def group_bounds(
     fans: PairGroups,
     table: FloatArray,
     log_prior: FloatArray,
-) -> SingleArray:
-    """Bound the evidence of the pairs of each fan of some rows, [S D, n].
+) -> Float32Array:
+    """Return upper bounds of the log evidence of the pairs in each fan of some rows, [S D, n].
 
-    Under any drift, and but for the part that depends on coefficients; `log_prior` [P] is of all
-    pairs, `table` [S, K] of the shapes.
+    They hold under any drift and lack the part that depends on coefficients. `log_prior` [P]
+    belongs to all pairs, `table` [S, K] to the shapes.
     """
     few = data.take(rows)
     left = least_residual([residuals_beside(seen, rows, few, fans, table) for seen in regressions])
@@ -61,9 +58,9 @@ def residuals_beside(
     fans: PairGroups,
     table: FloatArray,
 ) -> FloatArray:
-    """Return what each shape leaves beside any function of each parameter, [S D, n].
+    """Return the residual of each shape with any function of each parameter, [S D, n].
 
-    `data` is of these rows. The coefficient of a shape is positive.
+    `data` holds the rows `rows`. The coefficient of a shape is positive.
     """
     sums, weights = regressions.sums.take(rows), regressions.weights[:, rows]
     products = weights * (data.values.T - sums.mean)
@@ -85,11 +82,11 @@ def residuals_beside(
     return np.maximum(found, 0.0).reshape(len(table) * len(fans.ends), len(rows))
 
 
-def expand(bounds: SingleArray, best: float, fans: PairGroups) -> IntArray:
-    """Return the pairs of the most promising fans of a row; `bounds` [S D] are those of it.
+def expand(bounds: Float32Array, best: float, fans: PairGroups) -> IntArray:
+    """Return the pairs in the most promising fans of a row, which has the `bounds` [S D].
 
-    None that is out of question against the `best` of other hypotheses. Where parameters varied one
-    at a time thousands are as promising: of such the first are opened.
+    Fans far below the `best` bound of other hypotheses are left out. If parameters varied one at a
+    time, thousands of fans are equally promising; then the first of these are taken.
     """
     order = np.flatnonzero(bounds >= best - _OUT_OF_QUESTION)
     if len(order) > fans.opened:

@@ -1,4 +1,7 @@
-"""Which shapes stand beside each other."""
+"""Pairs of shapes that are tried together.
+
+See docs/explanation/hypotheses.md, 'Pairs and differences'.
+"""
 
 from __future__ import annotations
 
@@ -7,49 +10,52 @@ from collections.abc import Collection, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-import numpy as np
-import numpy.typing as npt
-
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import FROM_NOTHING, Break, BreakKind, at_last
 from callpath_modeler.modeling.differences import TO_OTHERS, TermDifference
 from callpath_modeler.modeling.mixture.complexity_prior import description_length
 from callpath_modeler.modeling.products import Shape
 from callpath_modeler.modeling.terms import Term
 
-FloatArray = npt.NDArray[np.float64]
-
 _PLAIN = 0.4
-"""How intricate a law may be that more begins beside at the last point."""
+"""Largest intricacy of a term, in nats, that is combined with a break at the last point."""
 
 _MOST_PAIRED = 14
+"""Largest number of growing terms that are all used in pairs."""
 _PAIRED = 1.0
-"""In spaces of more growing terms only plain ones are tried in pairs; pairs of near neighbours are
-one curve."""
+"""Largest intricacy, in nats, of a term in pairs if there are more growing terms.
+
+Pairs of near neighbours are one curve.
+"""
 
 _FEWEST_FOR_BETWEEN = 4
+"""Points needed to distinguish a power between two others from either of them."""
 _APART = Fraction(1, 10)
-"""Points that tell a power between two others from either, and how far these are apart."""
+"""Difference between the exponents of two such neighbours."""
 
 _FASTEST, _SLOWEST = Fraction(-5, 3), Fraction(-1, 2)
+"""Range of the powers of falling work other than 1/p; the second one is excluded."""
 _BESIDE_OTHER_WORK = Term(Fraction(0), 1), Term(Fraction(1), 0)
-"""Powers that work other than 1 / p falls by, the second not among them, and what is beside it."""
+"""Terms that are combined with such work."""
 
 _COARSE = 3
-"""Denominators of powers that fall, beside others; finer ones are nearly alike."""
+"""Largest denominator of falling powers in pairs; finer powers are nearly alike."""
 
 
 def pairings(
     shapes: Sequence[Shape], points: FloatArray, lone: Collection[Shape] = ()
 ) -> list[tuple[int, int]]:
-    """Pair growing terms with each other and with decreasing ones, and these with the steepest.
+    """Return the pairs of shapes that are tried, as pairs of codes.
 
-    Transforms and what else takes each number are a power and its product with a logarithm. Work
-    that all share falls faster than its surface, and is beside what begins at a capacity. What
-    levels off between two points is a sum of what does at either. What takes longer from a point on
-    does so in proportion, and the last point also by what is there only, stays or goes on. What
-    falls or grows by a power between two others is nearly a sum of these; else what is `lone` is in
-    no pair. Work that falls by other powers, or is sorted, is beside what is plainest. Pairs beside
-    a decreasing shape come last.
+    Growing terms are paired with each other, and a whole power with its product with a logarithm
+    (transforms). Plateaus or floors of neighbouring points are paired, since a sum of both levels
+    off between the points. So are neighbouring powers, since a sum of both is nearly a power
+    between them; `lone` shapes are in no other pair.
+
+    A term is paired with a leap in proportion to it, and with each break at the last point. Shared
+    work is paired with its surface and with breaks that begin at a capacity. Falling terms are
+    paired with growing terms; other falling powers and sorted shares only with the plainest ones.
+    Pairs with a decreasing shape come last.
     """
     rising = [
         (code, shape)
@@ -81,15 +87,15 @@ def pairings(
     pairs += [(a, b) for a in falling for b in growing]
     plainest = [code for code in growing if shapes[code] in _BESIDE_OTHER_WORK]
     pairs += [(a, b) for a in other_work(shapes) for b in plainest]
-    # Who sends to all others meets none at one process, in what grows as in what falls.
+    # One process has no others to send to, in growing terms as in falling ones.
     others = [code for code, shape in enumerate(shapes) if shape == TO_OTHERS]
     pairs += [(a, b) for a in falling if a not in powers for b in others]
-    # Spaces of one's own may have what is between among their terms.
+    # A search space of the user may contain the powers between, so pairs may be duplicates.
     return list(dict.fromkeys(pairs))
 
 
 def neighbouring_powers(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
-    """Pair powers with the next greater ones: sums of both are what is between."""
+    """Return pairs of a power and the next greater one; their sums represent powers between."""
     powers = {
         shape.exponent: code
         for code, shape in enumerate(shapes)
@@ -99,7 +105,7 @@ def neighbouring_powers(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
 
 
 def other_work(shapes: Sequence[Shape]) -> list[int]:
-    """Return work that is sorted, fits into caches at last, or is not shared evenly."""
+    """Return the codes of work that is sorted, fits into caches, or is shared unevenly."""
     return [code for code, shape in enumerate(shapes) if shape.decreasing and _is_other(shape)]
 
 
@@ -111,7 +117,7 @@ def _is_other(shape: Shape) -> bool:
 
 
 def _with_logarithms(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
-    """Pair whole powers with their products with a logarithm."""
+    """Return pairs of whole powers and their products with a logarithm."""
     codes = {shape: code for code, shape in enumerate(shapes)}
     powers = [
         shape
@@ -123,19 +129,19 @@ def _with_logarithms(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
 
 
 def _is_fine(shape: Shape) -> bool:
-    """Tell whether a decreasing shape is one of many that are nearly alike."""
+    """Return whether a decreasing shape is one of many that are nearly alike."""
     return isinstance(shape, Term) and shape.exponent.denominator > _COARSE
 
 
 def _is_faster(shape: Shape) -> bool:
-    """Tell whether a shape falls faster than work that is shared."""
+    """Return whether a shape falls faster than 1/p."""
     return isinstance(shape, Term) and shape.exponent < -1
 
 
 def _dearer(
     shapes: Sequence[Shape], terms: Sequence[int], points: FloatArray
 ) -> list[tuple[int, int]]:
-    """Pair some terms with what may be beside them from a point on."""
+    """Return pairs of terms and the breaks that make them more expensive from a point on."""
     last = at_last(points)
     late = [code for code, shape in enumerate(shapes) if shape in last]
     leaps = defaultdict(list)
@@ -144,7 +150,7 @@ def _dearer(
     pairs = []
     for code in terms:
         shape = shapes[code]
-        # What is sent to all others is in proportion to 1 / p where it is dearer.
+        # The leap of a transposition, 1/p - 1/p^2, is in proportion to 1/p.
         term = shape.larger if isinstance(shape, TermDifference) else shape
         assert isinstance(term, Term)
         if description_length(term) <= _PLAIN:
@@ -155,7 +161,7 @@ def _dearer(
 
 
 def _levelling(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
-    """Pair plateaus and floors of neighbouring points: sums of them level off anywhere between."""
+    """Return pairs of plateaus or floors of neighbouring points; sums level off between these."""
     pairs = []
     for kind in (BreakKind.PLATEAU, BreakKind.FLOOR):
         linear = [(shape.at, code) for code, shape in _of_kind(shapes, kind) if shape.exponent == 1]
@@ -164,7 +170,7 @@ def _levelling(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
 
 
 def _beginning(shapes: Sequence[Shape], points: FloatArray) -> list[int]:
-    """Return what begins at a capacity, at every other place up to the last but one point."""
+    """Return breaks that begin at a capacity: every second place up to the last but one point."""
     found = []
     for kind in FROM_NOTHING:
         every = sorted((shape.at, code) for code, shape in _of_kind(shapes, kind))

@@ -1,15 +1,17 @@
-"""Which pairs of shapes are worth a look: bounds of their evidence."""
+"""Upper bounds of the evidence of pairs of shapes.
+
+See docs/explanation/hypotheses.md, 'Screening'.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from callpath_modeler.modeling.mixture.bounds import (
     OneTermRegressions,
-    SingleArray,
     as_float32,
     below_the_best,
     least_residual,
@@ -29,21 +31,20 @@ from callpath_modeler.modeling.mixture.regressions import (
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-
 _BLOCK = 64
-"""Rows whose pairs are looked at together."""
+"""Rows whose pairs are bounded together."""
 
 _NUMBERS = 16_000
-"""Rows times pairs that are summed up at once: what is needed for them stays in the cache."""
+"""Rows times pairs that are summed together; their intermediate results stay in the cache."""
 
 _FEWEST_FOR_PAIRS = 3
-"""Of as few points only beside work that is shared, and of one parameter."""
+"""Points needed for pairs with shared work in one parameter; all other pairs need one more."""
 
 _FALLS = 0.5
-"""Of the largest value, the last one: beside work that is shared even least shares are likely."""
+"""Ratio of the last to the largest value below which the pairs of a row are always tried.
+
+With shared work even the smallest shares are probable.
+"""
 
 _NOT_THERE = 1e20
 """More than any residual."""
@@ -51,22 +52,22 @@ _NOT_THERE = 1e20
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Some pairs of some rows, [M].
+    """M pairs of some rows, with bounds of their evidence.
 
     Attributes
     ----------
-    row, pair : which
-    bound : of the evidence, prior included, as of `bounds`
-    coefficients : [3, M] under the first drift: constant, first, second
+    row, pair : row and number of each pair
+    bound : upper bound of the log evidence, prior included, as in `bounds`
+    coefficients : [3, M] constant, first and second coefficient under the first drift
     """
 
     row: IntArray
     pair: IntArray
-    bound: SingleArray
+    bound: Float32Array
     coefficients: FloatArray
 
     def take(self, which: IntArray | BoolArray) -> Pairs:
-        """Return some of them."""
+        """Return the pairs at the positions `which`."""
         return Pairs(
             self.row[which],
             self.pair[which],
@@ -76,10 +77,10 @@ class Pairs:
 
 
 def promise_of_pairs(hypotheses: Hypotheses, log_prior: FloatArray) -> float:
-    """Bound the evidence of pairs with a constant, prior included, but for the likelihood.
+    """Return an upper bound of the log evidence of pairs with a constant, without the likelihood.
 
-    That is where the level and the weights of all points are 1. Of several parameters there are too
-    many points for a bound that tells anything, and it is infinite.
+    It includes the prior, for a level and weights of all points of 1. In several parameters there
+    are too many points for a useful bound, and it is infinite.
     """
     if hypotheses.fans is not None:
         return np.inf
@@ -101,15 +102,15 @@ def rows_for_pairs(
     hypotheses: Hypotheses,
     promise: float,
     fitted: FloatArray,
-    best: SingleArray,
+    best: Float32Array,
 ) -> IntArray:
-    """Return rows that one shape does not explain exactly, and whose pairs may be worth a look.
+    """Return the rows that no single shape fits exactly, and whose pairs may matter.
 
-    `promise` is that of pairs; `fitted` and `best` as of `pair_bounds`.
+    `promise` comes from `promise_of_pairs`; `fitted` and `best` are as in `pair_bounds`.
     """
     misfit = regressions.residual.min(axis=0) / np.maximum(data.used - 2, 1)
     fewest = _FEWEST_FOR_PAIRS + hypotheses.kept.frugal
-    # The level is what a model is at its largest point; and pairs leave what noise does.
+    # The level is the largest value of the model. Pairs are assumed to fit to within the noise.
     level = np.maximum(fitted.max(axis=1), TINY)
     with np.errstate(divide="ignore"):
         volume = promise - 3 * np.log(level)
@@ -118,7 +119,7 @@ def rows_for_pairs(
     bound = as_float32(volume) + profile_likelihood(data.variance * freedom, data, freedom)
     near = (bound >= best - np.float32(hypotheses.kept.nats)) | (data.used <= _FEWEST_FOR_PAIRS)
     near |= fitted[:, -1] < _FALLS * level
-    # What rounding leaves asks for no second shape.
+    # A residual that is only rounding needs no second shape.
     return np.flatnonzero((data.used >= fewest) & (misfit > EXACT_VARIANCE) & near)
 
 
@@ -128,12 +129,12 @@ def pair_bounds(
     hypotheses: Hypotheses,
     log_prior: FloatArray,
     fitted: FloatArray,
-    best: SingleArray,
+    best: Float32Array,
 ) -> Pairs:
-    """Bound the evidence of the pairs that may have positive coefficients.
+    """Return upper bounds of the evidence of the pairs that may have positive coefficients.
 
-    `fitted` [n, K] is roughly what models say, `best` [n] the largest bound of hypotheses with at
-    most one shape.
+    `fitted` [n, K] is a rough fit; `best` [n] is the largest bound of hypotheses with at most one
+    shape.
     """
     prior = log_prior[1 + 3 * len(hypotheses.shapes) :]
     promise = promise_of_pairs(hypotheses, log_prior)
@@ -154,12 +155,13 @@ def pair_bounds(
 
 @dataclass(frozen=True, slots=True)
 class _Regressed:
-    """Regressions of n rows on pairs `which` [P], [P, n] under the first drift.
+    """Regressions of n rows on the pairs `which` [P], [P, n].
 
     Attributes
     ----------
-    found : under the first drift
-    residuals : what they leave, under every drift
+    which : numbers of the pairs
+    found : regressions under the first drift
+    residuals : residuals under every drift
     """
 
     which: IntArray
@@ -174,8 +176,8 @@ class _Regressed:
         data: ScaledRows,
         growing: int,
         prior: FloatArray,
-    ) -> SingleArray:
-        """Bound the evidence of some, [M], in places `pair` and `which`; `row` are their rows."""
+    ) -> Float32Array:
+        """Return upper bounds of the evidence at `pair` and `which`, [M], of the rows `row`."""
         here = self.found.take((pair, which))
         freedom = data.used[row] - np.where(here.free, 3, 2)
         left = least_residual([each[pair, which] for each in self.residuals])
@@ -185,7 +187,7 @@ class _Regressed:
         return bound
 
     def before(self, other: _Regressed, row: int) -> _Regressed:
-        """Return those of a row, and after them others of it."""
+        """Return the regressions of one row here, followed by its regressions in `other`."""
         residuals = zip(self.residuals, other.residuals, strict=True)
         every = np.arange(len(self.which))
         return _Regressed(
@@ -202,10 +204,10 @@ def _bounded(
     hypotheses: Hypotheses,
     prior: FloatArray,
 ) -> Pairs:
-    """Bound the evidence of the closest."""
+    """Return the closest pairs with bounds of their evidence."""
     positive = regressed.found.positive & np.isfinite(prior[regressed.which])[:, None]
     used = data.used[rows]
-    # A point has to be left that tells whether it fits.
+    # One point more than coefficients is needed to show whether the pair fits.
     positive &= used > np.where(regressed.found.free, 3, 2)
     positive &= (regressed.which >= hypotheses.growing)[:, None] | (used > _FEWEST_FOR_PAIRS)
     residuals = [np.where(positive, each, _NOT_THERE) for each in regressed.residuals]
@@ -225,9 +227,9 @@ def _bounded_with_fans(
     data: ScaledRows,
     hypotheses: Hypotheses,
     prior: FloatArray,
-    best: SingleArray,
+    best: Float32Array,
 ) -> list[Pairs]:
-    """Bound the evidence of the closest, those of the most promising fans among them."""
+    """Return the closest pairs, including those of the most promising fans, with their bounds."""
     fans, parts = hypotheses.fans, []
     assert fans is not None
     promise = group_bounds(regressions, rows, data, fans, hypotheses.table, prior)
@@ -249,7 +251,7 @@ def _bounded_with_fans(
 def _pair_sums(
     regressions: list[OneTermRegressions], row: int, pairs: IntArray, hypotheses: Hypotheses
 ) -> list[PairSums]:
-    """Sum up one row for some pairs, [P, 1], under every drift."""
+    """Return the sums of one row for some pairs, [P, 1], under every drift."""
     first, second, one = hypotheses.first[pairs], hypotheses.second[pairs], np.array([row])
     products = hypotheses.table[first] * hypotheses.table[second]
     return [
@@ -261,14 +263,14 @@ def _pair_sums(
 def intercept_penalty(
     data: ScaledRows, rows: IntArray, pairs: IntArray, hypotheses: Hypotheses
 ) -> InterceptPenalty:
-    """Return what constants cost in some rows [n], and of which of the pairs, [..., n or 1]."""
+    """Return the cost of the constants of `pairs`, [..., n or 1], in the rows `rows` [n]."""
     frugal = hypotheses.kept.frugal
     asked = pairs >= (0 if frugal else hypotheses.growing)
     return InterceptPenalty(data.variance[rows], data.used[rows], asked, shared=not frugal)
 
 
 def _found(sums: list[PairSums], price: InterceptPenalty) -> tuple[TwoTermFits, list[FloatArray]]:
-    """Regress under the first drift, and tell what is left under every one."""
+    """Return the regressions under the first drift, and the residuals under every drift."""
     found = sums[0].regressions(price)
     kept = found.free | ~price.tested
     return found, [found.residual, *(each.residual(kept) for each in sums[1:])]
@@ -277,7 +279,7 @@ def _found(sums: list[PairSums], price: InterceptPenalty) -> tuple[TwoTermFits, 
 def _regressed(
     regressions: list[OneTermRegressions], rows: IntArray, data: ScaledRows, hypotheses: Hypotheses
 ) -> _Regressed:
-    """Regress rows on all pairs that are tried for every row."""
+    """Return the regressions of rows on all pairs that are tried with every row."""
     seen = [(each.sums.take(rows), each.weights[:, rows]) for each in regressions]
     found, left, count = [], [], len(hypotheses.products)
     size = max(1, _NUMBERS // max(len(rows), 1))
@@ -296,6 +298,6 @@ def _regressed(
     residuals = [np.concatenate(each) for each in zip(*left, strict=True)]
     few = data.used[rows] <= _FEWEST_FOR_PAIRS
     for each in residuals[2:]:
-        # Where p = 1 tells nothing, two points are met by any pair.
+        # If p = 1 has no weight, any pair fits the other two points.
         each[:, few] = residuals[0][:, few]
     return _Regressed(np.arange(count), TwoTermFits.joined(found), residuals)

@@ -1,12 +1,12 @@
-"""What is to be believed of each row: probabilities, coefficients, variances."""
+"""Posterior of the hypotheses of each row: probabilities, coefficients and variances."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.compiled.posterior import compiled_fitted_values, compiled_posterior
 from callpath_modeler.modeling.mixture.candidates import Candidates
@@ -14,26 +14,28 @@ from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 _NEGLIGIBLE = 1e-7
+"""Probability below which a candidate is left out."""
 
 _BEYOND = 0.4
-"""How fast deviations grow beyond the points against how they do towards small scales, where other
-regimes are known to be."""
+"""Growth of deviations beyond the points, relative to their growth towards small scales.
+
+Small scales are known to follow other regimes.
+"""
 
 _BESIDE = 2.0
-"""How far the others are beyond all points where one parameter is far: held as often at measured
-values as at larger ones."""
+"""Place of the other parameters where one is far, in units of their largest values.
+
+Slices hold parameters at measured values as often as at larger ones.
+"""
 
 _LESS_FAR = 0.7
-"""How far each further parameter goes against the one before, in doublings."""
+"""Distance of each further parameter, in doublings, relative to that of the one before."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogPriors:
-    """Priors of hypotheses [H] and deviations [D], in logarithms."""
+    """Log priors of hypotheses [H] and of deviations [D]."""
 
     hypotheses: FloatArray
     deviations: FloatArray
@@ -41,14 +43,14 @@ class LogPriors:
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """M hypotheses of n rows, ordered by row, deviations summed over.
+    """Posterior of M hypotheses of n rows, ordered by row and summed over deviations.
 
     Attributes
     ----------
-    row, chosen : [M]
-    weight : [M] probabilities, sum 1 in each row
-    coefficients : [3, M]
-    covariance : [6, M] of the coefficients
+    row, chosen : [M] row and number of each hypothesis
+    weight : [M] probability, with a sum of 1 in each row
+    coefficients : [3, M] constant, first and second coefficient
+    covariance : [6, M] covariance of the coefficients
     variance, drift : [n] relative variance of a measured centre about the model at the largest
         point, and its growth per doubling of the distance from it
     """
@@ -62,7 +64,7 @@ class Posterior:
     drift: FloatArray
 
     def repeated(self, rows: IntArray) -> Posterior:
-        """Return what is believed of `rows` [n], in this order and as often as they come."""
+        """Return the posterior of `rows` [n] in this order; a row may occur more than once."""
         count = np.bincount(self.row, minlength=len(self.variance))
         end, size = count.cumsum(), count[rows]
         row = np.repeat(np.arange(len(rows)), size)
@@ -82,7 +84,7 @@ class Posterior:
 def posterior(
     found: Candidates, data: ScaledRows, deviations: Deviations, beliefs: LogPriors
 ) -> Posterior:
-    """Weigh the candidates by what is believed."""
+    """Return the posterior of the candidates under the priors."""
     if compiled():
         growth = _growth(deviations)
         return Posterior(*compiled_posterior(found, data, deviations, beliefs, growth))
@@ -90,14 +92,14 @@ def posterior(
 
 
 def _growth(deviations: Deviations) -> FloatArray:
-    """Return how fast deviations grow beyond the points, [L]."""
+    """Return the growth of deviations beyond the points under each drift, [L]."""
     return np.asarray(_BEYOND * np.array([drift.growth for drift in deviations.drifts]))
 
 
 def posterior_in_numpy(
     found: Candidates, data: ScaledRows, deviations: Deviations, beliefs: LogPriors
 ) -> Posterior:
-    """As `posterior`, of candidates with any number of coefficients."""
+    """Return the same as `posterior`, of candidates with any number of coefficients."""
     joint = _joint_probability(found, beliefs)
     kept = np.flatnonzero(joint.sum(axis=0) > _NEGLIGIBLE)
     kept = kept[np.argsort(found.row[kept], kind="stable")]
@@ -111,7 +113,7 @@ def posterior_in_numpy(
         here = np.flatnonzero(deviations.drift_of == k)
         of_drift = joint[here[0] : here[-1] + 1]
         share = of_drift.sum(axis=0)
-        # In the order of the coefficients: what all drifts agree on stays as it is.
+        # The sums have the order of the coefficients, so that equal coefficients keep all digits.
         weight += share
         scatter = share * own + squares[here] @ of_drift
         coefficients += share * np.take(found.coefficients[k], kept, axis=1)
@@ -128,13 +130,13 @@ def posterior_in_numpy(
         coefficients / weight,
         covariance / weight,
         variance,
-        # Noise does not drift; only what exceeds it.
+        # Only the deviation beyond the noise drifts.
         np.maximum(drifting - noise * data.variance, 0.0),
     )
 
 
 def _joint_probability(found: Candidates, beliefs: LogPriors) -> FloatArray:
-    """Return the probability of each candidate under each deviation, [D, M]; 1 in all per row."""
+    """Return the joint probability of candidates and deviations, [D, M]; the sum per row is 1."""
     joint = np.exp(
         found.log_evidence + (beliefs.hypotheses[found.chosen] + beliefs.deviations[:, None])
     )
@@ -144,41 +146,43 @@ def _joint_probability(found: Candidates, beliefs: LogPriors) -> FloatArray:
 
 
 def fitted_values(found: Posterior, hypotheses: Hypotheses) -> FloatArray:
-    """Return the mean of the models of each row at the points, [n, K]."""
+    """Return the mean of the models of each row at the points, [n, K], weighted by probability."""
     if compiled():
         return compiled_fitted_values(found, hypotheses)
     return values_at_points(found, hypotheses.codes(found.chosen), hypotheses)
 
 
 def values_at_points(found: Posterior, codes: IntArray, hypotheses: Hypotheses) -> FloatArray:
-    """As `fitted_values`, in numpy, of candidates with the shapes of `codes` [M, T], -1 = none."""
+    """Return the same as `fitted_values`, with numpy, of the shapes `codes` [M, T], -1 = none."""
     rows, size = len(found.variance), len(hypotheses.shapes) + 1
     constant, *numbers = found.coefficients * found.weight
     fitted = np.bincount(found.row, constant, minlength=rows)[:, None]
     total = np.zeros(rows * size)
     for number, code in zip(numbers, codes.T, strict=True):
-        # A code of -1, no shape, counts in the last column, which is left out.
+        # The code -1 (no shape) selects the last column, which is left out.
         total += np.bincount(found.row * size + code % size, number, minlength=rows * size)
     return np.asarray(fitted + total.reshape(rows, size)[:, :-1] @ hypotheses.table)
 
 
 def far_tables(points: FloatArray, hypotheses: Hypotheses, factor: float) -> FloatArray:
-    """Evaluate shapes at multiples of the largest point, [F, S + 1]; that of none is zero.
+    """Return the shapes at multiples of the largest point, [F, S + 1]; zero for no shape.
 
-    In one parameter at one place; in several first far along all of them, then along each.
+    In one parameter there is one place. In several, the first place is far along all parameters,
+    and one more place is far along each.
     """
     places = _far(points, factor)
     table = hypotheses.shapes.table(places).T
     table[:, :-1] /= hypotheses.scale
-    # Beyond all numbers an exponential is infinite, and nothing times infinity is nothing.
+    # An exponential may overflow to infinity, and zero times infinity is not zero.
     return np.asarray(np.minimum(table, np.finfo(float).max / 1e9))
 
 
 def far_values(found: Posterior, codes: IntArray, far: FloatArray) -> FloatArray:
-    """Evaluate candidates far beyond the points, [M].
+    """Return the predictions of candidates far beyond the points, [M].
 
     Parameters
     ----------
+    found : the candidates
     codes : [M, T] their shapes, -1 = none
     far : a row of `far_tables`
     """
@@ -191,7 +195,7 @@ def _far(points: FloatArray, factor: float) -> FloatArray:
     """Return places beyond all points, [1] or [1 + D, D]."""
     if points.ndim == 1:
         return factor * points[-1:]
-    # In no two parameters as far, to tell them apart.
+    # The distances differ, so that the parameters can be distinguished.
     less = _LESS_FAR ** np.arange(points.shape[1])
     alone = np.where(np.eye(points.shape[1], dtype=bool), factor, _BESIDE)
     return np.asarray(points.max(axis=0) * np.concatenate([[factor**less], alone]))

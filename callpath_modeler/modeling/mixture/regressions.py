@@ -1,7 +1,7 @@
-"""Regressions of every row on shapes, one or two at a time, from the same few sums.
+"""Regressions of every row on one or two shapes, from a few weighted sums.
 
-Coefficients may have any sign, but constants of pairs are not negative, and where there is a price
-they pay it; what regressions are worth is for `evidence` to say.
+Coefficients may have any sign, except that constants of pairs are not negative. A constant with a
+cost has to explain more than that. `evidence` weighs the regressions.
 """
 
 from __future__ import annotations
@@ -11,43 +11,45 @@ from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-N = TypeVar("N", FloatArray, npt.NDArray[np.float32])
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
+
+N = TypeVar("N", FloatArray, Float32Array)
 
 TINY = 1e-300
+"""Smallest sum or divisor, which stands for zero."""
 LEAST = 1e-40
-"""Of a level: its powers are still above zero."""
+"""Smallest level; its powers are still above zero."""
 
 NO_PART = 1e-9
-"""Of a level, a coefficient that is zero but for rounding."""
+"""Coefficient, relative to the level, that is zero except for rounding."""
 
 CONSTANT_FOLDS, PAIR_FOLDS = 6.0, 12.0
-"""Over how many powers of e the share of what is beside work that is shared is uniform, of a
-constant alone and of whatever is beside it in pairs."""
+"""Powers of e over which the share of a term with shared work is uniform in its logarithm.
+
+The first number holds for a constant alone, the second one for all terms in pairs.
+"""
 _LEAST_SHARE = 1e-4
-"""What a share below it counts as."""
+"""Smallest share in this prior, which replaces smaller shares."""
 
 _ALIKE = 1e-12
-"""Variation of a shape over the points of a row, squared and relative, that is rounding."""
+"""Relative squared variation of a shape over the points of a row that is only rounding."""
 PARALLEL = 1e-10
-"""Of the product of the squares of two shapes, what is left where these are one at all points."""
+"""Determinant of two shapes that are equal at all points, relative to the product of squares."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Weighted sums of n rows, about their weighted means; S shapes.
+    """Weighted sums of n rows and S shapes, about their weighted means.
 
     Attributes
     ----------
     weight : [n] sum of weights
     mean : [n] weighted mean of the values
-    total : [n] weighted sum of squares about it
+    total : [n] weighted sum of squares of the values about their mean
     at : [S, n] weighted mean of each shape
     square : [S, n] weighted sum of squares of each shape about its mean
-    product : [S, n] of each shape with the values
+    product : [S, n] weighted sum of products of each shape with the values
     """
 
     weight: FloatArray
@@ -58,13 +60,13 @@ class Moments:
     product: FloatArray
 
     def take(self, rows: IntArray) -> Moments:
-        """Return some rows."""
+        """Return the sums of some rows."""
         columns = (np.take(getattr(self, field.name), rows, axis=-1) for field in fields(self))
         return Moments(*columns)
 
 
 def moments(values: FloatArray, weights: FloatArray, table: FloatArray) -> Moments:
-    """Sum up rows: `values`, `weights` [K, n], `table` [S, K]."""
+    """Return the sums of rows with `values` and `weights` [K, n], and shapes `table` [S, K]."""
     weight = weights.sum(axis=0)
     mean = (weights * values).sum(axis=0) / weight
     centred = values - mean
@@ -83,12 +85,12 @@ def moments(values: FloatArray, weights: FloatArray, table: FloatArray) -> Momen
 
 @dataclass(frozen=True, slots=True)
 class OneTermFits:
-    """Regressions of M (row, shape) on one shape each, [..., M]: ``f = mean + slope (x - at)``.
+    """Regressions of rows on one shape each, [..., M]: ``f = mean + slope (x - at)``.
 
     Attributes
     ----------
-    weight, mean, at, square : as of `Moments`
-    slope : unconstrained
+    weight, mean, at, square : as in `Moments`
+    slope : unconstrained slope
     """
 
     weight: FloatArray
@@ -98,21 +100,21 @@ class OneTermFits:
     slope: FloatArray
 
     def covariance(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return that of constant and slope, without the variance of a point: cc, cf, ff."""
+        """Return the covariance of constant and slope for a variance of 1 per point: cc, cf, ff."""
         per_square = 1 / self.square
         return 1 / self.weight + self.at**2 * per_square, -self.at * per_square, per_square
 
 
 @dataclass(frozen=True, slots=True)
 class TwoTermFits:
-    """Regressions on two shapes each: ``f = constant + first x + second z``, all [...] alike.
+    """Regressions on two shapes: ``f = constant + first x + second z``; all attributes are [...].
 
     Attributes
     ----------
-    constant, first, second : coefficients, of any sign but that the constant is not negative
-    residual : weighted sum of squares
-    determinant : of the normal equations of the coefficients that are free
-    free : whether the constant is; elsewhere it is left out
+    constant, first, second : coefficients of any sign, except that the constant is not negative
+    residual : weighted residual sum of squares
+    determinant : determinant of the normal equations of the free coefficients
+    free : whether the constant is free; elsewhere it is left out
     """
 
     constant: FloatArray
@@ -120,13 +122,13 @@ class TwoTermFits:
     second: FloatArray
     residual: FloatArray
     determinant: FloatArray
-    free: npt.NDArray[np.bool_]
+    free: BoolArray
 
     @property
-    def positive(self) -> npt.NDArray[np.bool_]:
-        """Whether both shapes have a part in it, by more than rounding.
+    def positive(self) -> BoolArray:
+        """Whether both coefficients are positive by more than rounding.
 
-        Where a coefficient has to be zero, the pair is a hypothesis with one shape, which is there.
+        A pair with a coefficient of zero is a hypothesis with one shape, which is tried separately.
         """
         least = np.abs(self.first)
         least += np.abs(self.second)
@@ -136,48 +138,53 @@ class TwoTermFits:
 
     @classmethod
     def joined(cls, parts: Sequence[TwoTermFits]) -> TwoTermFits:
-        """Return regressions on the pairs of all parts."""
+        """Return the regressions of all parts."""
         columns = (np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls))
         return cls(*columns)
 
     def take(self, which: tuple[IntArray, ...]) -> TwoTermFits:
-        """Return some of them, [M]."""
+        """Return the regressions at the positions `which`, [M]."""
         return TwoTermFits(*(getattr(self, field.name)[which] for field in fields(self)))
 
 
 def occam_volume(share: N, known: N | float, folds: float) -> N:
-    """Return the inverse of the prior of what is beside a decreasing shape, `known` so well."""
+    """Return the inverse prior of the share of a term with shared work.
+
+    The prior is uniform in the logarithm of the share over `folds` powers of e. `known` is the
+    standard error of the share, which replaces smaller shares.
+    """
     return np.asarray(folds * np.maximum(np.maximum(share, known), _LEAST_SHARE), share.dtype)
 
 
 @dataclass(frozen=True, slots=True)
 class InterceptPenalty:
-    """What a constant beside two shapes costs: it has to explain more than the room it takes.
+    """Cost of a constant in a pair: it has to explain more than the range of its prior costs.
 
-    Without it a pair is a hypothesis of its own, ``c1 x + c2 z``, whose evidence has one factor
-    less: how well the constant would be known against how large it could be.
+    A pair without a constant is a separate hypothesis, ``c1 x + c2 z``. Its evidence lacks one
+    factor: the standard error of the constant relative to its possible size.
 
     Attributes
     ----------
-    variance : [n] of the noise of a point
-    used : [n] how many points have a value
-    asked : [..., n] or [..., 1] of which pairs
-    shared : whether these are beside work that is shared, so that the share of a constant is
-        uniform in its logarithm
+    variance : [n] variance of a point by noise
+    used : [n] number of points with a value
+    tested : [..., n] or [..., 1] whether the constant of a pair has a cost
+    shared : whether these are pairs with shared work, in which the share of a constant is uniform
+        in its logarithm
     """
 
     variance: FloatArray
     used: FloatArray
-    tested: npt.NDArray[np.bool_]
+    tested: BoolArray
     shared: bool = False
 
     def accepts(
         self, constant: FloatArray, spread: FloatArray, residual: FloatArray, level: FloatArray
-    ) -> npt.NDArray[np.bool_]:
-        """Tell which constants are worth it or need not be, [..., n] as are all arguments.
+    ) -> BoolArray:
+        """Return which constants explain more than they cost, or cost nothing, [..., n].
 
-        `spread` is their variance without that of a point, `residual` what is left with them,
-        `level` the sum of the coefficients that are positive.
+        All arguments are [..., n]. `spread` is the variance of the constants for a variance of 1
+        per point, `residual` the residual with constants, `level` the sum of the positive
+        coefficients.
         """
         of_point = np.maximum(self.variance, residual / np.maximum(self.used - 3, 1.0))
         variance = np.maximum(spread * of_point, TINY)
@@ -191,13 +198,13 @@ class InterceptPenalty:
 
 @dataclass(frozen=True, slots=True)
 class PairSums:
-    """What regressions on two shapes are made of; every column broadcasts against the others.
+    """Sums for regressions on two shapes; all attributes broadcast against each other.
 
     Attributes
     ----------
-    weight, mean, total : as of `Moments`
-    at_x, at_z, xx, zz, x, z : as `at`, `square` and `product` there, of each shape
-    xz : weighted sum of products of the shapes about their means
+    weight, mean, total : as in `Moments`
+    at_x, at_z, xx, zz, x, z : `at`, `square` and `product` of `Moments` for each of both shapes
+    xz : weighted sum of products of both shapes about their means
     """
 
     weight: FloatArray
@@ -213,7 +220,7 @@ class PairSums:
 
     @property
     def determinant(self) -> FloatArray:
-        """That of the two shapes about their means; kept above zero."""
+        """Determinant of the normal matrix of both shapes about their means, kept above zero."""
         both = self.xx * self.zz
         found = self.xz**2
         np.subtract(both, found, out=found)
@@ -221,10 +228,10 @@ class PairSums:
         np.maximum(both, TINY, out=both)
         return np.maximum(found, both, out=found)
 
-    def residual(self, kept: npt.NDArray[np.bool_]) -> FloatArray:
-        """Return what `regressions` leave, without their coefficients.
+    def residual(self, kept: BoolArray) -> FloatArray:
+        """Return the residuals of `regressions`, without the coefficients.
 
-        Constants that are not `kept` are left out, as are those below zero.
+        Constants that are not `kept` are left out, as are negative ones.
         """
         determinant = self.determinant
         x, z = self.x * self.zz, self.z * self.xx
@@ -239,7 +246,7 @@ class PairSums:
         z *= self.z
         x += z
         x /= determinant
-        # The variance of the constant, of which the forced part is taken.
+        # The variance of the constant, which divides the square of the forced part.
         z = self.at_x * self.zz
         z -= 2 * self.at_z * self.xz
         z *= self.at_x
@@ -253,14 +260,15 @@ class PairSums:
         return np.maximum(forced, 0.0, out=forced)
 
     def regressions(self, price: InterceptPenalty) -> TwoTermFits:
-        """Regress on every pair; through the origin where a constant would be negative.
+        """Return the regressions on every pair.
 
-        And where it does not pay its `price`. Of two shapes that are one at all points, which
-        rounding would tell apart, the first has no part.
+        A constant is left out if it would be negative or does not pay its `price`. If two shapes
+        are equal at all points, only rounding would distinguish them; then the first coefficient is
+        zero.
         """
         determinant = self.determinant
         parallel = determinant <= PARALLEL * (self.xx * self.zz)
-        # Where points are missing, a shape may be the same at all that are left.
+        # If points are missing, a shape may be constant over the remaining ones.
         parallel |= self.xx <= _ALIKE * self.at_x * self.at_x * self.weight
         parallel |= self.zz <= _ALIKE * self.at_z * self.at_z * self.weight
         inverse = 1 / determinant
@@ -280,7 +288,7 @@ class PairSums:
             level = np.maximum(first, 0.0) + np.maximum(second, 0.0) + np.maximum(constant, 0.0)
             level += LEAST
             free &= price.accepts(constant, cc, residual, level)
-        # As a constant is forced to zero, others follow by their covariance: a / p + b p has none.
+        # Forcing a constant to zero, as in a / p + b p, changes the others by their covariance.
         forced = np.where(free, 0.0, constant)
         residual += forced * (forced / cc)
         forced /= cc
@@ -298,12 +306,12 @@ class PairSums:
             free,
         )
 
-    def covariance(self, free: npt.NDArray[np.bool_]) -> tuple[FloatArray, ...]:
-        """Return that of the coefficients without the variance of a point: cc, cx, cz, xx, xz, zz.
+    def covariance(self, free: BoolArray) -> tuple[FloatArray, ...]:
+        """Return the covariance for a variance of 1 per point: cc, cx, cz, xx, xz, zz.
 
         It is zero for a constant that is not `free`.
         """
-        # Without a constant, sums are about zero.
+        # Without a constant, the sums are about zero instead of the mean.
         level = np.where(free, 0.0, self.weight)
         xx, zz = self.xx + level * self.at_x**2, self.zz + level * self.at_z**2
         xz = self.xz + level * self.at_x * self.at_z
@@ -318,7 +326,10 @@ class PairSums:
 def all_pairs(
     sums: Moments, weights: FloatArray, products: FloatArray, first: IntArray, second: IntArray
 ) -> PairSums:
-    """Sum up for every pair of every row, [P, n]; `weights` [K, n], `products` [P, K] of shapes."""
+    """Return the sums of every pair and row, [P, n].
+
+    `weights` [K, n] belong to the points; `products` [P, K] are the products of both shapes.
+    """
     at_x, at_z = sums.at[first], sums.at[second]
     xz = products @ weights
     level = at_x * at_z

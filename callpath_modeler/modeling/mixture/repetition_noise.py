@@ -1,51 +1,60 @@
-"""The noise of a whole experiment: one row has few repetitions, an application has many rows."""
+"""Noise of repetitions, pooled over all rows of a metric.
+
+One row has few repetitions, but an application has many rows. See
+docs/explanation/noise-and-bands.md, 'Noise'.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled import repetitions
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.distributions import polygammas
 from callpath_modeler.modeling.noise import Centre, centre_of_sorted
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 EXACT_VARIANCE = 1e-14
-"""Relative variance below which values are exact: counts, and averages of counts."""
+"""Relative variance below which values are exact, such as counts and averages of counts."""
 
 _MOST_DOF = 100.0
-"""What other rows say of a row's noise counts as this many degrees of freedom at most."""
+"""Largest number of degrees of freedom of the noise."""
 
 _FEWEST_ROWS = 3
+"""Rows needed to know how much their noise differs."""
 _TREND_ROWS = 12
+"""Rows needed for a trend of the noise with the size of values."""
 _WEIGHT_RANGE = (0.05, 3.0)
+"""Range of the weight of a point by its own noise, relative to its usual weight."""
 
 _MUCH = 0.1
-"""A relative deviation within repetitions from which on logarithms say something else."""
+"""Relative deviation of repetitions from which on logarithms replace relative deviations."""
 
 _PROFILE_RANGE = (0.01, 100.0)
+"""Range of the variance of a point, relative to the average of all points."""
 _ROUNDS = 20
+"""Rounds of the iteration for the variances of points."""
 _BY_CHANCE = 4.0
-"""Points of the same noise differ by 1 on average; much more than that is believed."""
+"""Mean square of the differences of points, in units of chance, that is attributed to chance.
+
+It is 1 on average for points with equal noise.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What repetitions say of the noise of n rows at K points.
+    """Noise of n rows at K points, estimated from repetitions.
 
     Attributes
     ----------
-    centre : [n, K] one value per point; NaN without any
-    variance : [n] relative variance of a centre, shrunk towards the other rows'; `EXACT_VARIANCE`
+    centre : [n, K] centre of the repetitions; NaN = no value
+    variance : [n] relative variance of a centre, shrunk towards that of all rows; `EXACT_VARIANCE`
         where repetitions agree or there are none
-    dof : [n] degrees of freedom behind it
-    weight : [n, K] of each point, about 1; 0 without a value
-    known : whether repetitions tell anything
+    dof : [n] degrees of freedom of this variance
+    weight : [n, K] weight of each point, about 1; 0 = no value
+    is_known : whether there are repetitions
     spread : [n] relative standard deviation of one repetition; NaN without repetitions
     """
 
@@ -59,14 +68,14 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class RepetitionStats:
-    """The repetitions of n rows at K points, summed up.
+    """Statistics of the repetitions of n rows at K points.
 
     Attributes
     ----------
-    centre : [n, K] NaN without a value
-    count : [n, K] repetitions
-    squares : [n, K] sum of squared relative deviations from the mean; of logarithms where these
-        are much
+    centre : [n, K] centre of the repetitions; NaN = no value
+    count : [n, K] number of repetitions
+    squares : [n, K] sum of squared relative deviations from the mean; of squared deviations of
+        logarithms where these are large
     """
 
     centre: FloatArray
@@ -79,17 +88,17 @@ class RepetitionStats:
         return self.centre, self.count, self.squares
 
     def take(self, rows: IntArray) -> RepetitionStats:
-        """Return some rows."""
+        """Return the statistics of some rows."""
         return RepetitionStats(self.centre[rows], self.count[rows], self.squares[rows])
 
 
 def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
-    """Sum up repetitions `y` [n, K, R], in any order; NaN = missing."""
+    """Return the statistics of repetitions `y` [n, K, R], in any order; NaN = missing."""
     if compiled():
         return RepetitionStats(*repetitions.repetition_stats(y, how))
-    # Sums round by their order.
+    # The order of the parts of a sum affects its rounding.
     y = np.sort(y, axis=2)
-    # Repetitions first: rows lie together.
+    # Repetitions come first, so that rows are contiguous in memory.
     ordered = np.ascontiguousarray(np.moveaxis(y, 2, 0))
     present = np.isfinite(ordered)
     count = present.sum(axis=0).astype(np.float64)
@@ -108,10 +117,10 @@ def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
 def _take_logarithms(
     squares: FloatArray, ordered: FloatArray, mean: FloatArray, count: FloatArray
 ) -> None:
-    """Sum up `ordered` [R, n, K] about the mean of logarithms where `squares` are much.
+    """Replace large `squares` by those of the logarithms of `ordered` [R, n, K] about their mean.
 
-    What is left of three values that differ by factors of hundreds is less than twice their mean,
-    but models miss some of them by all of these factors.
+    Three values that differ by factors of hundreds deviate from their mean by less than twice the
+    mean, but a model misses some of them by all of these factors.
     """
     row, point = np.nonzero(squares > _MUCH**2 * count)
     here = row, point
@@ -121,21 +130,21 @@ def _take_logarithms(
         away = np.where(positive, np.log(its / mean[here]), 0.0)
         away -= np.where(positive, away.sum(axis=0) / count[here], 0.0)
         found = (away**2).sum(axis=0)
-    # Of a value of zero there is no logarithm.
+    # A value of zero has no logarithm.
     squares[here] = np.where((there == positive).all(axis=0), found, squares[here])
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The spread of repetitions over all rows of one metric.
+    """Noise of repetitions, pooled over all rows of one metric.
 
     Attributes
     ----------
-    known : whether repetitions tell anything
-    profile : [K] how noisy points are, as variances: 1 = as a row is on average
-    dof : degrees of freedom that a row borrows; 0 where all repetitions agree
-    level, slope, about, reach : the logarithm of the variance that a row of logarithmic size x
-        borrows is ``level + slope (x - about)``, with x - about within `reach`
+    is_known : whether there are repetitions
+    profile : [K] relative variance of the noise of each point; 1 = average of a row
+    dof : degrees of freedom that a row borrows; 0 if all repetitions agree
+    level, slope, about, reach : line in log variance against log size x from which a row borrows,
+        ``level + slope (x - about)``, with x - about within `reach`
     """
 
     is_known: bool
@@ -147,12 +156,12 @@ class Pool:
     reach: tuple[float, float] = (0.0, 0.0)
 
     def noise(self, reps: RepetitionStats, efficiency: float) -> Noise:
-        """Tell the noise of some rows.
+        """Return the noise of some rows.
 
         Parameters
         ----------
-        reps : their repetitions
-        efficiency : variance of the centre against that of a mean
+        reps : statistics of their repetitions
+        efficiency : variance of the centre relative to that of a mean
         """
         if compiled():
             pool = self.dof, self.level, self.slope, self.about, *self.reach
@@ -176,7 +185,7 @@ class Pool:
         shrunk = (self.dof * prior + dof * raw) / (self.dof + dof)
         share, freedom = min(self.dof, _MOST_DOF), _freedom(reps)
         expected = shrunk[:, None] * self.profile
-        # Two values say next to nothing of the noise of their own point.
+        # Two values say almost nothing about the noise of their point.
         local = np.where(freedom > 1, (share * expected + squares) / (share + freedom), expected)
         ratio = np.clip(shrunk[:, None] / np.maximum(local, EXACT_VARIANCE), *_WEIGHT_RANGE)
         exact = told & (raw <= EXACT_VARIANCE)
@@ -188,9 +197,9 @@ class Pool:
 
 
 def row_spread(reps: RepetitionStats) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what rows say of their noise, each [n]: relative variance, degrees of freedom, size.
+    """Return relative variance of one repetition, degrees of freedom, and size of rows, each [n].
 
-    The variance is that of one repetition, the size the largest centre.
+    The size of a row is its largest centre.
     """
     if compiled():
         return repetitions.row_spread(reps.columns)
@@ -208,16 +217,16 @@ def _log(size: FloatArray) -> FloatArray:
 
 
 def profile_of(reps: RepetitionStats) -> FloatArray:
-    """Return how noisy points are, as variances in units of the average of a row, [K].
+    """Return the relative variance of the noise of each point, [K]; 1 = average of a row.
 
-    The variance of a row at a point is that of the row times that of the point; where both are
-    right, each point has the share of a row's squared deviations that it has of the degrees of
-    freedom. Differences among points are shrunk by as much of them as is chance, so that points of
-    the same noise are the same (James and Stein: Estimation with quadratic loss, 1961).
+    The variance of a row at a point is a factor of the row times a factor of the point. With the
+    right factors, each point has the share of the squared deviations of a row that it has of the
+    degrees of freedom. Differences between points are shrunk by the part that chance explains, so
+    that points with equal noise are equal (James and Stein: Estimation with quadratic loss, 1961).
 
     Parameters
     ----------
-    reps : of rows that are typical of all; those without noise say nothing
+    reps : statistics of rows that represent all; rows without noise have no influence
     """
     noisy = row_spread(reps)[0] > EXACT_VARIANCE
     squares, freedom = reps.squares[noisy], _freedom(reps)[noisy]
@@ -232,29 +241,29 @@ def profile_of(reps: RepetitionStats) -> FloatArray:
         found = np.where(told, seen / per_point, 1.0)
         found = np.clip(found / (found @ share), *_PROFILE_RANGE)
     away = found - 1
-    # A variance that is known by f degrees of freedom has a relative one of 2 / f.
+    # A variance with f degrees of freedom has itself a relative variance of 2 / f.
     beyond_chance = float((away**2 * of_point / 2).mean())
     return np.asarray(1 + away * max(0.0, 1 - _BY_CHANCE / max(beyond_chance, _BY_CHANCE)))
 
 
 def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray, profile: FloatArray) -> Pool:
-    """Pool the spread of repetitions over all rows of one metric.
+    """Return the noise of repetitions, pooled over all rows of one metric.
 
-    The relative variance of each row is shrunk towards that of all rows by empirical Bayes: log
-    variances scatter by their degrees of freedom and by how much rows really differ; the second
-    part sets how much a row borrows (Smyth: Linear models and empirical Bayes methods, 2004). Where
-    small values are noisier, what a row borrows follows a line in log variance against log value.
+    The relative variance of each row is shrunk towards that of all rows by empirical Bayes (Smyth:
+    Linear models and empirical Bayes methods, 2004). Log variances scatter by chance, depending on
+    their degrees of freedom, and because rows differ. The second part determines how much a row
+    borrows. If small values are noisier, rows borrow from a line in log variance against log value.
 
     Parameters
     ----------
-    raw, dof, size : of `row_spread`
-    profile : of `profile_of`
+    raw, dof, size : as returned by `row_spread`
+    profile : as returned by `profile_of`
     """
     noisy = (dof > 0) & (raw > EXACT_VARIANCE)
     known = bool((dof > 0).any())
     if not noisy.any():
         return Pool(known, profile)
-    # Of the degrees of freedom there are few different ones.
+    # There are few distinct numbers of degrees of freedom.
     half = dof[noisy] / 2
     ordered = np.sort(half)
     each = ordered[np.diff(ordered, prepend=0.0) > 0]
@@ -278,15 +287,15 @@ def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray, profile: FloatArr
 
 
 def noise_of(reps: RepetitionStats, efficiency: float) -> Noise:
-    """Tell the noise of all rows of one metric, each with the others in mind.
+    """Return the noise of all rows of one metric, pooled over these rows.
 
-    `efficiency` is the variance of the centre against that of a mean.
+    `efficiency` is the variance of the centre relative to that of a mean.
     """
     return pooled(*row_spread(reps), profile_of(reps)).noise(reps, efficiency)
 
 
 def _inverse_trigamma(value: float) -> float:
-    """Solve trigamma(x) = `value` by Newton's method on 1 / trigamma."""
+    """Return the x with trigamma(x) = `value`, by Newton's method on 1 / trigamma."""
     x = 0.5 + 1 / value
     for _ in range(20):
         _, there, slope = map(float, polygammas(x))

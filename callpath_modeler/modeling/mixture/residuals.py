@@ -1,47 +1,50 @@
-"""What the errors of first models say of the measurement, which no repetition tells.
+"""Properties of the measurement that only the errors of first models show.
 
-Errors are compared by their directions, each row's as a vector over the points with length 1. A
-level and a power of each parameter are taken out first: where models are off by these in the same
-way, growth was not recognised, which is no matter of runs.
+The errors of each row are compared by direction, as a vector over the points with length 1. A level
+and a power of each parameter are removed first. Models that miss these alike have missed growth,
+which is no effect of the runs. See docs/explanation/hypotheses.md, 'Errors that are correlated'.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.evaluation import doublings
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit
 
-FloatArray = npt.NDArray[np.float64]
-
 _BY_CHANCE = 3.0
-"""Standard deviations by which chance makes independent errors look alike, at most."""
+"""Standard deviations up to which chance may make independent errors look alike."""
 
 _EXACT = 1e-6
-"""A row that is met as closely has no errors to compare."""
+"""Length of the relative errors of a row below which it has no direction to compare."""
 
 _GROWTHS = np.linspace(-3.0, 3.0, 121)
-"""Of the variance of noise per doubling of scale, as powers of two."""
+"""Growth of the variance of noise per doubling of scale that is tried, as powers of two."""
 _MOST_DOUBLINGS = 12.0
-"""Scales that are further apart count as these: numbers have no digits for larger variances."""
+"""Largest distance between scales, in doublings; larger ones are scaled down to it.
+
+Numbers have no digits for larger ratios of variances.
+"""
 _NATS_BY_CHANCE = 4.0
+"""Gain in log likelihood, in nats, that chance may bring."""
 _FEWEST_WITNESSES = 20.0
+"""Independent rows needed to show how noise grows."""
 
 
 def error_correlation(data: ScaledRows, fitted: FloatArray, *, noise_known: bool) -> float:
-    """Estimate the correlation between the errors of rows, from 0 to 1.
+    """Return the correlation between the errors of rows, from 0 to 1.
 
     The squared length of the sum of n independent directions is n on average, that of n equal ones
     is n^2.
 
     Parameters
     ----------
-    data : of n rows; those with missing values are left out, and those whose repetitions agree:
-        what is counted alike in every run is off its law for other reasons than runs
-    fitted : [n, K]
-    noise_known : whether repetitions tell anything
+    data : n rows. Rows with missing values are left out. So are rows whose repetitions agree,
+        because a count that is the same in every run misses its law for other reasons than the runs
+    fitted : [n, K] fitted values
+    noise_known : whether there are repetitions
     """
     error, free = _directions(data, fitted, noise_known=noise_known)
     count = len(error)
@@ -53,24 +56,24 @@ def error_correlation(data: ScaledRows, fitted: FloatArray, *, noise_known: bool
 
 
 def noise_by_scale(data: ScaledRows, fitted: FloatArray, correlation: float) -> FloatArray:
-    """Return how noisy points are without repetitions, as variances about 1, [K].
+    """Return the relative variance of the noise of points without repetitions, about 1, [K].
 
-    The noise of a row at a point is that of the row times a power of p that all rows share, and
-    normal; then directions follow the angular central Gaussian distribution (Tyler: Statistical
-    analysis for the angular central Gaussian distribution on the sphere, Biometrika 1987), whose
-    likelihood is largest at the power that is returned, shrunk by as much of the gain in
-    likelihood as chance may bring.
+    The noise is normal. Its variance is a factor of the row times a power of p that all rows share.
+    The directions of errors then follow the angular central Gaussian distribution (Tyler:
+    Statistical analysis for the angular central Gaussian distribution on the sphere, Biometrika
+    1987). The power with the largest likelihood is used, shrunk by the part of the gain in
+    likelihood that chance may bring.
 
     Parameters
     ----------
-    data, fitted : as of `error_correlation`, of one parameter, without repetitions
-    correlation : of the errors; rows that err alike are few witnesses
+    data, fitted : as in `error_correlation`, for one parameter and without repetitions
+    correlation : correlation of the errors; rows that err alike are few witnesses
     """
     error, free = _directions(data, fitted, noise_known=False)
     count, freedom = len(error), free.shape[1]
     witnesses = count / (1 + (count - 1) * correlation)
     even = np.ones(len(data.points))
-    # A single direction is the same under any noise.
+    # A single direction has the same probability under any noise.
     if witnesses < _FEWEST_WITNESSES or freedom < 2:
         return even
     scale = doublings(data.points)
@@ -91,8 +94,8 @@ def _directions(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the errors of rows as directions over the points, [n', K].
 
-    Those are orthogonal to a level and a power of each parameter; what they span has the
-    orthonormal columns that are returned with them, [K, free].
+    They are orthogonal to a level and a power of each parameter. The second array has an
+    orthonormal basis of their space as columns, [K, free].
     """
     whole = (data.weight > 0).all(axis=1) & ((data.variance > EXACT_VARIANCE) | (not noise_known))
     rows, fitted = data.take(whole), fitted[whole]

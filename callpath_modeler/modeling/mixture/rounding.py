@@ -1,9 +1,10 @@
-"""Whole numbers: an exact law, or what is rounded of one that is not.
+"""Rows of whole numbers, evaluated as exact values and as rounded ones.
 
-Iterations, blocks of a process and levels of a tree are rounded, up or to the nearest; messages and
-bytes follow laws to the last digit. Of small whole numbers, some law of few terms is met exactly by
-chance. So rows of such are looked at twice: as they are, where no point tells more than that it is
-this whole number and no other, and as known to a half only.
+Iterations, blocks of a process and levels of a tree are rounded, up or to the nearest number.
+Messages and bytes follow laws to the last digit. But some law of few terms fits small whole
+numbers exactly by chance. So their rows are evaluated twice. As exact values, a fit that is closer
+than the distance between whole numbers is no further evidence. As rounded values, they are known
+to one half. See docs/explanation/noise-and-bands.md, 'Whole numbers'.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.mixture.candidates import Candidates, absolute_candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
@@ -26,29 +27,30 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
 )
 from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 _EXACT = 10.0
-"""How much more probable whole numbers are exact than any values: an exact law of these has whole
-coefficients, which are that much rarer than all that round to the same values."""
+"""Prior of exactness for whole numbers, relative to that for other values.
+
+An exact law of whole numbers has whole coefficients. They are rarer, by this factor, than all
+coefficients that round to the same values.
+"""
 _ROUNDED = 0.3
-"""How probable it is that whole numbers are rounded, against that any values are exact."""
+"""Prior of whole numbers being rounded, relative to that of values of any kind being exact."""
 _MATTERS = 0.05
-"""What is less probable hardly moves an end of a band."""
+"""Odds of rounding below which it is left out, because it hardly moves an end of a band."""
 
 _NEVER = -1e9
+"""Log probability of a row without candidates."""
 
 _STEADY = Drift(0.0)
 EXACTLY = Deviations((_STEADY, _STEADY), np.zeros(1), np.zeros(1, dtype=np.intp), np.zeros(1))
-"""What is rounded is looked at without any other deviation."""
+"""Deviations of rounded values: none besides rounding."""
 
 Looked = tuple[ScaledRows, Candidates, FloatArray]
-"""Rows, what was found of them, and what their weights were made of, [n, K]."""
+"""Rows, their candidates, and the values that errors are relative to, [n, K]."""
 
 
 def as_rounded(data: ScaledRows) -> ScaledRows:
-    """Return rows as whole numbers that are known to a half."""
+    """Return the rows as whole numbers that are known to one half."""
     variance = _rounding(data)
     level = _mean_log(variance, data)
     weight = data.weight * np.exp(level)[:, None] / variance
@@ -58,9 +60,9 @@ def as_rounded(data: ScaledRows) -> ScaledRows:
 def with_rounded(
     exact: Looked, rounded: Looked, hypotheses: Hypotheses, ways: Deviations, beliefs: LogPriors
 ) -> Candidates:
-    """Put together what rows of whole numbers say if these are exact, and what if they are not.
+    """Return the candidates of rows of whole numbers, both exact and rounded.
 
-    Those in `rounded` are `as_rounded`, under `EXACTLY`.
+    `rounded` holds the rows as returned by `as_rounded`, with candidates under `EXACTLY`.
     """
     data, one, _ = exact
     other = _as_deviations(exact, rounded, hypotheses, ways)
@@ -80,12 +82,12 @@ def with_rounded(
 def _as_deviations(
     exact: Looked, rounded: Looked, hypotheses: Hypotheses, ways: Deviations
 ) -> Candidates:
-    """Return what is rounded in the columns of `ways`, with evidence against that of `exact`.
+    """Return the candidates of rounded rows in the columns of `ways`, with comparable evidence.
 
-    Of the deviations the one that is most like it stands for it.
+    The deviation that is most similar to rounding represents it.
     """
     data, half = exact[0], rounded[0]
-    # What is rounded of a constant is a constant.
+    # A rounded constant is still a constant.
     other = rounded[1].take(np.flatnonzero(rounded[1].chosen > 0))
     level = _level(*rounded, hypotheses, EXACTLY) - _level(*exact, hypotheses, ways)
     level += np.log(_ROUNDED * np.exp(ways.log_prior[ways.deviation == 0]).sum())
@@ -123,7 +125,7 @@ def _level(
     hypotheses: Hypotheses,
     ways: Deviations,
 ) -> FloatArray:
-    """Return what evidence of each row is against, [n]: that of constants is known as it is."""
+    """Return the level of the evidence of each row, [n], from the evidence of its constant."""
     none = np.zeros(0, dtype=np.intp)
     nothing = ScreenedHypotheses(
         none, none, (none,) * 3, none, none, np.ones(len(fitted)), fitted, none
@@ -140,7 +142,7 @@ def _level(
 
 
 def _too_precise(found: Candidates, data: ScaledRows, ways: Deviations) -> FloatArray:
-    """Return what evidence has from values being closer to a law than whole numbers are, [D, M]."""
+    """Return the log evidence of fits closer than the distance between whole numbers, [D, M]."""
     cell, more = np.log(_rounding(data)), np.empty((len(ways.deviation), len(data.values)))
     for way, (size, drift) in enumerate(zip(ways.deviation, ways.drift_of, strict=True)):
         spread = ways.drifts[drift].variances(data.points)
@@ -154,7 +156,7 @@ def _too_precise(found: Candidates, data: ScaledRows, ways: Deviations) -> Float
 
 
 def _probability(found: Candidates, beliefs: LogPriors, rows: int) -> FloatArray:
-    """Return the logarithm of what all candidates of each row are worth together, [n]."""
+    """Return the log of the sum of the probabilities of all candidates of each row, [n]."""
     each = np.logaddexp.reduce(found.log_evidence + beliefs.deviations[:, None], axis=0)
     each += beliefs.hypotheses[found.chosen]
     top = np.full(rows, -np.inf)

@@ -1,10 +1,10 @@
-"""What is known of rows without any model: which can be modelled, and where they were measured."""
+"""Status of rows without a model, and the points at which they were measured."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, Int8Array, Int16Array
 from callpath_modeler.modeling.compiled import repetitions
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.outcome import Columns
@@ -12,11 +12,9 @@ from callpath_modeler.modeling.mixture.repetition_noise import RepetitionStats
 from callpath_modeler.modeling.models import MIN_POINTS
 from callpath_modeler.modeling.status import FitStatus
 
-FloatArray = npt.NDArray[np.float64]
 
-
-def row_status(y: FloatArray, reps: RepetitionStats) -> npt.NDArray[np.int8]:
-    """Name the rows that cannot be modelled; the others are OK for now."""
+def row_status(y: FloatArray, reps: RepetitionStats) -> Int8Array:
+    """Return the status of rows that cannot be modelled, [n]; all others are OK for now."""
     if compiled():
         return repetitions.status_of(y, reps.columns, MIN_POINTS["mixture"])
     centre = np.where(reps.count > 0, reps.centre, 0.0)
@@ -24,15 +22,15 @@ def row_status(y: FloatArray, reps: RepetitionStats) -> npt.NDArray[np.int8]:
     status[(centre == 0).all(axis=1)] = FitStatus.ZERO
     status[(centre < 0).any(axis=1)] = FitStatus.NEGATIVE
     status[(reps.count > 0).sum(axis=1) < MIN_POINTS["mixture"]] = FitStatus.TOO_FEW_POINTS
-    # So are sums of values that are as large as numbers go.
+    # Sums of very large values may overflow as well.
     status[np.isinf(y).any(axis=(1, 2)) | np.isinf(centre).any(axis=1)] = FitStatus.NON_FINITE
     return status
 
 
 def fill_status(
-    columns: Columns, points: FloatArray, reps: RepetitionStats, status: npt.NDArray[np.int8]
+    columns: Columns, points: FloatArray, reps: RepetitionStats, status: Int8Array
 ) -> None:
-    """Write what is known of rows without any model."""
+    """Write the columns that do not need a model."""
     columns["status"][:] = status
     first = points if points.ndim == 1 else points[:, 0]
     columns["used"][:], low, high = point_counts(reps.count, first)
@@ -47,8 +45,8 @@ def fill_status(
 
 def point_counts(
     count: FloatArray, points: FloatArray
-) -> tuple[npt.NDArray[np.int16], FloatArray, FloatArray]:
-    """Tell how many points have a value, and the least and the largest of these, each [n]."""
+) -> tuple[Int16Array, FloatArray, FloatArray]:
+    """Return the number of points with a value, the smallest and the largest of them, each [n]."""
     if compiled():
         return repetitions.point_counts(count, points)
     present = count > 0

@@ -1,4 +1,4 @@
-"""What is fitted: rows in their own unit, with the weights of their points."""
+"""Rows to fit, in units of their largest values, with the weights of their points."""
 
 from __future__ import annotations
 
@@ -7,37 +7,35 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.compiled import repetitions
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE, Noise
 from callpath_modeler.modeling.noise import EXACT
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-
-
 _LEAST, _LEAST_OF_SEVERAL, _LEAST_FAR = 0.003, 0.01, 1e-5
-"""Against the largest value of a row, what is as good as zero."""
+"""Smallest value that counts, relative to the largest value of a row.
+
+The numbers hold for one parameter, for several, and for several that all begin above one.
+"""
 
 _OF_ROUNDING = 12**-0.5
-"""Standard deviation of what is rounded to the nearest whole number."""
+"""Standard deviation of rounding to the nearest whole number."""
 _TICKS = 10.0 ** -np.arange(7.0)
-"""Of counts, of timers, and of tables that were written with few digits."""
+"""Ticks of counts, of timers, and of tables that were written with few digits."""
 _SMALL = 1000.0
-"""From a least value of so many ticks on, half a tick is too little to matter."""
+"""Smallest value of a row, in ticks, from which on half a tick is too small to matter."""
 _MOST_TICKS = 2.0**53
-"""Larger whole numbers have no neighbours among floating-point numbers."""
+"""Largest whole number whose neighbours are floating-point numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class SortedValues:
-    """Values `y` [n, K, R] as they are modelled: some rows at a time, since all are many bytes.
+    """Values `y` [n, K, R], with points in `order`.
 
-    Points are in `order`.
+    They are sorted a few rows at a time, because all of them take much memory.
     """
 
     y: FloatArray
@@ -56,22 +54,22 @@ class SortedValues:
         return wanted if (np.diff(self.order) == 1).all() else wanted[:, self.order]
 
     def chunks(self, size: int) -> Iterator[slice]:
-        """Divide the rows into parts of `size`."""
+        """Return slices that divide the rows into chunks of `size`."""
         return (slice(start, start + size) for start in range(0, len(self), size))
 
 
 @dataclass(frozen=True)
 class ScaledRows:
-    """Rows to fit, [n, K]; zero weight where a value is missing.
+    """Rows to fit, [n, K]; a missing value has a weight of zero.
 
     Attributes
     ----------
     points : [K] ascending, or [K, D] of several parameters
-    values : in units of the row
-    weight : of the points, about 1
-    variance, dof : [n] of the noise of a centre
-    rounding : [n] what rounding adds to the variance of any value of a row, in its unit; 0 where
-        values are no small whole multiples of a number, and where they are all the same
+    values : values in units of the row
+    weight : weight of the points, about 1
+    variance, dof : [n] relative variance of a centre by noise, and its degrees of freedom
+    rounding : [n] variance of each value of a row by rounding, in its unit; 0 where values are not
+        small whole multiples of a number, and where all values are the same
     """
 
     points: FloatArray
@@ -88,7 +86,7 @@ class ScaledRows:
         return ScaledRows(self.points, values, weight, *its)
 
     def distinct(self) -> tuple[IntArray, IntArray]:
-        """Return the first of all rows that are alike, and which of these each row is like, [n]."""
+        """Return the first one of all equal rows, and the position of each row among these, [n]."""
         every = np.arange(len(self.values))
         key = self.values @ np.sqrt(np.arange(2.0, 2 + len(self.points)))
         if len(np.unique(key)) == len(every):
@@ -97,29 +95,29 @@ class ScaledRows:
         rows = np.concatenate([self.values, self.weight, *columns], axis=1)
         _, first, like = np.unique(key, return_index=True, return_inverse=True)
         if not np.array_equal(rows, rows[first[like]]):
-            # Whole rows take a hundred times as long to sort.
+            # Sorting whole rows takes a hundred times as long.
             _, first, like = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         return first, like.ravel()
 
     @cached_property
     def least(self) -> FloatArray:
-        """The least value above zero of each row, [n]."""
+        """The smallest value above zero of each row, [n]."""
         # Point by point: numpy is slow along short rows.
         return reduce(np.minimum, np.where(self.values > 0, self.values, np.inf).T)
 
     @cached_property
     def used(self) -> FloatArray:
-        """How many points have a value, [n]."""
+        """Number of points with a value, [n]."""
         return np.asarray((self.weight > 0).sum(axis=1), dtype=np.float64)
 
 
 def data_of(points: FloatArray, noise: Noise) -> tuple[ScaledRows, FloatArray]:
-    """Return rows to fit, and the unit of each: its largest value."""
+    """Return rows to fit, and the unit of each row, which is its largest value."""
     if compiled():
         values, unit = repetitions.own_units(noise.centre, noise.weight)
         weight = noise.weight
     else:
-        # Points first in memory: rows lie together.
+        # Points come first in memory, so that rows are contiguous.
         weight = np.asfortranarray(noise.weight)
         values = np.where(weight > 0, np.asfortranarray(noise.centre), 0.0)
         unit = values.max(axis=1)
@@ -129,16 +127,16 @@ def data_of(points: FloatArray, noise: Noise) -> tuple[ScaledRows, FloatArray]:
 
 
 def _rounding(points: FloatArray, noise: Noise, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the variance of rounding of rows of small whole numbers of ticks, [n].
+    """Return the variance by rounding of rows of small whole numbers of ticks, [n].
 
     Returns
     -------
     FloatArray
-        Of rows of values that differ. Their tick is the largest number that divides all of them:
-        75, 150, 150 say no more of a law than 1, 2, 2.
+        Variance of rows with different values. Their tick is the largest number that divides all of
+        them: 75, 150, 150 say no more about a law than 1, 2, 2.
     FloatArray
-        Of rows of equal values of a few of the finest ticks: times of a microsecond. Other equal
-        values are exact.
+        Variance of rows with equal values of a few of the finest ticks, such as times of a
+        microsecond. Other equal values are exact.
     """
     found = np.zeros((2, len(noise.variance)))
     exact = np.flatnonzero(noise.variance <= EXACT_VARIANCE)
@@ -166,10 +164,11 @@ def _rounding(points: FloatArray, noise: Noise, unit: FloatArray) -> tuple[Float
 
 
 def floor_of(data: ScaledRows) -> FloatArray:
-    """Return the least value that counts in relative terms, [n, 1]: a zero is as precise as it.
+    """Return the smallest value that counts in relative errors, [n, 1]; zeros count as this large.
 
-    What takes next to nothing on one process would bend the law of many. Where no parameter begins
-    at one, start-up times are small beside what messages of all sizes take, and as telling.
+    Otherwise a value close to zero on one process would distort the law of many processes. If no
+    parameter begins at one, start-up times are small compared with the cost of messages of all
+    sizes, but say as much about the law.
     """
     least = _LEAST
     if data.points.ndim > 1:
@@ -179,14 +178,14 @@ def floor_of(data: ScaledRows) -> FloatArray:
 
 
 def error_unit(data: ScaledRows, fitted: FloatArray) -> FloatArray:
-    """Return what errors are relative to, [n, K]: what was fitted, zeros as the floor."""
+    """Return the values that errors are relative to, [n, K]: fitted values, at least the floor."""
     return np.maximum(fitted, floor_of(data))
 
 
 def relative_weights(data: ScaledRows, unit: FloatArray, drift: Drift) -> FloatArray:
-    """Weigh points under a drift, [n, K]; `unit` [n, K] is what errors are relative to.
+    """Return the weights of points under a drift, [n, K], for errors relative to `unit` [n, K].
 
-    What grows with the distance is normalised to a geometric mean of 1.
+    The growth of the variance with the distance has a geometric mean of 1 over the points.
     """
     spread = drift.variances(data.points)
     used = data.weight > 0

@@ -1,4 +1,7 @@
-"""Which hypotheses of each row are worth a look, and roughly what they say of it."""
+"""Screening: the hypotheses of each row that may matter, and a rough fit.
+
+See docs/explanation/hypotheses.md, 'Screening'.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.compiled.screening import screened
 from callpath_modeler.modeling.mixture.bounds import (
     Bounds,
     OneTermFits32,
-    SingleArray,
     as_float32,
     bounds,
     regress,
@@ -30,35 +32,31 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
     relative_weights,
 )
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-
 _WITHIN = 3.0
-"""A model differs from a measured value by this factor at most where weights are made of it."""
+"""Largest factor between fitted and measured value where weights come from fitted values."""
 
 _UNEXPLAINED = 0.4
-"""Of the variation, what a shape may leave and still weights are made of it."""
+"""Share of the variation that a shape may leave unexplained if weights come from it."""
 
 _MUCH = 0.1
-"""A relative deviation of measurements from models which makes weights uncertain."""
+"""Relative deviation of measurements from models above which weights are uncertain."""
 
 _MOST_NUMBERS = 40_000
-"""Rows times shapes that are screened at once: what is needed for them stays in the cache."""
+"""Rows times shapes that are screened together; their intermediate results stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenedHypotheses:
-    """Hypotheses of n rows that are worth a look, beside the constant of each.
+    """Hypotheses of n rows that pass the screening, in addition to the constant of each row.
 
     Attributes
     ----------
-    row, shape : [U] what to regress on one shape
-    families : with positive coefficients, offset, without a constant: which of these, each
-    pair_row, pair : [P] what to regress on two
-    variance : [n] roughly that of a point
-    fitted : [n, K] the values that weights are to be made of
-    scattered : of which rows these are rough, since measurements are far from any model
+    row, shape : [U] rows and shapes of the regressions on one shape
+    families : positions among these with positive coefficients, as an offset, without a constant
+    pair_row, pair : [P] rows and pairs of the regressions on two shapes
+    variance : [n] rough variance of a point
+    fitted : [n, K] values that errors are relative to
+    scattered : rows for which these values are rough, as measurements are far from every model
     """
 
     row: IntArray
@@ -71,7 +69,7 @@ class ScreenedHypotheses:
     scattered: IntArray
 
     def take(self, rows: IntArray) -> ScreenedHypotheses:
-        """Return what was chosen of some rows."""
+        """Return the hypotheses of some rows."""
         place = np.full(len(self.variance), -1)
         place[rows] = np.arange(len(rows))
         row, pair_row = place[self.row], place[self.pair_row]
@@ -92,9 +90,9 @@ class ScreenedHypotheses:
 def screen(
     data: ScaledRows, hypotheses: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
 ) -> ScreenedHypotheses:
-    """Choose what is worth a look, whatever the drift.
+    """Return the hypotheses that may matter under any drift.
 
-    `log_prior` [H] is of the hypotheses; `drifts` are the extreme ones, none first.
+    `log_prior` [H] belongs to the hypotheses; `drifts` are the extreme ones, no drift first.
     """
     if compiled():
         return _screened_in_c(data, hypotheses, log_prior, drifts)
@@ -172,9 +170,13 @@ def _screened(
 
 
 def _averaged(
-    regressed: OneTermFits32, found: Bounds, pairs: Pairs, best: SingleArray, hypotheses: Hypotheses
+    regressed: OneTermFits32,
+    found: Bounds,
+    pairs: Pairs,
+    best: Float32Array,
+    hypotheses: Hypotheses,
 ) -> FloatArray:
-    """Return the mean of all models, [n, K], each as probable as its bound says."""
+    """Return the mean of all models, [n, K], weighted by their bounds."""
     positive, offset, bare = np.exp(found.singles - best)
     alone = np.exp(found.constant - best)
     steepest = regressed.mean / np.maximum(regressed.at, np.float32(1e-9))
@@ -196,15 +198,16 @@ def _averaged(
     return np.asarray(fitted / (weight * regressed.unit)).T
 
 
-def _shares(weight: SingleArray, slope: SingleArray) -> SingleArray:
-    """Return slopes as often as they weigh; one too large for single precision has no weight."""
+def _shares(weight: Float32Array, slope: Float32Array) -> Float32Array:
+    """Return slopes times weights; a slope too large for single precision has no weight."""
     return np.multiply(weight, slope, where=weight > 0, out=np.zeros_like(weight))
 
 
 def rough_fit(data: ScaledRows, hypotheses: Hypotheses) -> FloatArray:
-    """Return what the best hypothesis with one shape says, [n, K]; good enough for weights.
+    """Return the best hypothesis with one shape at the points, [n, K], precise enough for weights.
 
-    A constant, unless the shape leaves much less than it: noise would weigh noise.
+    It is a constant unless the shape leaves much less unexplained. Otherwise noise would determine
+    the weights.
     """
     unit = error_unit(data, data.values)
     seen = regress(data, hypotheses, relative_weights(data, unit, Drift(0.0)).T)
@@ -222,7 +225,7 @@ def rough_fit(data: ScaledRows, hypotheses: Hypotheses) -> FloatArray:
 
 
 def smoothed(data: ScaledRows, fitted: FloatArray) -> FloatArray:
-    """Keep a model within reach of the values, so that one bad fit does not upset weights."""
+    """Return fitted values within reach of measured ones, so that no bad fit distorts weights."""
     floor = floor_of(data)
     near = np.clip(fitted, data.values / _WITHIN, data.values * _WITHIN)
     return np.where(data.values > 0, near, np.maximum(fitted, floor))

@@ -1,9 +1,10 @@
-"""Change points between two laws: the law beyond is modelled from the points beyond alone.
+"""Change points between two laws, each fitted to its own points.
 
-A break beside a constant or one term is a hypothesis like all others. Two laws of different growth
-on the two sides of a change point have more coefficients than these. Where hypotheses with a break
-are probable, or all hypotheses miss the measurements, each side of every place is fitted separately
-with plain terms. The evidence of both sides is compared with that of all other hypotheses.
+A break with a constant or one term is an ordinary hypothesis. Two different laws on both sides of
+a change point need more coefficients. They are tried where a break is probable, or where all
+hypotheses miss the measurements. For each place, each side is fitted separately with plain terms.
+The evidence of both sides is compared with that of all other hypotheses. See
+docs/explanation/hypotheses.md, 'Laws beyond a change point'.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.breaks import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
@@ -30,43 +32,42 @@ from callpath_modeler.modeling.mixture.side_regressions import (
 )
 from callpath_modeler.modeling.mixture.total_evidence import log_probability_of_all
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-
 _MOST_PLACES = 12
-"""Places that are tried; of very many points only some."""
+"""Largest number of places that are tried; if there are more, some are skipped."""
 
 _PRIOR = 0.03
-"""How probable two laws are, before any value is seen. The level of the second law lies near that
-of the first, which this includes."""
+"""Prior of two laws, shared by all places.
+
+It includes that the level of the second law lies near that of the first.
+"""
 _ASKED = 0.1
-"""How probable hypotheses with a break are where change points are tried."""
+"""Probability of hypotheses with a break above which change points are tried."""
 _MISSED = 3.0
-"""From how many times the noise on deviations from laws are no noise."""
+"""Deviation from laws, in units of the noise, above which change points are tried."""
 _MATTERS = 0.05
-"""How probable two laws are where they are among what could be."""
+"""Probability of two laws above which they are among the alternatives."""
 _SURE = 0.5
-"""The same where the law beyond is the model."""
+"""Probability of two laws above which the law beyond is the model."""
 _LAWS = 16
-"""Laws beyond each place that are kept: the most probable ones."""
+"""Number of laws beyond each place that are kept, the most probable ones."""
 _NEGLIGIBLE = 1e-4
+"""Probability below which a law beyond is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentedLaws:
-    """What is believed of some rows, laws beyond change points among it.
+    """Posterior of some rows that includes laws beyond change points.
 
     Attributes
     ----------
-    rows : [n] which rows they are
-    found : M candidates of these rows
-    codes : [M, 2] their shapes, -1 = none
-    shown : [M] which candidates may be the model
+    rows : [n] numbers of the rows
+    found : posterior with M candidates of these rows
+    codes : [M, 2] shapes of the candidates, -1 = none
+    shown : [M] whether a candidate may be the model
     data : the rows, without the points before their change point
-    since : [n] the first point that follows the law beyond; 0 where that is not the model
-    before : [n] the shape of the law before it, -1 = none
-    before_coefficients : [n, 2] its constant and its coefficient, in units of the row
+    since : [n] first point that follows the law beyond; 0 where that law is not the model
+    before : [n] shape of the law before it, -1 = none
+    before_coefficients : [n, 2] constant and coefficient of that law, in units of the row
     """
 
     rows: IntArray
@@ -88,9 +89,9 @@ def with_laws_beyond(
     *,
     noise_known: bool,
 ) -> SegmentedLaws | None:
-    """Add laws beyond change points to what is believed of rows; None where none matters.
+    """Return the posterior of rows with laws beyond change points; None if no such law matters.
 
-    `noise_known` tells whether repetitions told the noise of `data`.
+    `noise_known` states whether the noise of `data` comes from repetitions.
     """
     places = _places(data.points)
     if not places:
@@ -114,7 +115,7 @@ def with_laws_beyond(
     share, told = np.zeros(len(rows)), np.isfinite(log_two) & np.isfinite(log_one)
     with np.errstate(over="ignore"):
         share[told] = 1 / (1 + np.exp(log_one[told] - log_two[told]))
-    # Two laws that miss by much themselves explain nothing.
+    # Two laws that miss the values by much do not explain them.
     best, every = log_place.argmax(axis=0), np.arange(len(rows))
     scatter = np.array([(part.weight * part.scatter).sum(axis=1) for part in found_there])
     share[scatter[best, every] > MOST_OFF**2] = 0.0
@@ -144,7 +145,7 @@ def _log_of_one_law(
 ) -> FloatArray:
     """Return the log probability of the values of rows under all other hypotheses, [n].
 
-    `rounded` rows [n] are of `_as_rounded`, and `found` is not of that noise.
+    Rows marked by `rounded` [n] come from `_as_rounded`; `found` does not have their noise.
     """
     logs = np.empty(len(rounded))
     for its, is_rounded in ((rounded, True), (~rounded, False)):
@@ -163,7 +164,7 @@ def _log_of_one_law(
 
 
 def _places(points: FloatArray) -> list[int]:
-    """Return the numbers of points that may be the first one beyond a change point."""
+    """Return the numbers of the points that may be the first one beyond a change point."""
     if points.ndim > 1:
         return []
     every = range(FEWEST_BEFORE, len(points) - FEWEST_BEYOND + 1)
@@ -176,7 +177,7 @@ def _normalised(logs: FloatArray) -> FloatArray:
 
 
 def _as_rounded(data: ScaledRows) -> ScaledRows:
-    """Return rows whose noise includes what rounding to few digits adds to their least value."""
+    """Return rows whose noise includes the rounding of their smallest value to few digits."""
     adds = np.zeros_like(data.rounding)
     whole = np.flatnonzero(data.rounding > 0)
     adds[whole] = data.rounding[whole] / np.maximum(data.least[whole] ** 2, TINY)
@@ -198,16 +199,16 @@ def _asked(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Two laws of n rows that change at one place: L laws beyond, each beside the best one before.
+    """Two laws of n rows that change at one place: L laws beyond, each with the best law before.
 
     Attributes
     ----------
-    place : the number of the first point beyond
-    log_probability : [n] of the values, if laws change there
-    law, weight, scatter : [n, L] which laws beyond, how probable each is, variance of a point
-    beyond : these laws, [n, L]
-    law_before : [n]
-    before : that law, [n]
+    place : number of the first point beyond
+    log_probability : [n] log probability of the values if laws change there
+    law, weight, scatter : [n, L] laws beyond, their probabilities, and the variance of a point
+    beyond : regressions of these laws, [n, L]
+    law_before : [n] law before the place
+    before : regressions of that law, [n]
     """
 
     place: int
@@ -243,12 +244,12 @@ class _Place:
         steady: Deviations,
         beliefs: LogPriors,
     ) -> _Place:
-        """Find them. Of `beliefs` hypotheses are laws on one side."""
+        """Return the laws at `place`; the hypotheses of `beliefs` are laws of one side."""
         before = SideRegressions.of(data, weights, hypotheses, terms, slice(None, place))
         beyond = SideRegressions.of(data, weights, hypotheses, terms, slice(place, None))
         used = [(data.weight[:, side] > 0).sum(axis=1) for side in (np.s_[:place], np.s_[place:])]
         rows, dof = np.arange(len(data.values))[:, None], data.dof[:, None]
-        # Good enough to choose laws by: the variance that the closest ones leave.
+        # The residual variance of the closest laws is precise enough to choose laws.
         least = sum(
             np.where(np.isfinite(side.evidence), side.residual, np.inf).min(axis=1)
             for side in (before, beyond)
@@ -264,7 +265,7 @@ class _Place:
         scores += before.evidence + beliefs.hypotheses
         first = scores.argmax(axis=1)[:, None]
         best = before.take(rows, first)
-        # Other laws before it are as probable beside any law beyond.
+        # The odds of the other laws before the place do not depend on the law beyond.
         top = np.take_along_axis(scores, first, axis=1)
         there = np.isfinite(top)
         with np.errstate(invalid="ignore"):
@@ -272,7 +273,7 @@ class _Place:
         residual = beyond.residual + best.residual
         free = freedom[1] + np.take_along_axis(freedom[0], first, axis=1)
         scores = likelihood(residual, about, dof, free) + beyond.evidence + beliefs.hypotheses
-        # One shape on both sides, without a constant, is a hypothesis with a break already.
+        # The same law with one coefficient on both sides is already a hypothesis with a break.
         same = np.flatnonzero(best.size[:, 0] == 1)
         scores[same, first[same, 0]] = -np.inf
         law = np.argsort(-scores, axis=1, kind="stable")[:, :_LAWS]
@@ -305,7 +306,7 @@ def _together(
     hypotheses: Hypotheses,
     codes: IntArray,
 ) -> SegmentedLaws:
-    """Put laws beyond places, of probabilities `share` [places, n], beside all other hypotheses.
+    """Return laws beyond places, of probabilities `share` [places, n], and all other hypotheses.
 
     `codes` [H] are the shapes of the laws of one side.
     """
@@ -370,7 +371,7 @@ def _together(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some candidates, their shapes [M, 2], and which of them may be the model [M]."""
+    """Some candidates, their shapes [M, 2], and whether each may be the model [M]."""
 
     found: Posterior
     codes: IntArray
@@ -378,9 +379,9 @@ class _Part:
 
     @classmethod
     def of(cls, found: Posterior, codes: IntArray, share: FloatArray, shown: BoolArray) -> _Part:
-        """Return candidates whose rows have a probability of `share` [n] left.
+        """Return candidates that share the remaining probability `share` [n] of their rows.
 
-        Of rows that are `shown` [n] they may be the model.
+        They may be the model in the rows marked by `shown` [n].
         """
         weighed = replace(found, weight=found.weight * share[found.row])
         return cls(weighed, codes, shown[found.row])

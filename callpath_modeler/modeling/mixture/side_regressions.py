@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.mixture.evidence import (
     bare_evidence,
     constant_evidence,
@@ -19,17 +19,14 @@ from callpath_modeler.modeling.mixture.regressions import TINY, OneTermFits
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
 from callpath_modeler.modeling.terms import Term
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 _PLAIN = 3.5
-"""By how much less probable than the plainest term others are at most, in nats, that are tried."""
+"""Largest distance from the prior of the plainest term, in nats, of a term that is tried."""
 _ROUNDING = 1e-13
-"""A sum of squares is zero below it, against its parts."""
+"""Sum of squares, relative to its parts, that is zero except for rounding."""
 
 
 def plain_terms(hypotheses: Hypotheses) -> IntArray:
-    """Return the codes of the terms that laws on one side are made of, [S]."""
+    """Return the codes of the terms in laws of one side, [S]."""
     codes = [
         k for k, each in enumerate(hypotheses.shapes) if isinstance(each, Term) and not each.rate
     ]
@@ -41,34 +38,36 @@ def plain_terms(hypotheses: Hypotheses) -> IntArray:
 
 
 def prior_of_laws(log_prior: FloatArray, terms: IntArray, shapes: int) -> FloatArray:
-    """Return the prior of laws in the order of `SideRegressions`, [1 + 3 S].
+    """Return the log prior of laws in the order of `SideRegressions`, [1 + 3 S].
 
     Parameters
     ----------
-    log_prior : of all hypotheses, in the order of `Hypotheses`
-    terms : [S] of `plain_terms`
-    shapes : how many shapes there are
+    log_prior : log prior of all hypotheses, in the order of `Hypotheses`
+    terms : [S] codes as returned by `plain_terms`
+    shapes : number of shapes
     """
     found = log_prior[_numbers(terms, shapes)]
     return np.asarray(found - np.logaddexp.reduce(found))
 
 
 def _numbers(terms: IntArray, shapes: int) -> IntArray:
-    """Return which hypotheses are laws of one side: constant, positive, offset, bare."""
+    """Return the numbers of the laws of one side: constant, positive, offset, no constant."""
     return np.concatenate([[0], *(1 + family * shapes + terms for family in range(3))])
 
 
 @dataclass(frozen=True, slots=True)
 class SideRegressions:
-    """Laws of n rows on one side of a change point, each H = 1 + 3 S.
+    """Laws of n rows on one side of a change point, H = 1 + 3 S for each row.
 
-    A constant, and each term with a positive constant, with a negative one, and without one.
+    The laws are a constant, and each term with a positive constant, with a negative one, and
+    without one.
 
     Attributes
     ----------
-    residual, evidence, size : [n, H]; evidence is without likelihood, `size` counts coefficients
-    constant, slope : [n, H] coefficients of the shapes as in `Hypotheses.table`
-    cc, cf, ff : [n, H] their covariance, without the variance of a point
+    residual, evidence, size : [n, H] residual sum of squares, log evidence without the likelihood,
+        number of coefficients
+    constant, slope : [n, H] coefficients of the shapes as scaled in `Hypotheses.table`
+    cc, cf, ff : [n, H] covariance of both for a variance of 1 per point
     """
 
     residual: FloatArray
@@ -97,7 +96,7 @@ class SideRegressions:
         terms: IntArray,
         where: slice,
     ) -> Self:
-        """Regress rows with `weights` [n, K] on every law over the points of `where`."""
+        """Return the regressions of rows on every law over the points `where`; `weights` [n, K]."""
         values, w = data.values[:, where], weights[:, where]
         used = (w > 0).sum(axis=1).astype(np.float64)
         table = hypotheses.table[terms, where]
@@ -126,7 +125,7 @@ class SideRegressions:
         variance = np.maximum(data.variance[:, None], left / in_row)
         found = OneTermFits(*(column.ravel() for column in (whole, level, at, square, slope)))
         falls = falling.ravel(), variance.ravel()
-        # Rows that are zero on this side have no level; their laws count as nothing below.
+        # Rows that are zero on this side have no level; their laws get no evidence below.
         with np.errstate(divide="ignore", invalid="ignore"):
             positive, rising = positive_evidence(found, *falls)
             offset, beside = offset_evidence(found, least.ravel(), most.ravel(), *falls)
@@ -147,9 +146,9 @@ class SideRegressions:
         evidence = joined(
             constant_evidence(weight, mean), positive.reshape(shape), offset.reshape(shape), bare
         )
-        # One point more than coefficients, or one coefficient of one point.
+        # A law needs one point more than coefficients, except one coefficient on one point.
         evidence[used[:, None] <= size - (size == 1)] = -np.inf
-        # Where nothing but zero could be told, the level has no evidence.
+        # If the mean is below the floor, the level has no evidence.
         evidence[mean < floor_of(data)[:, 0]] = -np.inf
         evidence[np.isnan(evidence)] = -np.inf
         return cls(

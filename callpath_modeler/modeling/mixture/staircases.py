@@ -1,9 +1,9 @@
-"""Staircases of small whole numbers: the next step may come at the next scale, or later.
+"""Staircases of small whole numbers, with hypotheses about their next step.
 
 Levels of a tree, blocks of a process and iterations stay the same over several scales and then
-change by a step. A law that meets such values exactly does so by chance, and knows nothing of the
-next step. So two hypotheses stand beside the others: the last value stays, or the last step is
-repeated at each further scale.
+change by a step. A law that fits such values exactly does so by chance, and does not predict the
+next step. So there are two more hypotheses: the last value stays, or the last step is repeated at
+each further scale. See docs/explanation/noise-and-bands.md, 'Whole numbers'.
 """
 
 from __future__ import annotations
@@ -11,34 +11,32 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.outcome import Columns
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 from callpath_modeler.modeling.terms import Term
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 _LOGARITHM = Term(Fraction(0), 1)
 _SHARE = 0.05
-"""Probability of each of both: more than what a band of 95 % leaves out on either side."""
+"""Probability of each of the two: more than a band of 95 % leaves out on either side."""
 _REPEATED = 4
-"""So many steps downwards have to leave something, or none is repeated."""
+"""Number of steps downwards that must leave a positive value; else none is repeated."""
 
 
 def with_next_steps(
     columns: Columns, rows: IntArray, data: ScaledRows, unit: FloatArray, hypotheses: Hypotheses
 ) -> None:
-    """Put both hypotheses among the alternatives of staircases, in place of the least probable two.
+    """Replace the two least probable alternatives of staircases by the two hypotheses.
 
     Parameters
     ----------
-    columns : models of all rows; `weight` and the columns of alternatives change
-    rows : [n] those of `data`, in one parameter
-    unit : [n] of `data`
-    hypotheses : the shapes of the models
+    columns : columns of the models of all rows; `weight` and the columns of alternatives change
+    rows : [n] numbers of the rows of `data`
+    data : the rows that were fitted, in one parameter
+    unit : [n] unit of each of them
+    hypotheses : hypotheses with the shapes of the models
     """
     logarithm = next((k for k, each in enumerate(hypotheses.shapes) if each == _LOGARITHM), None)
     its = _staircases(data)
@@ -47,7 +45,7 @@ def with_next_steps(
     points, values = data.points, data.values[its] * unit[its, None]
     last, step = values[:, -1], _last_step(values)
     per_doubling = step / np.log2(points[-1] / points[-2])
-    # Steps downwards end above zero: where they soon would not, one more in proportion counts.
+    # Repeated steps downwards must stay above zero; otherwise there is one more, in proportion.
     repeated = last + _REPEATED * step > 0
     next_one = np.zeros((len(its), 3))
     next_one[:, 0] = np.where(
@@ -77,10 +75,10 @@ def with_next_steps(
 
 
 def _staircases(data: ScaledRows) -> IntArray:
-    """Return rows of small whole numbers that change in one direction, and whose next step is due.
+    """Return the rows of small whole numbers that change in one direction and are due for a step.
 
-    It is due where the last value was measured as often as the one before, give or take one. How
-    long the first value lasted is not known: smaller scales may have it as well.
+    A step is due where the last value lasted as long as the one before, give or take one scale. The
+    length of the first value is not known, since smaller scales may have it as well.
     """
     steps = np.diff(data.values, axis=1)
     tread = np.abs(steps) <= np.sqrt(data.rounding)[:, None]

@@ -1,18 +1,16 @@
-"""The evidence of all hypotheses of a row together."""
+"""Evidence of all hypotheses of a row together."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.mixture.candidates import absolute_candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def log_probability_of_all(
@@ -27,16 +25,16 @@ def log_probability_of_all(
     """Return the log probability of the values of rows under all hypotheses together, [n].
 
     It follows from the evidence of the most probable hypothesis of each row and its posterior
-    probability. Weights of points are those of `fitted` [n, K]: only evidence with the same weights
-    compares.
+    probability. Points have the weights that follow from `fitted` [n, K], because only evidence
+    with equal weights can be compared.
 
     Parameters
     ----------
-    found : what is believed of the rows
+    found : posterior of the rows
     data : n rows
-    fitted : [n, K] what errors are relative to
-    variance : [n] roughly that of a point
-    hypotheses, ways, beliefs : the hypotheses, the deviations, and their priors
+    fitted : [n, K] values that errors are relative to
+    variance : [n] rough variance of a point
+    hypotheses, ways, beliefs : hypotheses, deviations, and their priors
     """
     rows, size = len(data.values), len(hypotheses.shapes)
     order = np.lexsort((found.weight, found.row))

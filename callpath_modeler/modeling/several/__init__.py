@@ -1,1 +1,4 @@
-"""Models in several parameters: products of terms, and their slices along one parameter."""
+"""Models in several parameters: products of factors, and slices along one parameter.
+
+See docs/explanation/several-parameters.md.
+"""

@@ -1,8 +1,10 @@
-"""Sums of a factor of each of three parameters or more: terms beyond the two that pairs have.
+"""Sums of three and four terms: a factor of each of three parameters or more.
 
-Where runs vary one parameter at a time, two products and a constant fit such a sum exactly, and say
-hundreds of times as much where all are large. There are millions of sums; of each parameter the few
-terms are tried that leave least beside any functions of the others.
+If runs vary one parameter at a time, two products and a constant fit such a sum exactly, and
+predict hundreds of times as much where all parameters are large. There are millions of sums. So
+only a few terms of each parameter are tried: those with the smallest residuals together with
+arbitrary functions of the others. See docs/explanation/several-parameters.md, 'Sums of three and
+four terms'.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import (
@@ -31,24 +33,23 @@ from callpath_modeler.modeling.several.additive_models import (
     largest_of_each,
 )
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 _ASKED = 0.2
-"""How probable laws of so many parameters are where sums are worth a look."""
+"""Probability of laws in three parameters or more above which sums are tried."""
 _MATTERS = 1e-3
+"""Probability of all sums of a row below which they are left out."""
 _NEGLIGIBLE = 1e-7
+"""Probability below which a single sum is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdditiveCandidates:
-    """What is believed of some rows, sums among it.
+    """Posterior of some rows that includes sums of more than two terms.
 
     Attributes
     ----------
-    rows : [n] which they are
-    found : M candidates of these, with coefficients [1 + D, M]
-    codes : [M, D] their shapes, -1 = none
+    rows : [n] numbers of the rows
+    found : posterior with M candidates of these rows and coefficients [1 + D, M]
+    codes : [M, D] shapes of the candidates, -1 = none
     """
 
     rows: IntArray
@@ -68,9 +69,9 @@ def with_additive_models(
     ways: Deviations,
     beliefs: LogPriors,
 ) -> AdditiveCandidates | None:
-    """Add sums to what is believed of rows that depend on three parameters or more.
+    """Return the posterior of rows that depend on three parameters or more, sums included.
 
-    None where there are no sums, and where none matters.
+    None if there are no sums, or if no sum matters.
     """
     if sums is None:
         return None
@@ -112,7 +113,7 @@ def _tried(
     hypotheses: Hypotheses,
     ways: Deviations,
 ) -> tuple[IntArray, FloatArray, list[AdditiveFits]]:
-    """Try sums with `rows` [n]; return those that can be such, what is `fitted` [n, K], and all."""
+    """Return the rows that may follow a sum, their `fitted` values [n, K], and the sums of each."""
     told, parts = list[int](), list[AdditiveFits]()
     for k, row in enumerate(rows):
         one = data.take(np.array([row]))
@@ -131,7 +132,7 @@ def _together(
     share: FloatArray,
     hypotheses: Hypotheses,
 ) -> AdditiveCandidates:
-    """Put sums, of which one is the law with a probability of `share` [n], beside the others."""
+    """Return the posterior of sums, with a total weight of `share` [n], and other candidates."""
     most = few.codes.shape[1]
     rest, codes = 1 - share, np.full((len(others.row), most), -1, dtype=np.intp)
     codes[:, :2] = hypotheses.codes(others.chosen)
@@ -145,7 +146,8 @@ def _together(
     weight = [others.weight * rest[others.row], believed.weight * share[believed.row]]
     found = Posterior(
         row[order],
-        # A sum is none of the hypotheses; nor does it break.
+        # A sum is not in the list of hypotheses and has no break, so it has the number of the
+        # constant.
         np.concatenate([others.chosen, 0 * believed.chosen])[order],
         np.concatenate(weight)[order],
         np.concatenate([numbers, believed.coefficients], axis=1)[:, order],

@@ -1,4 +1,4 @@
-"""Sums of a factor of each of some parameters, tried with a row: regressions and their evidence."""
+"""Regressions and evidence of sums with a factor of each of some parameters."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import combinations, product
 from math import lgamma
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.distributions import log_normal_share
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
@@ -22,34 +22,30 @@ from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit
 from callpath_modeler.modeling.products import NOTHING, Product
 from callpath_modeler.modeling.several.catalogue import cost_of
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-
 FEWEST = 3
-"""Parameters of such a sum; those of two are pairs."""
+"""Smallest number of parameters in such a sum; a sum in two parameters is a pair."""
 
 _PRIOR = 0.05
-"""How probable sums are together, before an application is known."""
+"""Prior of all sums together, before an application is known."""
 
 _TRIED = 6
-"""Terms of each parameter."""
+"""Number of terms of each parameter that are tried."""
 _SINGULAR = 1e-13
-"""Of a sum of squares, what keeps equations apart that rounding makes the same."""
+"""Part of the diagonal that is added, so that equations that rounding makes equal can be solved."""
 _VARIES = 1e-10
-"""Of its square, what a term varies by beside functions of other parameters, if it does."""
+"""Share of the square of a term below which functions of other parameters represent it."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdditiveTerms:
-    """What sums over K points in D parameters are made of.
+    """Terms of sums over K points in D parameters.
 
     Attributes
     ----------
-    codes : of each parameter, [H] the shapes
-    log_share : of each, [H] how probable each is among them
-    levels : [D, K] the number of the value that each parameter has at each point
-    axes : [S + 1, D] on which parameters shapes depend; the last is none
+    codes : for each parameter, [H] shapes
+    log_share : for each parameter, [H] log prior of each shape among these
+    levels : [D, K] number of the value that each parameter has at each point
+    axes : [S + 1, D] whether a shape depends on a parameter; the last entry stands for no shape
     """
 
     codes: tuple[IntArray, ...]
@@ -59,7 +55,7 @@ class AdditiveTerms:
 
 
 def additive_terms(hypotheses: Hypotheses, points: FloatArray) -> AdditiveTerms | None:
-    """Return what sums over `points` [K, D] are made of; None where D is less than three."""
+    """Return the terms of sums over `points` [K, D]; None if D is less than three."""
     fans = hypotheses.fans
     if points.ndim == 1 or points.shape[1] < FEWEST or fans is None:
         return None
@@ -80,7 +76,7 @@ def additive_terms(hypotheses: Hypotheses, points: FloatArray) -> AdditiveTerms 
 
 
 def _axes(shapes: Sequence[Product]) -> list[list[bool]]:
-    """Return on which parameters shapes depend, [S, D]; each factor is compared once."""
+    """Return whether shapes depend on parameters, [S, D]; each factor is compared once."""
     every = {id(factor): factor for shape in shapes for factor in shape.factors}
     varies = {name: factor != NOTHING for name, factor in every.items()}
     return [[varies[id(factor)] for factor in shape.factors] for shape in shapes]
@@ -88,15 +84,15 @@ def _axes(shapes: Sequence[Product]) -> list[list[bool]]:
 
 @dataclass(frozen=True, slots=True)
 class AdditiveFits:
-    """C sums of some rows, under P deviations with L drifts.
+    """C sums of some rows under P deviations with L drifts.
 
     Attributes
     ----------
-    row, residual : [C] whose; what each leaves without a drift, per point to spare
-    codes : [C, D] the shapes, -1 = none
-    log_prior : [C]
-    log_evidence : [P, C]
-    coefficients, covariance : [L, 1 + D, C] and [L, E, C], as of `Candidates`
+    row, residual : [C] row of each sum; its residual without a drift, per degree of freedom
+    codes : [C, D] shapes, -1 = none
+    log_prior : [C] log prior
+    log_evidence : [P, C] log evidence
+    coefficients, covariance : [L, 1 + D, C] and [L, E, C], as in `Candidates`
     """
 
     row: IntArray
@@ -109,7 +105,7 @@ class AdditiveFits:
 
     @classmethod
     def joined(cls, parts: Sequence[AdditiveFits]) -> AdditiveFits:
-        """Return all of some parts."""
+        """Return the sums of all parts."""
         names = "row", "residual", "codes", "log_prior"
         columns = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
         others = "log_evidence", "coefficients", "covariance"
@@ -117,7 +113,7 @@ class AdditiveFits:
         return cls(*columns, *last)
 
     def take(self, there: BoolArray, place: IntArray) -> AdditiveFits:
-        """Return some, of rows by their new `place`."""
+        """Return the sums marked by `there`; rows get the number in `place`."""
         return AdditiveFits(
             place[self.row[there]],
             self.residual[there],
@@ -129,12 +125,12 @@ class AdditiveFits:
         )
 
     def log_probability(self, beliefs: LogPriors) -> FloatArray:
-        """Return how probable each is with its values, [C]."""
+        """Return the log of the joint probability of each sum and the values, [C]."""
         of_each = self.log_evidence + beliefs.deviations[:, None]
         return np.asarray(np.logaddexp.reduce(of_each, axis=0) + self.log_prior)
 
     def believed(self, data: ScaledRows, ways: Deviations, beliefs: LogPriors) -> Posterior:
-        """Return what is to be believed if one of them is the law."""
+        """Return the posterior of the sums, given that one of them is the law."""
         top = largest_of_each(self.row, self.log_evidence.max(axis=0), len(data.values))
         found = Candidates(
             self.row,
@@ -161,7 +157,7 @@ def fit_additive(
     hypotheses: Hypotheses,
     ways: Deviations,
 ) -> AdditiveFits | None:
-    """Try sums of one row, the only one of `data`; None where it varies with too few parameters."""
+    """Return the sums of the only row of `data`; None if it varies with too few parameters."""
     unit = error_unit(data, fitted)
     weights = np.concatenate([relative_weights(data, unit, drift) for drift in ways.drifts])
     near = _nearest(data, weights[0], sums, hypotheses)
@@ -182,9 +178,9 @@ def fit_additive(
 def _nearest(
     data: ScaledRows, weights: FloatArray, sums: AdditiveTerms, hypotheses: Hypotheses
 ) -> list[IntArray]:
-    """Return which terms of each parameter leave least beside any functions of the others.
+    """Return the terms of each parameter that are closest, together with functions of the others.
 
-    None of a parameter that did not vary where the row has values.
+    A parameter that did not vary where the row has values has no terms.
     """
     root, found = np.sqrt(weights), []
     levels = [each[:, None] == np.arange(each.max() + 1) for each in sums.levels]
@@ -215,7 +211,7 @@ def _regressed(
     hypotheses: Hypotheses,
     ways: Deviations,
 ) -> AdditiveFits:
-    """Regress a row on sums of the shapes of `codes` [C, m], under all drifts [L, K]."""
+    """Return regressions of a row on sums of the shapes `codes` [C, m], under all drifts [L, K]."""
     values, shapes = data.values[0], hypotheses.table[codes].swapaxes(1, 2)
     design = np.concatenate([np.ones((*shapes.shape[:2], 1)), shapes], axis=2)
     normal = np.einsum("cki,lk,ckj->lcij", design, weights, design, optimize=True)
@@ -248,13 +244,13 @@ def _regressed(
 def _solved(
     normal: FloatArray, right: FloatArray, first: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Solve normal equations without the `first` coefficients, which are zero then.
+    """Return the solution of the normal equations; the `first` coefficients are zero.
 
-    Returns coefficients [L, C, q], the inverse and the logarithm of the determinant.
+    It consists of the coefficients [L, C, q], the inverse, and the logarithm of the determinant.
     """
     part = normal[..., first:, first:]
     diagonal = np.einsum("...ii->...i", part)
-    # What is singular in rounding fits nothing.
+    # A small addition to the diagonal keeps equations solvable that are singular by rounding.
     part = part + _SINGULAR * diagonal[..., None] * np.eye(part.shape[-1])
     inverse, numbers = np.zeros_like(normal), np.zeros_like(right)
     inverse[..., first:, first:] = np.linalg.inv(part)
@@ -269,7 +265,7 @@ def _left(
     weights: FloatArray,
     unit: FloatArray,
 ) -> FloatArray:
-    """Return what models leave, [L, C]: in logarithms where it is much."""
+    """Return the residuals of models, [L, C]; large ones come from logarithms."""
     found = np.empty(numbers.shape[:2])
     for left, coefficients, its in zip(found, numbers, weights, strict=True):
         model = np.einsum("cki,ci->kc", design, coefficients)
@@ -289,9 +285,9 @@ def _evidence(
     free: BoolArray,
     spread: FloatArray,
 ) -> FloatArray:
-    """Return log evidences of sums without likelihood, [L, C], as `pair_evidence` those of pairs.
+    """Return log evidences of sums without the likelihood, [L, C], like those of `pair_evidence`.
 
-    The level is uniform in its logarithm, and of a level all shares are alike.
+    The prior is uniform in the logarithm of the level, and in the shares of the terms in the level.
     """
     level = np.maximum(numbers, 0.0).sum(axis=2)
     terms = numbers.shape[2] - 1
@@ -316,7 +312,7 @@ def _wide(
     inverse: FloatArray,
     most: int,
 ) -> AdditiveFits:
-    """Return sums as those of `most` terms."""
+    """Return sums with the columns of sums of `most` terms."""
     count, terms = codes.shape
     shapes = np.full((count, most), -1, dtype=np.intp)
     shapes[:, :terms] = codes

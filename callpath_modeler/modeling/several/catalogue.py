@@ -1,4 +1,7 @@
-"""The products of factors that laws in several parameters are made of."""
+"""Catalogue of the products of factors that laws in several parameters consist of.
+
+See docs/explanation/several-parameters.md, 'Factors and products'.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.differences import ONE, TermDifference, made_of, transpositions
 from callpath_modeler.modeling.mixture.complexity_prior import description_length
@@ -24,21 +28,18 @@ from callpath_modeler.modeling.several.piecewise_products import (
 )
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-
 _MOST_OF_TWO = 8500
+"""Largest number of products of two factors, which two parameters do not reach."""
 _MOST_OF_MORE = 3000
-"""Products of two factors, the plainest where three parameters have more; of three and of four."""
+"""Largest number of products of three factors, and of four."""
 _MOST_FACTORS = 16
-"""Of a parameter in products of more than two: terms beyond are not plain anyway."""
+"""Factors of a parameter in products of more than two; further terms are not plain."""
 
 _MOST_SELDOM = 1000
-"""Of each number of factors, products with a factor that is seldom one."""
+"""Largest number of products with a rare factor, for each number of factors."""
 
 _SECOND_CLASS = 0.5
-"""How probable a finer fraction is against a privileged exponent, in each factor."""
+"""Prior of a secondary exponent relative to a primary one, in each factor."""
 
 _LOGARITHM, SHARED = Term(Fraction(0), 1), Term(Fraction(-1), 0)
 _WHOLE = Term(Fraction(1), 0)
@@ -51,42 +52,52 @@ _PEERS = (
     TermDifference(_WHOLE, Term(Fraction(2, 3), 0)),
     TermDifference(_WHOLE, Term(Fraction(1, 2), 0)),
 )
-"""Of all processes those but oneself are met: p - 1 in exchanges of all with all and in rings,
-p^2 - p of all of them together, 1 - 1/p in what passes everything on. Of neighbours in three and in
-two dimensions there are 1 - p^(-1/3) and 1 - p^(-1/2) in the mean, p - p^(2/3) and p - p^(1/2)
-together. More of them, such as sqrt(p) - 1, would cost products of fractions their laws where there
-is noise."""
+"""Rare factors: a process communicates with all processes except itself.
+
+The factor p - 1 occurs in rings and exchanges of all with all, p^2 - p in all of these together,
+and 1 - 1/p in algorithms that pass everything on. Neighbours in three and in two dimensions are
+1 - p^(-1/3) and 1 - p^(-1/2) in the mean, p - p^(2/3) and p - p^(1/2) together. More factors, such
+as sqrt(p) - 1, would replace products of fractions where there is noise.
+"""
 _TREE = Term(Fraction(-1), 1)
-"""Steps of a tree in which each handles its share."""
+"""Rare factor: steps of a tree in which each process handles its share."""
 _SELDOM = 2.0
-"""How much more intricate a product is for one of these."""
+"""Intricacy that a rare factor adds to a product, in powers of two of the prior."""
 _NEIGHBOURS = 1.0
-"""And for neighbours among them, which noise takes for a plain factor."""
+"""Further intricacy of factors of neighbours, which resemble a plain factor under noise."""
 PLAIN, _PLAINEST = 1.0, 0.25
-"""How intricate one factor beside them is at most; and several together."""
+"""Largest intricacy of the other factors with a rare factor: of one factor, and of several."""
 
 _MOST_BROKEN_OF_TWO = 1800
+"""Largest number of products with a break in two parameters: all, up to five values of each."""
 _MOST_BROKEN = 1200
-"""Products with a break: of two parameters all, up to five values of each; and of more."""
+"""The same in more parameters."""
 
 _FRACTION = 0.1
+"""Intricacy that roots add."""
 _FALLING = 0.1
+"""Intricacy that decreasing factors add."""
 _STEEPEST, _STEEP = 3, 2.0
-"""What lets the last run of a parameter stand alone is rather a break than a power beyond cubes."""
+"""Steepest usual power, and the intricacy that each further power adds.
+
+A break is a more probable reason for an outlying last run of a parameter than a power beyond cubes.
+"""
 _FURTHER_FACTOR = 0.1
-"""What roots, decreasing factors and each factor more add to how intricate a product is; the last
-for each parameter beyond the first, since products grow in number with them."""
+"""Intricacy that each further factor adds, for each parameter beyond the first.
+
+The number of products grows with the number of parameters.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Products of factors, as numbers: thousands of objects would take longer than a fit.
+    """Products of factors as numbers, since thousands of objects would take longer than a fit.
 
     Attributes
     ----------
-    factors : of each of D parameters; the first of them is none
-    code : [D, S] which factor of each
-    cost : [S] how far each is from those that programs are known to have
+    factors : factors of each of D parameters; the first factor stands for none
+    code : [D, S] factor of each parameter in each product
+    cost : [S] intricacy of each product, in powers of two of the prior
     """
 
     factors: tuple[list[Factor], ...]
@@ -97,7 +108,7 @@ class Catalogue:
     def of(cls, space: SearchSpace, points: FloatArray) -> Catalogue:
         """Return the plainest products of factors over `points` [K, D].
 
-        Of one or two of them, nearly all.
+        Of products with one or two factors, nearly all are kept.
         """
         terms = [_terms(space, column) for column in points.T]
         beside = [_seldom(each, column) for each, column in zip(terms, points.T, strict=True)]
@@ -138,31 +149,31 @@ class Catalogue:
     def _costed(
         cls, factors: Sequence[list[Factor]], costs: Sequence[FloatArray], code: IntArray
     ) -> Catalogue:
-        """Return products with what each costs; `costs` are of the factors."""
+        """Return products with their intricacy; `costs` belong to the factors."""
         further = _FURTHER_FACTOR * (len(factors) - 1) * ((code > 0).sum(axis=0) - 1)
         return cls(tuple(factors), code, _looked_up(costs, code).sum(axis=0) + further)
 
     def take(self, which: IntArray) -> Catalogue:
-        """Return some of them."""
+        """Return the products with the numbers `which`."""
         return replace(self, code=self.code[:, which], cost=self.cost[which])
 
     @property
     def single(self) -> BoolArray:
-        """Which have one factor."""
+        """Whether each product has one factor, [S]."""
         return np.asarray((self.code > 0).sum(axis=0) == 1)
 
     @property
     def seldom(self) -> BoolArray:
-        """Which have a factor that is seldom one."""
+        """Whether each product has a rare factor, [S]."""
         return np.asarray(self.of_each(is_seldom).any(axis=0))
 
     @property
     def breaks(self) -> BoolArray:
-        """Which break along a parameter."""
+        """Whether each product has a break along a parameter, [S]."""
         return np.asarray(self.of_each(lambda factor: isinstance(factor, Break)).any(axis=0))
 
     def beside_only(self, points: FloatArray) -> BoolArray:
-        """Return which are nothing over `points` [K, D] but beside what breaks there."""
+        """Return which products over `points` [K, D] are tried only in pairs, [S]."""
         each = [
             np.array([only_beside_others(factor, last) for factor in factors])
             for factors, last in zip(self.factors, points.max(axis=0).tolist(), strict=True)
@@ -171,22 +182,22 @@ class Catalogue:
 
     @property
     def axis(self) -> IntArray:
-        """The parameter of those that have one factor; -1 for the others."""
+        """Parameter of each product with one factor, [S]; -1 for other products."""
         return np.where(self.single, (self.code > 0).argmax(axis=0), -1)
 
     @property
     def falls(self) -> BoolArray:
-        """Which fall with a parameter."""
+        """Whether each product falls with a parameter, [S]."""
         return np.asarray(self.of_each(lambda term: float(term.decreasing)).any(axis=0))
 
     @property
     def falling(self) -> BoolArray:
-        """Which rise with no parameter; as `Product.decreasing`."""
+        """Whether each product rises with no parameter, [S], as in `Product.decreasing`."""
         falls = self.of_each(lambda term: float(term == NOTHING or term.decreasing))
         return np.asarray(falls.all(axis=0), dtype=np.bool_)
 
     def values(self, points: FloatArray) -> FloatArray:
-        """Return the values at points [K, D], [S, K]."""
+        """Return the values of the products at points [K, D], [S, K]."""
         found = np.ones((self.code.shape[1], len(points)))
         for factors, which, column in zip(self.factors, self.code, points.T, strict=True):
             of = np.array([np.ones(len(column)), *(term(column) for term in factors[1:])])
@@ -194,13 +205,13 @@ class Catalogue:
         return found
 
     def weight(self, space: SearchSpace) -> FloatArray:
-        """Return how probable each is for the class of its factors, [S]."""
+        """Return the weight of each product by the class of its factors, [S]."""
         first_class: dict[Factor, bool] = dict(zip(space.terms, space.first_class, strict=True))
         each = self.of_each(lambda term: 1.0 if first_class.get(term, True) else _SECOND_CLASS)
         return np.asarray(each.prod(axis=0))
 
     def by_growth(self, which: IntArray) -> IntArray:
-        """Put some in order of their growth where all parameters grow alike."""
+        """Return the numbers `which` in order of growth, with all parameters growing alike."""
         keys = [
             self.of_each(part)[:, which].sum(axis=0).round(9)
             for part in (
@@ -212,13 +223,13 @@ class Catalogue:
         return which[np.lexsort(keys)]
 
     def together(self, first: IntArray, second: IntArray) -> FloatArray:
-        """Return how intricate pairs are; what both have in common counts once."""
+        """Return the intricacy of pairs; the part that both products have in common counts once."""
         alike = self.code[:, first] == self.code[:, second]
         common = (self.of_each(cost_of)[:, first] * alike).sum(axis=0)
         return np.asarray(self.cost[first] + self.cost[second] - common)
 
     def shapes(self) -> tuple[Product, ...]:
-        """Return the products themselves."""
+        """Return the products as objects."""
         columns = (
             map(of.__getitem__, codes)
             for of, codes in zip(self.factors, self.code.tolist(), strict=True)
@@ -232,7 +243,7 @@ class Catalogue:
 
 
 def _looked_up(of_factors: Sequence[npt.NDArray[Any]], code: IntArray) -> npt.NDArray[Any]:
-    """Return of all products the number of each factor, [D, S]."""
+    """Return the number of each factor of all products, [D, S]."""
     return np.array([each[which] for each, which in zip(of_factors, code, strict=True)])
 
 
@@ -241,7 +252,7 @@ def _terms(space: SearchSpace, values: FloatArray) -> list[Term]:
 
 
 def _seldom(terms: list[Term], values: FloatArray) -> list[Factor]:
-    """Return factors of one parameter that are met beside plain ones of another, if at all."""
+    """Return the rare factors of one parameter, which are combined with plain factors of others."""
     if values.min() < 1:
         return []
     tree = [_TREE] if {SHARED, _LOGARITHM} <= set(terms) else []
@@ -249,7 +260,7 @@ def _seldom(terms: list[Term], values: FloatArray) -> list[Factor]:
 
 
 def is_seldom(factor: Factor) -> bool:
-    """Tell whether a factor is met beside plain ones only."""
+    """Return whether a factor is rare: it is combined with plain factors only."""
     return isinstance(factor, TermDifference) or factor == _TREE
 
 
@@ -283,7 +294,7 @@ def _codes(sizes: Sequence[int], axes: Sequence[int]) -> IntArray:
 
 
 def cost_of(factor: Factor) -> float:
-    """Return how far a factor is from those that programs are known to have."""
+    """Return the intricacy of a factor: its distance from the factors of known programs."""
     if isinstance(factor, Break):
         return break_cost(factor)
     if isinstance(factor, TermDifference):
@@ -292,7 +303,7 @@ def cost_of(factor: Factor) -> float:
         )
         seldom = _SELDOM + _NEIGHBOURS * of_neighbours
         return seldom + cost_of(factor.smaller if factor.larger == ONE else factor.larger)
-    # Whole powers count for less than in one parameter: sizes of problems come in cubes.
+    # Whole powers are plainer than in one parameter: the sizes of problems come in cubes.
     whole = factor.exponent.denominator == 1 and not factor.log
     plain = description_length(factor) / 2 if whole else description_length(factor)
     plain += _STEEP * max(0.0, float(factor.exponent) - _STEEPEST)
@@ -301,7 +312,7 @@ def cost_of(factor: Factor) -> float:
 
 
 def plainest(costs: FloatArray, most: int) -> IntArray:
-    """Return which are plainest, at most so many; of those as plain all or none."""
+    """Return the numbers of up to `most` plainest ones; of equally plain ones, all or none."""
     cost = np.round(costs, 9)
     if len(cost) <= most:
         return np.arange(len(cost))

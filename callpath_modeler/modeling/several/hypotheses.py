@@ -1,10 +1,10 @@
-"""What could be true of a row in several parameters: products of terms, alone and in pairs.
+"""Hypotheses in several parameters: products of factors, alone and in pairs.
 
-Every product is paired with every term of one parameter, in fans of which a row opens a few. Pairs
-of two products, and products of three factors or four, are too many; the plainest are kept: those
-whose factors programs are known to have, and pairs of which one product follows from the other. A
-law among the others is approximated by its neighbours, and what they leave is a deviation that
-widens the band.
+Every product is paired with every term of one parameter, in fans; a row evaluates a few fans. There
+are too many pairs of two products, and too many products of three or four factors. Only the
+plainest are kept. These have factors of known programs, or are pairs of which one product follows
+from the other. Any other law is approximated by its neighbours; their error is a deviation that
+widens the band. See docs/explanation/several-parameters.md.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import replace
 from enum import IntEnum
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.mixture.hypotheses import (
     Hypotheses,
     HypothesisGroup,
@@ -28,21 +28,21 @@ from callpath_modeler.modeling.several.catalogue import PLAIN, Catalogue
 from callpath_modeler.modeling.several.related_pairs import always_tested_pairs
 from callpath_modeler.modeling.terms import SearchSpace
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-
 _OPENED = 250
-"""Fans of pairs that are looked into for a row."""
+"""Largest number of fans that are evaluated for a row; twice as many find little more."""
 
 _KEPT = ScreeningLimits(habits=250, pairs=10**6, frugal=True)
-"""All pairs that are tried: which of them are close is chance, where there is much noise."""
+"""Limits on the hypotheses of a row: all pairs that are tried count.
+
+Under much noise, chance decides which of them are closest.
+"""
 
 _NO_PAIRS = np.empty((0, 2), dtype=np.intp)
+"""No pairs, [0, 2]."""
 
 
 class _Kind(IntEnum):
-    """Kinds of laws; those of one factor and those of several are different habits."""
+    """Kinds of hypotheses; laws of one factor and of several are separate kinds."""
 
     CONSTANT = 0
     FACTOR = 1  # of one parameter, growing
@@ -50,9 +50,9 @@ class _Kind(IntEnum):
     FALLING = 3
     OFFSET_FACTOR = 4
     OFFSET_PRODUCT = 5
-    SUM = 6  # a factor beside one of another parameter
-    SHARED = 7  # a factor beside work that is shared, a product that falls; or that with more of it
-    BESIDE = 8  # a factor beside any other product
+    SUM = 6  # a factor and one of another parameter
+    SHARED = 7  # a factor and shared work, a product that falls; or more of that work
+    BESIDE = 8  # a factor and any other product
     ONE_PARAMETER = 9  # two factors of the same
     PRODUCTS = 10  # two of several factors each
     BREAK = 11  # with a break along a parameter: outside the model class
@@ -68,33 +68,42 @@ _PRIOR = {
     _Kind.FALLING: 0.05,
     _Kind.OFFSET_FACTOR: 0.04,
     _Kind.OFFSET_PRODUCT: 0.03,
-    # One term for each parameter is what a program does that computes and communicates.
+    # A program that computes and communicates has one term for each parameter.
     _Kind.SUM: 0.08,
     _Kind.SHARED: 0.06,
     _Kind.BESIDE: 0.06,
     _Kind.ONE_PARAMETER: 0.01,
     _Kind.PRODUCTS: 0.04,
-    # Against what only falls as in one parameter.
+    # The ratio to laws that only fall is that of one parameter.
     _Kind.RISING: 0.03,
-    # Such a sum is as probable as its product that falls beside a term of one parameter.
+    # Such a sum is as probable as its falling product with a term of one parameter.
     _Kind.OF_A_SHARE: 0.002,
     _Kind.NEVER: 0.0,
 }
+"""Prior of each kind except breaks, before the application is known."""
 _BROKEN = 10.0
-"""How probable laws are that break, by the number of products: those with breaks are plain, and a
-plain law is to be more probable than what is left of it, or more, from some value on."""
+"""Prior of laws with a break, divided by the number of products.
+
+Laws with breaks are plain. A plain law has to be more probable than a part of it, or more of it,
+from some value on.
+"""
 
 _MORE_THAN_SHARED = 0.25
-"""Beside shared work of any size, n^3/p, how probable n^3 log2(p) or n^3/sqrt(p) is against n^3:
-as in one parameter, where what is beside 1/p is a constant first."""
+"""Prior of n^3 log2(p) or n^3/sqrt(p) together with the shared work n^3/p, relative to n^3.
+
+In one parameter, too, a constant is the most probable term with 1/p.
+"""
 
 _HELD = 0.1
-"""As how many call paths each hypothesis of a kind counts: pairs are thousands, and one call path
-is not to make those that happen to suit it the habit of an application."""
+"""Weight of the prior of each hypothesis within its kind, in call paths.
+
+There are thousands of pairs. One call path must not raise the prior of those that happen to suit
+it.
+"""
 
 
 def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
-    """Make the hypotheses of a space over `points` [K, D].
+    """Return the hypotheses of a search space over `points` [K, D].
 
     Raises
     ------
@@ -102,7 +111,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
         If no term of the space fits the points.
     """
     products = Catalogue.of(space, points)
-    # What grows beyond all numbers at these points is no hypothesis about them.
+    # A product that overflows at these points is no hypothesis.
     with np.errstate(over="ignore", invalid="ignore"):
         table = products.values(points)
         size = np.abs(table).max(axis=1)
@@ -137,7 +146,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
         of_fans = each[:, None] * each[terms] * _there_in_fans(products, terms)
         both = np.append(both, of_fans)
     known = replace(known, kinds=np.concatenate(kinds))
-    # What is seldom a factor is no law alone: with a constant x - 1 is what x is.
+    # A rare factor is no law alone: with a constant, x - 1 is the same as x.
     weight = weight * ~(products.single & products.seldom | products.beside_only(points))
     prior = {**_PRIOR, _Kind.BREAK: min(_BROKEN / len(plain), 0.04)}
     return with_prior(known, weight * np.sqrt(plain), both, prior, _HELD)
@@ -150,13 +159,14 @@ def _kinds_of_singles(products: Catalogue) -> IntArray:
     alone[falling] = _Kind.FALLING
     alone[products.breaks] = _Kind.BREAK
     offset = np.where(single, _Kind.OFFSET_FACTOR, _Kind.OFFSET_PRODUCT)
-    # Less a constant, what rises with one parameter and falls with another is negative somewhere.
+    # A product that rises with one parameter and falls with another is negative somewhere as an
+    # offset.
     offset[products.falls & ~falling] = _Kind.NEVER
     return np.concatenate([[_Kind.CONSTANT], alone, offset, alone])
 
 
 def _kinds_of_pairs(products: Catalogue) -> tuple[IntArray, IntArray]:
-    """Return the kinds of pairs, [C, C], by the structures of both; and those of shapes, [S]."""
+    """Return the kinds of pairs by the structures of both shapes, [C, C]; the structures, [S]."""
     shared = products.falls & ~products.single
     of_shape = np.stack([products.single, shared, products.breaks, products.falling, products.axis])
     known, structure = np.unique(of_shape, axis=1, return_inverse=True)
@@ -175,10 +185,10 @@ def _kinds_of_pairs(products: Catalogue) -> tuple[IntArray, IntArray]:
 def _with_sum_of_same(
     products: Catalogue, first: IntArray, second: IntArray
 ) -> tuple[BoolArray, BoolArray]:
-    """Return which pairs [P] are a product that falls with a parameter, times a sum in that.
+    """Return which pairs [P] are a product times a sum in one parameter, a part of which falls.
 
-    Those of which all else grows, n^3 (1/p + log2(p)), and those of which all else falls,
-    1/p (1/t + t): all that the threads of a process do is of its share.
+    In the first array all other factors grow, as in n^3 (1/p + log2(p)). In the second one all
+    fall, as in 1/p (1/t + t): everything the threads of a process do concerns its share.
     """
     one, other = products.code[:, first], products.code[:, second]
     falls = products.of_each(lambda factor: float(factor.decreasing)) > 0
@@ -191,7 +201,7 @@ def _with_sum_of_same(
 
 
 def _fans(products: Catalogue, points: FloatArray, start: int) -> PairGroups:
-    """Return what pairs every product with every term of one parameter."""
+    """Return the fans: groups of pairs of every product with every term of one parameter."""
     terms = np.flatnonzero(products.single & ~products.seldom & ~products.breaks)
     terms = terms[np.argsort(products.axis[terms], kind="stable")]
     axes, count = np.unique(products.axis[terms], return_counts=True)
@@ -200,9 +210,9 @@ def _fans(products: Catalogue, points: FloatArray, start: int) -> PairGroups:
 
 
 def _there_in_fans(products: Catalogue, terms: IntArray) -> BoolArray:
-    """Return which pairs of all products with `terms` [T] of one parameter there are, [S, T]."""
+    """Return which pairs of a product and one of the `terms` [T] exist, [S, T]."""
     axis, falling, every = products.axis[:, None], products.falling, np.arange(len(products.cost))
-    # Two terms are a pair once.
+    # Two terms form one pair, not two.
     again = (axis > axis[terms].T) | ((axis == axis[terms].T) & (every[:, None] >= terms))
     single, seldom = products.single[:, None], products.seldom[:, None]
     there = ~(single & again) & ~(falling[:, None] & falling[terms])

@@ -1,9 +1,10 @@
-"""Slices of models in several parameters beside models of the runs along the same line.
+"""Slices of models in several parameters, combined with models of the runs along the same line.
 
-Measurements at one value of a parameter often deviate alike from a law in several, whatever the
-other values: placements, networks and protocols are those of a scale. A surface counts them as
-independent evidence. And whatever is hidden behind shared work is hidden at all values. Runs along
-one parameter have few points, and the bands of their models are accordingly wide.
+Measurements at one value of a parameter often deviate alike from a law in several parameters,
+because placements, networks and protocols belong to a scale. A surface counts these measurements as
+independent evidence. Anything that shared work hides is hidden at all values. Runs along one
+parameter have few points, so the bands of their models are wide. See
+docs/explanation/several-parameters.md, 'Runs along one parameter'.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.evaluation import doublings, peaks
 from callpath_modeler.modeling.fitting import centre, default_space, fit
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
@@ -23,22 +25,21 @@ from callpath_modeler.modeling.several.line_runs import runs_along
 from callpath_modeler.modeling.several.slices import slice_along
 from callpath_modeler.modeling.shapes import Shapes
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Column = npt.NDArray[Any]
 
 _AS_CLOSE, _AS_CLOSE_UNREPEATED = 1.25, 2.0
-"""A surface is kept where it is no further from the data than this times the model of a line; the
-latter without repetitions, since models follow the noise of few points more closely."""
+"""Largest distance of a slice from the runs that keeps it, relative to the model of the line.
+
+The second number holds without repetitions, when models follow the noise of few points closely.
+"""
 _DEVIATES = 0.5
-"""And where no more than this part of the variance about it is not noise."""
+"""Largest part of the variance about a slice, beyond the noise, that keeps it."""
 
 _EXACT = 2 * EXACT_VARIANCE**0.5
-"""Values that are off a surface by no more follow it, and there is nothing to doubt."""
+"""Largest deviation from a surface of values that follow it exactly and leave no doubt."""
 
 _DOUBT = 0.2
-"""Largest probability of the alternative: of the runs beside a surface that is as close, and of the
-surface beside runs that are as close."""
+"""Largest probability of the alternatives: the line for a slice, or the slice for a line."""
 
 
 def slice_with_line_models(
@@ -49,28 +50,28 @@ def slice_with_line_models(
     values: FloatArray,
     beside: FloatArray | None = None,
 ) -> tuple[Models, BoolArray]:
-    """Return models along one parameter, of the surface or of the runs along that line.
+    """Return models along one parameter, from the surface or from the runs along that line.
 
     Parameters
     ----------
     surface : n models in D parameters, of the mixture method
     axis : the parameter that is left
-    at : [D] values of all parameters; that of `axis` does not matter
-    points, values : [K, D] settings and [n, K, R] what was measured there
-    beside : [m, K', R] values of other rows along this line, of `runs_along`; they tell the noise
-        of the runs, as `fit` has it
+    at : [D] values of all parameters; that of `axis` has no effect
+    points, values : [K, D] settings, and [n, K, R] values measured there
+    beside : [m, K', R] values of other rows along this line, as returned by `runs_along`; they show
+        the noise of the runs, as in `fit`
 
     Returns
     -------
     Models
-        In one parameter, over all its measured values. Models of the surface and of the runs are
-        alternatives of each other.
+        Models in one parameter, over all its measured values. Models of the surface and of the runs
+        are alternatives of each other.
     ndarray [n] of bool
-        Which are models of the runs, because these are closer to the measurements.
+        Whether a model comes from the runs, because that is closer to the measurements.
     """
     models = slice_along(surface, axis, at)
     runs = runs_along(surface, axis, np.array(at, dtype=np.float64), points, values)
-    # The main parameter has the terms that it has alone, unless others were asked for.
+    # The main parameter has the terms of models in one parameter, unless the user chose others.
     usual = axis == 0 and surface.space == default_space("mixture", several=True)
     others = np.empty((0, *runs.values.shape[1:])) if beside is None else beside
     lines = fit(
@@ -98,7 +99,7 @@ def slice_with_line_models(
 
 
 def _deviating(models: Models, values: FloatArray) -> FloatArray:
-    """Return which part of the variance about models is not noise, [n]; NaN = not known."""
+    """Return the part of the variance about models beyond the noise, [n]; NaN = not known."""
     there = np.isfinite(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         repetitions = there.sum(axis=(1, 2)) / there.any(axis=2).sum(axis=1)
@@ -106,18 +107,19 @@ def _deviating(models: Models, values: FloatArray) -> FloatArray:
 
 
 def _closer(of_lines: FloatArray, of_slices: FloatArray, deviating: FloatArray) -> BoolArray:
-    """Tell where models of the runs are so much closer that they replace slices, [n]."""
+    """Return where models of the runs are so much closer that they replace slices, [n]."""
     known = (deviating > _DEVIATES) & (of_lines * _AS_CLOSE < of_slices)
     unknown = np.isnan(deviating) & (of_lines * _AS_CLOSE_UNREPEATED < of_slices)
     return np.asarray(known | unknown)
 
 
 def _doubts(models: Models, deviating: FloatArray, points: FloatArray) -> FloatArray:
-    """Return how much each slice is doubted along its line, [n].
+    """Return the probability of the alternatives to each slice, [n].
 
-    By the part of the variance about it that is not noise: deviations may be those of scales. Three
-    points do not tell these from a law. And by the power of 1 / p that it falls with: what is
-    hidden behind work that is shared is hidden at all values of other parameters.
+    It grows with the part of the variance about the slice beyond the noise, since deviations may
+    belong to scales. Three points cannot distinguish these from a law. It also grows with the power
+    of 1/p that the slice falls with, since anything hidden by shared work is hidden at all values
+    of the other parameters.
     """
     sure = ~np.isnan(deviating) & (len(points) > MIN_POINTS["mixture"])
     first, last = models.values(points[[0, -1]]).T
@@ -130,20 +132,20 @@ def _doubts(models: Models, deviating: FloatArray, points: FloatArray) -> FloatA
 def distance_to_measurements(
     models: Models, points: FloatArray, measured: FloatArray
 ) -> FloatArray:
-    """Return how far models are from what was measured, [n], as a relative standard deviation.
+    """Return the distance of models from the measurements, [n], as a relative standard deviation.
 
-    Whatever is more: what they say of it themselves, or what is seen. A surface that is close
-    to most of its points may be far from those where some parameters have one value, and models of
-    these alone say little of what few points leave.
+    It is the larger of the standard deviation of the model and the observed one. A surface that is
+    close to most of its points may be far from those with one value of some parameters. Models of
+    these points alone say little about the errors that few points leave.
 
     Parameters
     ----------
     models : n models in one parameter
-    points : [K]
-    measured : [n, K] above zero; anything else is missing
+    points : [K] points
+    measured : [n, K] values above zero; other values are missing
     """
     there = measured > 0
-    # Small scales may follow laws of their own.
+    # Small scales may follow other laws.
     weight = there / (1 + doublings(points))
     with np.errstate(divide="ignore", invalid="ignore"):
         away = np.where(there, np.log(models.values(points) / measured), 0.0)
@@ -152,7 +154,7 @@ def distance_to_measurements(
 
 
 def with_rows_from(models: Models, others: Models, rows: BoolArray) -> Models:
-    """Return `models` with some rows, [n] of bool, taken from `others`, over the points of those.
+    """Return `models` with the rows marked by `rows` [n] from `others`, over the points of these.
 
     Both are of the mixture method.
     """
@@ -165,13 +167,16 @@ def with_rows_from(models: Models, others: Models, rows: BoolArray) -> Models:
 
 
 def with_alternatives(models: Models, others: Models, share: FloatArray) -> Models:
-    """Return `models` with what `others` say among what could also be.
+    """Return `models` with the hypotheses of `others` among the alternatives.
 
-    Both are of the mixture method. There are as many runners-up as both have, and models.
+    Both are of the mixture method. The number of alternatives is the sum of the alternatives of
+    both and the models of `others`.
 
     Parameters
     ----------
-    share : [n] how probable it is that `others` are right, below 1; of a row with 0 nothing changes
+    models : n models
+    others : n other models
+    share : [n] probability that `others` are right, below 1; 0 leaves a row as it is
     """
     ours, theirs = _alike(models, others, models.points)
     own = (1 - share)[:, None]
@@ -214,7 +219,7 @@ def with_alternatives(models: Models, others: Models, share: FloatArray) -> Mode
 
 
 def _with_room(column: Column, larger: Column) -> Column:
-    """Return a column with as many runners-up as another, further ones being none."""
+    """Return a column with as many alternatives as a larger one; the added ones are empty."""
     if column.ndim == 1 or column.shape[1] >= larger.shape[1]:
         return column
     more = larger.shape[1] - column.shape[1]
@@ -223,12 +228,12 @@ def _with_room(column: Column, larger: Column) -> Column:
 
 
 def _where(rows: BoolArray, some: Column, others: Column) -> Column:
-    """Choose between columns by row."""
+    """Return the rows of `some` that are marked by `rows`, and else those of `others`."""
     return np.where(rows.reshape(-1, *[1] * (some.ndim - 1)), some, others)
 
 
 def _alike(models: Models, others: Models, points: FloatArray) -> tuple[Models, Models]:
-    """Return both over the shapes of both and some points."""
+    """Return both models over the shapes of both, and over `points`."""
     shapes = Shapes.of([*models.shapes, *others.shapes])
     peak = peaks(shapes.table(points))
     ours, theirs = (_over(each, shapes, peak, points) for each in (models, others))
@@ -236,7 +241,7 @@ def _alike(models: Models, others: Models, points: FloatArray) -> tuple[Models, 
 
 
 def _over(models: Models, shapes: Shapes, peak: FloatArray, points: FloatArray) -> Models:
-    """Return models over more shapes, of these peaks [S + 1] at `points`."""
+    """Return models over more shapes, which have the peaks [S + 1] at `points`."""
     codes = np.concatenate([models.terms[:, None], models.alternative_terms], axis=1)
     number = {shape: code for code, shape in enumerate(shapes)}
     place = np.array([*(number[shape] for shape in models.shapes), -1], dtype=np.int16)

@@ -1,8 +1,9 @@
 """Runs along one parameter, completed by the runs at other values of the held parameters.
 
-Where no run was made at the held values, the nearest run of that scale is moved there: it is
+If no run was made at the held values, the nearest run of that scale is moved there. Its values are
 multiplied by the ratio of the surface at both places. An error in the shape of the surface along
-the line cancels in that ratio, so the line keeps the shape that the other runs measured.
+the line cancels in that ratio, so the line keeps the shape that the other runs measured. See
+docs/explanation/several-parameters.md, 'Runs along one parameter'.
 """
 
 from __future__ import annotations
@@ -10,14 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.fitting import centre
 from callpath_modeler.modeling.models import Models
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +24,9 @@ class LineRuns:
     Attributes
     ----------
     points : [K] all measured values of the parameter, ascending
-    values : [n, K, R] NaN = missing
-    error : [n] relative standard deviation that moving adds at the largest moved scale; NaN where
-        it is not known, zero where nothing was moved
+    values : [n, K, R] values; NaN = missing
+    error : [n] relative standard deviation that moving adds at the largest moved scale; NaN = not
+        known, 0 = no run was moved
     """
 
     points: FloatArray
@@ -39,14 +36,14 @@ class LineRuns:
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """The settings that each scale of a line is taken from.
+    """Settings from which the scales of a line come.
 
     Attributes
     ----------
     scales : [K] values of the parameter
-    nearest, second : [K] the nearest settings and the next ones; -1 = there is no next one
-    away : [K] doublings from the nearest settings to the held values
-    apart : [K] doublings between both
+    nearest, second : [K] nearest setting and the next one; -1 = there is no next one
+    away : [K] doublings from the nearest setting to the held values
+    apart : [K] doublings between both settings
     """
 
     scales: FloatArray
@@ -59,14 +56,14 @@ class _Sources:
 def runs_along(
     surface: Models, axis: int, at: FloatArray, points: FloatArray, values: FloatArray
 ) -> LineRuns:
-    """Return the runs along one parameter, completed by moved ones.
+    """Return the runs along one parameter, completed by moved runs.
 
     Parameters
     ----------
     surface : n models in D parameters
     axis : the parameter
-    at : [D] values of all parameters; that of `axis` does not matter
-    points, values : [K, D] settings and [n, K, R] what was measured there
+    at : [D] values of all parameters; that of `axis` has no effect
+    points, values : [K, D] settings, and [n, K, R] values measured there
     """
     sources = _sources(points, axis, at)
     found = values[:, sources.nearest].copy()
@@ -82,7 +79,7 @@ def runs_along(
 
 
 def _sources(points: FloatArray, axis: int, at: FloatArray) -> _Sources:
-    """Return the settings nearest to the held values, scale by scale; the larger of two as near."""
+    """Return the settings nearest to the held values at each scale; of ties, the larger."""
     place = np.log2(np.delete(points, axis, axis=1))
     away = np.abs(place - np.log2(np.delete(at, axis))).sum(axis=1)
     order = np.lexsort([*-place.T[::-1], np.round(away, 9)])
@@ -95,9 +92,9 @@ def _sources(points: FloatArray, axis: int, at: FloatArray) -> _Sources:
 
 
 def _ratio(surface: Models, here: FloatArray, there: FloatArray) -> FloatArray:
-    """Return how many times as much a surface predicts at other settings, [n, m].
+    """Return the ratio of the predictions of a surface at other settings to those here, [n, m].
 
-    1 where it predicts nothing at the settings that were measured.
+    It is 1 where the surface predicts zero at the measured settings.
     """
     before, after = surface.values(here), surface.values(there)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -121,7 +118,7 @@ def _error(
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.log(measured[1] * _ratio(surface, points[other], points[one]) / measured[0])
         count = sum(1 / np.isfinite(values[:, each]).sum(axis=2) for each in (one, other))
-        # A call path that a scale lacks has no number here, and counts for nothing below.
+        # A call path that is missing at a scale is NaN here and has no weight below.
         noise = np.nan_to_num(surface.noise)[:, None] ** 2 * count
     known = np.isfinite(off)
     variance = np.where(known, off**2 - noise, 0.0) / sources.apart[both]

@@ -1,4 +1,7 @@
-"""Laws that break along one of several parameters."""
+"""Factors with a break along one of several parameters.
+
+See docs/explanation/several-parameters.md, 'Breaks along one parameter'.
+"""
 
 from __future__ import annotations
 
@@ -8,67 +11,65 @@ from itertools import pairwise
 from typing import TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import Break, BreakKind, at_last, breaks
 from callpath_modeler.modeling.mixture.complexity_prior import description_length
 from callpath_modeler.modeling.products import NOTHING, Factor
 from callpath_modeler.modeling.terms import Term
 
-FloatArray = npt.NDArray[np.float64]
-
 BESIDE_BREAKS = 0.5
-"""How intricate other factors of a law that breaks are at most: up to cubes."""
+"""Largest intricacy of the other factors of a law with a break: up to cubes."""
 
 _COSTS = {
     BreakKind.STEP: 0.5,
     BreakKind.DROP: 0.5,
     BreakKind.ONCE: 0.5,
     BreakKind.ONSET: 0.5,
-    BreakKind.LEAP: 0.502,  # rounding is not to choose between leaps and steps
+    BreakKind.LEAP: 0.502,  # rounding must not choose between leaps and steps
     BreakKind.BEND: 1.0,
     BreakKind.PLATEAU: 1.0,
     BreakKind.FLOOR: 1.0,
 }
-"""Kinds of breaks, and how intricate each is."""
+"""Intricacy of a break by its kind."""
 
 _PLAIN = 0.4
-"""How intricate a factor is that a step of the same parameter may be beside."""
+"""Largest intricacy of a factor that is combined with a step of the same parameter."""
 
 _MORE = BreakKind.STEP, BreakKind.ONCE, BreakKind.ONSET
-"""Kinds of what is added from some value on, or at the last one."""
+"""Kinds of breaks that add something from some value on, or at the last value."""
 
 _LEVELLING = BreakKind.FLOOR, BreakKind.PLATEAU
 _BENDING = *_LEVELLING, BreakKind.BEND
 _KINKED = Fraction(1, 2), Fraction(1)
-"""Kinds and powers of laws that bend between two values, beside linear `BEND`s."""
+"""Powers of laws that bend between two values; their kinds are above, linear `BEND`s included."""
 
 _FEWEST_FOR_KINKS = 5
-"""Values of a parameter that tell what levels off from a law, as in one parameter."""
+"""Values of a parameter needed to distinguish a plateau or floor from a law."""
 
 _LEAPING = tuple(Fraction(text) for text in ("-1", "1/2", "1", "2"))
-"""Powers all of which may take longer, or less, from some value on."""
+"""Powers that may take longer, or less, from some value on."""
 
 
 def break_cost(factor: Break) -> float:
-    """Return how intricate a break is."""
+    """Return the intricacy of a break."""
     return _COSTS[factor.kind]
 
 
 def identifiable_breaks(factors: Sequence[Factor], values: FloatArray) -> list[Break]:
-    """Return breaks along a parameter that measurements at `values` [K] could show.
+    """Return the breaks along a parameter that measurements at `values` [K] could show.
 
-    Those of one parameter, of what begins to grow only what is there at the last value alone; and
-    of the powers among its `factors` leaps between any two values, since other parameters tell them
-    apart from growth. What levels off does so at the last value too: beside what does before, it is
-    what levels off between them.
+    They are the breaks of one parameter, with two differences. Breaks that begin at a capacity
+    occur at the last value only. Leaps of the powers among the `factors` occur between any two
+    values, because the other parameters distinguish them from growth. Plateaus and floors occur at
+    the last value, too: in a pair with the one before, they level off between both values.
     """
     levels = np.unique(values)
     kinds = _COSTS.keys() - {BreakKind.LEAP}
     late = at_last(levels)
     every = [each for each in breaks(levels) if each.kind in kinds]
     found = [each for each in every if each.kind is not BreakKind.ONSET or each in late]
-    # Two at measured values are what bends between these.
+    # A pair of bends at measured values represents a bend between these.
     found = [each for each in found if each.kind not in _BENDING or each.at in levels]
     places = [each.at for each in found if each.kind is BreakKind.STEP]
     powers = [power for power in _LEAPING if Term(power, 0) in factors]
@@ -79,26 +80,26 @@ def identifiable_breaks(factors: Sequence[Factor], values: FloatArray) -> list[B
 
 
 def is_leap(factor: Factor) -> TypeGuard[Break]:
-    """Tell whether a factor is a power from some value on."""
+    """Return whether a factor is a power from some value on."""
     return isinstance(factor, Break) and factor.kind is BreakKind.LEAP
 
 
 def only_beside_others(factor: Factor, last: float) -> bool:
-    """Tell whether a factor is tried beside others only; `last` is the parameter's largest value.
+    """Return whether a factor is tried in pairs only; `last` is the largest value of the parameter.
 
-    What levels off there is a power as far as anybody knows.
+    A plateau or floor at the last value equals a power at all measured values.
     """
     late = isinstance(factor, Break) and factor.kind in _LEVELLING and factor.at >= last
     return late or is_leap(factor)
 
 
 def is_onset(factor: Factor) -> bool:
-    """Tell whether a factor is what is added from some value on."""
+    """Return whether a factor adds something from some value on."""
     return isinstance(factor, Break) and factor.kind in _MORE
 
 
 def plain_factors(factors: Sequence[Factor]) -> list[int]:
-    """Return which factors of a parameter are plain, as codes; none is one of them."""
+    """Return the codes of the plain factors of a parameter, which include the factor 1."""
     return [
         code
         for code, factor in enumerate(factors)
@@ -107,9 +108,10 @@ def plain_factors(factors: Sequence[Factor]) -> list[int]:
 
 
 def kinks_beside(factors: Sequence[Factor]) -> list[list[int]]:
-    """Return beside which of the factors of a parameter each is a kink between two, as codes.
+    """Return the partners, as codes, that make each factor of a parameter bend between two values.
 
-    Beside the next one of its kind and power, and the first one beside what it is before.
+    The partner is the next factor of its kind and power. For the first one it is also the law
+    before.
     """
     place = {factor: code for code, factor in enumerate(factors)}
     beside: list[list[int]] = [[] for _ in factors]
@@ -132,10 +134,10 @@ def _is_linear(factor: Break) -> bool:
 
 
 def broken_beside(factors: Sequence[Factor]) -> list[list[int]]:
-    """Return beside which of the factors of a parameter each break among them may be, as codes.
+    """Return the partners, as codes, of each break among the factors of a parameter.
 
-    A leap is beside its power; what is more beside nothing and plain factors, a step down beside
-    nothing.
+    The partner of a leap is its power. Breaks that add something have the factor 1 and all plain
+    factors as partners. A step down has the factor 1.
     """
     place = {factor: code for code, factor in enumerate(factors)}
     nothing, plain, found = place[NOTHING], plain_factors(factors), []

@@ -1,4 +1,7 @@
-"""Pairs of two products tried with every row: the plainest, and those of which one follows."""
+"""Pairs of two products that are tried with every row: plain ones, and related ones.
+
+See docs/explanation/several-parameters.md, 'Pairs'.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from fractions import Fraction
 from itertools import chain, combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.modeling.differences import TO_OTHERS, TRANSPOSED
 from callpath_modeler.modeling.products import Factor
 from callpath_modeler.modeling.several.catalogue import (
@@ -25,21 +28,20 @@ from callpath_modeler.modeling.several.piecewise_products import (
 )
 from callpath_modeler.modeling.terms import Term
 
-IntArray = npt.NDArray[np.intp]
-
 _MOST_PAIRED = 400
+"""Largest number of products of several factors that are paired with each other."""
 _MOST_FIXED = 8000
-"""Products of several factors that are paired with each other, and pairs of them."""
+"""Largest number of such pairs."""
 
 _MOST_ACCOMPANIED = 1200
-"""Products from which others follow: with a factor that is seldom one, and with one that falls."""
+"""Largest number of products from which others follow: with a rare factor, and with shared work."""
 
 _SURFACES = (Fraction(2, 3), Fraction(1, 2))
-"""The power of a volume that its surface is, in three dimensions and in two."""
+"""Exponent that turns a volume into its surface, in three dimensions and in two."""
 
 
 def always_tested_pairs(products: Catalogue) -> IntArray:
-    """Return pairs [P, 2] that are tried with every row, the slower growing product first."""
+    """Return pairs [P, 2] that are tried with every row, with the slower growing product first."""
     several = np.flatnonzero(~products.single & ~products.breaks)
     few = several[plainest(products.cost[several], _MOST_PAIRED)]
     first, second = (few[place] for place in np.triu_indices(len(few), 1))
@@ -53,10 +55,11 @@ def always_tested_pairs(products: Catalogue) -> IntArray:
 
 
 def _shared(products: Catalogue) -> IntArray:
-    """Return pairs [P, 2] of work that is shared in all its parameters, and what is shared less.
+    """Return pairs [P, 2] of work that all its parameters share, and work that is shared less.
 
-    The surface of a volume, what waits along it, and what some parameter shares no part of: what
-    one thread does, 1/(p n) + 1/p. And what each of two parameters shares, 1/p + 1/n.
+    The second is the surface of a volume, waiting along it, or work that some parameter does not
+    share, as in 1/(p n) + 1/p, the work of one thread. There are also pairs of work that each of
+    two parameters shares, 1/p + 1/n.
     """
     falling = np.flatnonzero(products.falling & ~products.seldom)
     power = products.of_each(lambda factor: float(factor.growth.exponent))[:, falling]
@@ -73,9 +76,9 @@ def _shared(products: Catalogue) -> IntArray:
 def _companions(products: Catalogue) -> IntArray:
     """Return pairs [P, 2] of which one product follows from the other.
 
-    What is exchanged with all but oneself takes time for its size, and time without; where its size
-    is shared, for each message. And a volume that is shared has a surface, as n^3/p has
-    n^2/p^(2/3); what is no part of it stays, such as a number of steps.
+    An exchange with all others has a cost with its size and a cost without. If its size is shared,
+    it has a cost for each message. A shared volume has a surface, as n^3/p has n^2/p^(2/3); factors
+    that are no part of the volume, such as a number of steps, stay the same.
     """
     number = {tuple(code): k for k, code in enumerate(products.code.T.tolist())}
     seldom = [[is_seldom(each) for each in factors] for factors in products.factors]
@@ -115,12 +118,12 @@ def _accompanied(products: Catalogue) -> IntArray:
 
 
 def _broken(products: Catalogue) -> IntArray:
-    """Return pairs [P, 2] of which one breaks, beside what it breaks from.
+    """Return pairs [P, 2] of a product with a break and the law that it changes.
 
-    A plain product and what is more, or less, of it from a value on, in proportion to all of it, or
-    to what does not depend on the parameter whose value that is. A plain factor and what is more by
-    as much for all values of its parameter. And what bends at two neighbouring values: at all
-    values and beyond the sum is the law that bends anywhere between these.
+    A plain product has more, or less, of itself from a value on. The change is in proportion to all
+    of the product, or to the part that does not depend on the parameter of the break. A plain
+    factor has a constant increase for all values of its parameter. Bends at two neighbouring values
+    are paired, because at all values and beyond, their sum bends anywhere between these.
     """
     number = {tuple(code): k for k, code in enumerate(products.code.T.tolist())}
     beside = [
@@ -148,7 +151,7 @@ def _broken(products: Catalogue) -> IntArray:
 
 
 def _parts(axes: Sequence[int], without: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Return all selections of parameters that are not empty and have none of some."""
+    """Return all nonempty selections of the parameters `axes` that contain none of `without`."""
     rest = [axis for axis in axes if axis not in without]
     return chain.from_iterable(combinations(rest, size) for size in range(1, len(rest) + 1))
 
@@ -161,7 +164,7 @@ def _changed(
 
 
 def _raised(factors: Sequence[Factor], power: Fraction) -> list[int]:
-    """Return which factors are powers of others, which are powers; -1 = none."""
+    """Return the code of each power raised to `power`, if that is a factor, too; -1 = none."""
     place = {factor: code for code, factor in enumerate(factors)}
     found = []
     for factor in factors:

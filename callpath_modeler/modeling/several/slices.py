@@ -1,7 +1,8 @@
-"""Models along one parameter out of models in several: the normal form is closed under it.
+"""Slices: models along one parameter, made from models in several parameters.
 
-With all parameters but one held at values, a product of terms is a number times a term of the one
-that is left, or a number alone. Coefficients and their covariances follow linearly.
+With all parameters but one held at values, a product of factors becomes a number times a term of
+the remaining parameter, or a constant. Coefficients and their covariances follow linearly. See
+docs/explanation/several-parameters.md, 'Slices'.
 """
 
 from __future__ import annotations
@@ -11,35 +12,32 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, Int16Array, IntArray
 from callpath_modeler.modeling.evaluation import peaks
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.products import NOTHING, Product
 from callpath_modeler.modeling.roots import covariances, roots_of
 from callpath_modeler.modeling.shapes import Shapes
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-TermArray = npt.NDArray[np.int16]
-
 
 def slice_along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
-    """Hold all parameters but one.
+    """Return models along one parameter, with all other parameters held at values.
 
     Parameters
     ----------
     models : Models
-        In D parameters.
+        Models in D parameters.
     axis : int
         The parameter that is left.
     at : array_like [D]
-        Values of all parameters, above zero and finite; that of `axis` does not matter.
+        Values of all parameters, above zero and finite; that of `axis` has no effect.
 
     Returns
     -------
     Models
-        In one parameter, over its distinct values. At each of its targets it predicts what
-        `models` does there. What measurements deviate by grows with the distance of the values
-        held from those measured.
+        Models in one parameter, over its distinct values. At each target they predict the same as
+        `models`. The deviation of measurements grows with the distance between held and measured
+        values.
 
     Raises
     ------
@@ -56,7 +54,7 @@ def slice_along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
     if not (np.isfinite(held) & (held > 0)).all():
         raise ValueError("values to hold parameters at are finite and above zero")
     terms, code, factor = _split(models, axis, held)
-    # Each parameter has runners-up of its own.
+    # Each parameter has separate alternatives.
     size = models.alternative_weight.shape[1] // count
     others = slice(axis * size, (axis + 1) * size)
     codes = np.concatenate([models.terms[:, None], models.alternative_terms[:, others]], axis=1)
@@ -68,7 +66,7 @@ def slice_along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
     change, kept = _change(code[codes], factor[codes])
     numbers = np.einsum("ncij,ncj->nci", change, numbers)
     covariance = change @ covariance @ change.swapaxes(-1, -2)
-    codes_left: TermArray = np.where(numbers[..., 1:] != 0, kept, -1).astype(np.int16)
+    codes_left: Int16Array = np.where(numbers[..., 1:] != 0, kept, -1).astype(np.int16)
     points = np.unique(models.points[:, axis])
     spread = np.sqrt(models.spread**2 + models.drift * _distance(models.points, axis, held))
     return replace(
@@ -88,9 +86,10 @@ def slice_along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
 
 
 def _split(models: Models, axis: int, held: FloatArray) -> tuple[Shapes, IntArray, FloatArray]:
-    """Return the factors left, and of each product (and of none, the last) its one and a number.
+    """Return the remaining factors, and for each product its remaining factor and a number.
 
-    The factor is -1 where the product does not depend on the parameter that is left.
+    The factor is -1 if the product does not depend on the remaining parameter. The last entry
+    stands for no product.
     """
     products = [shape for shape in models.shapes if isinstance(shape, Product)]
     left = [shape.factors[axis] for shape in products]
@@ -105,13 +104,13 @@ def _split(models: Models, axis: int, held: FloatArray) -> tuple[Shapes, IntArra
 
 
 def _change(code: IntArray, factor: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the linear map of coefficients, [n, C, 3, 1 + T], and the terms they belong to then.
+    """Return the linear map of the coefficients, [n, C, 3, 1 + T], and the terms of the new ones.
 
-    Of sums of more than two terms one depends on the parameter at most.
+    In sums of more than two terms, at most one term depends on the parameter.
     """
     first, second = code[..., 0], code[..., 1]
     rest = code[..., 2:].max(axis=-1, initial=-1)
-    # What is left of a pair stands first where the other is a constant now, or the same term.
+    # The rest of a pair comes first if the other is a constant now, or the same term.
     one = (first < 0) | (second < 0) | (first == second)
     swap = ~one & (first > second)
     slot = np.zeros(code.shape, dtype=np.intp)
@@ -131,7 +130,7 @@ def _change(code: IntArray, factor: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 def _distance(points: FloatArray, axis: int, held: FloatArray) -> float:
-    """Return how many doublings the values held are outside of those measured."""
+    """Return the distance of held values outside of the measured ones, in doublings."""
     others = [other for other in range(points.shape[1]) if other != axis]
     low, high = points[:, others].min(axis=0), points[:, others].max(axis=0)
     outside = np.maximum(np.maximum(held[others] / high, low / held[others]), 1.0)

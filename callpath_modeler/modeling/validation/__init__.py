@@ -1,8 +1,8 @@
-"""Expectations held against measurements: deviation limits, search spaces, matches, verdicts.
+"""Validation of expected growths: deviation limits, search spaces, matches and verdicts.
 
 The method is that of Shudler, Berens, Calotoiu, Hoefler, Strube, Wolf: Engineering Algorithms for
-Scalability through Continuous Validation of Performance Expectations (TPDS 30(8), 2019). Beside its
-match stands a verdict that knows how sure it is.
+Scalability through Continuous Validation of Performance Expectations (TPDS 30(8), 2019). In
+addition to its match there is a verdict with a probability.
 """
 
 from callpath_modeler.modeling.validation.limits import (

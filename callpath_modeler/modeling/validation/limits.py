@@ -1,4 +1,4 @@
-"""What is expected of a growth, how far it may deviate, and by how much it does."""
+"""Expected growths, limits of their deviation, and matches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HALF = Fraction(1, 2)
 
 
 class DeviationMatch(IntEnum):
-    """How well a growth matches an expectation, the better the larger."""
+    """The match of a growth with an expectation; a larger number is a better match."""
 
     NO_MODEL = -1
     NONE = 0
@@ -23,24 +23,24 @@ class DeviationMatch(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeviationLimits:
-    """Between which growths a growth has to be; the limits themselves are within.
+    """Limits of a growth, which are themselves allowed.
 
     Parameters
     ----------
     low, high : Growth or None
-        None = no limit on that side.
+        Slowest and fastest allowed growth; None = no limit on that side.
 
     Raises
     ------
     ValueError
-        If nothing is within.
+        If no growth lies within the limits.
     """
 
     low: Growth | None
     high: Growth | None
 
     def __post_init__(self) -> None:
-        """Refuse limits that nothing is within."""
+        """Check that some growth lies within the limits."""
         if self.low is not None and self.high is not None and self.high < self.low:
             raise ValueError(f"no growth is above {self.low} and below {self.high}")
 
@@ -55,9 +55,9 @@ def default_deviation(expected: Growth) -> Growth:
     """Return the deviation limit of an expectation that names none.
 
     It is the leading factor of the expectation with half its exponent, in its own class: sqrt(p)
-    of p and of p log p, log^(1/2) p of log p, 2^(k/2) of k^3 2^k. Of O(1) it is O(1), so that
-    nothing but a constant matches. Of a falling growth such as 1/p it is sqrt(p), as of p: a
-    deviation limit is a factor, and never below 1.
+    for p and for p log p, log^(1/2) p for log p, 2^(k/2) for k^3 2^k. For O(1) it is O(1), so that
+    only a constant matches. For a falling growth such as 1/p it is sqrt(p), as for p: a deviation
+    limit is a factor, and at least 1.
     """
     if expected.rate:
         return Growth(Fraction(0), 0, abs(expected.rate) * _HALF)
@@ -70,45 +70,45 @@ def default_deviation(expected: Growth) -> Growth:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedGrowth:
-    """A growth E that is expected, and a factor D by which it may be missed on either side.
+    """An expected growth E, and a factor D by which a growth may deviate on either side.
 
     Parameters
     ----------
     growth : Growth
-        E.
+        The expected growth E.
     deviation : Growth
-        D, not below O(1).
+        The deviation limit D, at least O(1).
 
     Raises
     ------
     ValueError
-        If the deviation is below O(1).
+        If the deviation limit is below O(1).
     """
 
     growth: Growth
     deviation: Growth
 
     def __post_init__(self) -> None:
-        """Refuse a deviation that turns the limits round."""
+        """Check the deviation limit; one below O(1) would exchange the limits."""
         if self.deviation < CONSTANT_GROWTH:
             raise ValueError(f"a deviation limit is O(1) or more, not {self.deviation}")
 
     @classmethod
     def of(cls, growth: Growth, deviation: Growth | None = None) -> Self:
-        """Make an expectation, by default with `default_deviation`."""
+        """Return an expectation, by default with `default_deviation`."""
         return cls(growth, default_deviation(growth) if deviation is None else deviation)
 
     @property
     def limits(self) -> DeviationLimits:
-        """E / D and E D: what is within matches."""
+        """The limits E / D and E D; growths between them match."""
         return DeviationLimits(self.growth / self.deviation, self.growth * self.deviation)
 
     def divergence(self, growth: Growth) -> Growth:
-        """Return by what factor a growth misses the expectation: delta = G / E."""
+        """Return the factor by which a growth misses the expectation: delta = G / E."""
         return growth / self.growth
 
     def match(self, growth: Growth) -> DeviationMatch:
-        """Compare a growth: exact where it is E, approximate within the limits."""
+        """Return the match of a growth: exact if it is E, approximate within the limits."""
         if growth == self.growth:
             return DeviationMatch.EXACT
         return DeviationMatch.APPROXIMATE if self.limits.side(growth) == 0 else DeviationMatch.NONE

@@ -1,8 +1,8 @@
-"""The growth of measurements by the published method: one term out of the space of an expectation.
+"""Growth of measurements by the published method: one term from the space of an expectation.
 
-Every term of the space is fitted with a constant beside it, by relative least squares. The one that
-predicts left-out points best is chosen: the largest adjusted R^2 of the leave-one-out residuals,
-which is zero for a constant.
+Every term of the space is fitted together with a constant, by relative least squares. The term that
+predicts left-out points best is chosen: it has the largest adjusted R^2 of the leave-one-out
+residuals, which is zero for a constant.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, Int8Array, Int16Array, IntArray
 from callpath_modeler.modeling.classic.search import (
     WITH_CONSTANT,
     WITHOUT_CONSTANT,
@@ -28,41 +29,40 @@ from callpath_modeler.modeling.noise import EXACT
 from callpath_modeler.modeling.validation.limits import DeviationMatch, ExpectedGrowth
 from callpath_modeler.modeling.validation.spaces import search_space
 
-FloatArray = npt.NDArray[np.float64]
-
 _CHUNK = 2048
+"""Rows that are fitted together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Validation:
-    """An expectation held against n rows, in columns.
+    """Matches of n rows with an expectation, in columns.
 
     Attributes
     ----------
-    expectation : Expectation
-        What was expected.
+    expectation : ExpectedGrowth
+        The expectation.
     space : tuple of Growth
-        What was looked among, slowest first.
+        The growths that were compared, slowest first.
     chosen : ndarray [n] of int16
-        Position in `space` of the growth that was found; -1 without a model.
+        Position of the chosen growth in `space`; -1 without a model.
     constant, coefficient : ndarray [n]
-        Of the fitted term, in the unit of the metric; NaN without a model.
+        Constant and coefficient of the fitted term, in the unit of the metric; NaN without a model.
     adjusted_r2 : ndarray [n]
-        Of the leave-one-out residuals; 0 of a constant.
+        Adjusted R^2 of the leave-one-out residuals; 0 for a constant.
     cv_error : ndarray [n]
-        Root of their mean square, relative.
+        Root mean square of these residuals, relative.
     match : ndarray [n] of int8
         Codes of `DeviationMatch`.
     """
 
     expectation: ExpectedGrowth
     space: tuple[Growth, ...]
-    chosen: npt.NDArray[np.int16]
+    chosen: Int16Array
     constant: FloatArray
     coefficient: FloatArray
     adjusted_r2: FloatArray
     cv_error: FloatArray
-    match: npt.NDArray[np.int8]
+    match: Int8Array
 
     def __post_init__(self) -> None:
         """Make every column read-only."""
@@ -74,12 +74,12 @@ class Validation:
         return len(self.chosen)
 
     def growth(self, row: int) -> Growth | None:
-        """Return the growth that was found; None without a model."""
+        """Return the chosen growth of a row; None without a model."""
         code = int(self.chosen[row])
         return None if code < 0 else self.space[code]
 
     def divergence(self, row: int) -> Growth | None:
-        """Return by what factor it misses the expectation; None without a model."""
+        """Return the factor by which a row misses the expectation; None without a model."""
         growth = self.growth(row)
         return None if growth is None else self.expectation.divergence(growth)
 
@@ -90,7 +90,7 @@ def validate(
     expectation: ExpectedGrowth,
     space: Sequence[Growth] | None = None,
 ) -> Validation:
-    """Hold an expectation against measurements.
+    """Return the matches of measurements with an expectation.
 
     Parameters
     ----------
@@ -98,11 +98,11 @@ def validate(
         Distinct values of the parameter above zero, in any order.
     values : array_like [n, K]
         One value per row and point, zero or more; NaN = missing.
-    expectation : Expectation
-        What is expected of every row.
+    expectation : ExpectedGrowth
+        The expectation for every row.
     space : sequence of Growth, optional
-        What to look among, by default `search_space`. Logarithms are left out where a point is
-        below 1, and so is what no number holds at the points.
+        Growths to compare, by default `search_space`. Logarithms are left out if a point is below
+        1. So are growths that overflow at the points.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def validate(
     Raises
     ------
     ValueError
-        If shapes or points are not as described, or nothing of the space can be used.
+        If shapes or points are not as described, or if no growth of the space can be used.
     """
     scale, y = _checked(points, values)
     among = tuple(sorted(set(search_space(expectation.growth) if space is None else space)))
@@ -121,7 +121,7 @@ def validate(
     parts = [_choose(y[start : start + _CHUNK], terms) for start in range(0, len(y) or 1, _CHUNK)]
     chosen = np.concatenate([part[0] for part in parts])
     constant, coefficient, adjusted_r2, cv_error = np.concatenate([part[1] for part in parts], 1)
-    # Without a model the code is -1, that of the last.
+    # Without a model the code is -1, which selects the last entry.
     matches = np.array(
         [*(expectation.match(growth) for growth in among), DeviationMatch.NO_MODEL], np.int8
     )
@@ -145,15 +145,15 @@ def _checked(points: npt.ArrayLike, values: npt.ArrayLike) -> tuple[FloatArray, 
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """What can be fitted: terms, where they stand in the space, and where O(1) does; -1 = not."""
+    """Terms that can be fitted, their positions in the space, and that of O(1); -1 = not in it."""
 
     basis: Basis
-    codes: npt.NDArray[np.intp]
+    codes: IntArray
     flat: int
 
     @classmethod
     def of(cls, among: Sequence[Growth], points: FloatArray) -> _Terms:
-        """Evaluate the growths of a space that can be at `points`."""
+        """Return the growths of a space that can be evaluated at `points`."""
         flat = among.index(CONSTANT_GROWTH) if CONSTANT_GROWTH in among else -1
         codes = [
             code
@@ -168,8 +168,8 @@ class _Terms:
         return cls(Basis.at(points, growths, np.ones(len(codes), np.bool_)), np.array(codes), flat)
 
 
-def _choose(y: FloatArray, terms: _Terms) -> tuple[npt.NDArray[np.int16], FloatArray]:
-    """Choose a growth for each row, [n]; constant, coefficient, adjusted R^2 and error, [4, n]."""
+def _choose(y: FloatArray, terms: _Terms) -> tuple[Int16Array, FloatArray]:
+    """Return the growth of each row, [n]; constant, coefficient, adjusted R^2, error, [4, n]."""
     present = ~np.isnan(y)
     usable = (present.sum(axis=1) >= MIN_POINTS["classic"]) & ~(np.isinf(y) | (y < 0)).any(axis=1)
     chosen = np.full(len(y), -1, dtype=np.int16)
@@ -190,8 +190,8 @@ def _choose(y: FloatArray, terms: _Terms) -> tuple[npt.NDArray[np.int16], FloatA
     return chosen, numbers
 
 
-def _best(rows: WeightedRows, terms: _Terms) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Choose a term for each row, -1 for the constant; constant, coefficient, R^2 and error."""
+def _best(rows: WeightedRows, terms: _Terms) -> tuple[IntArray, FloatArray]:
+    """Return the term of each row, -1 = constant; constant, coefficient, R^2 and error."""
     one = fit_one_term(rows, terms.basis)
     for term in np.flatnonzero(terms.basis.decreasing):
         _without_constant(one, int(term), rows, terms.basis)
@@ -214,7 +214,7 @@ def _best(rows: WeightedRows, terms: _Terms) -> tuple[npt.NDArray[np.intp], Floa
 
 
 def _without_constant(one: OneTerm, term: int, rows: WeightedRows, basis: Basis) -> None:
-    """Fit, in place, a falling term alone: beside a constant it would not fall in the end."""
+    """Replace the fit of a falling term by one without a constant, which it would fall towards."""
     column = np.broadcast_to(basis.values[term], rows.y.shape)[..., None]
     alone = solve(column, rows)
     one.form[:, term] = WITHOUT_CONSTANT

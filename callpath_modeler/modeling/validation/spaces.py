@@ -1,4 +1,4 @@
-"""Among which growths that of a measurement is looked for, given what is expected."""
+"""Search spaces: the growths that measurements are compared with, for a given expectation."""
 
 from __future__ import annotations
 
@@ -19,33 +19,36 @@ MPI_SPACE = tuple(
         for log in (0, 1)
     )
 )
-"""The space declared for MPI in the literature, whatever is expected: quarters and thirds up to 2,
-each with and without a logarithm. In the space of O(log p) itself nothing is above log^2 p."""
+"""The space for MPI in the literature, for all expectations.
+
+It holds quarters and thirds up to 2, each with and without a logarithm. The space of O(log p)
+itself has nothing above log^2 p.
+"""
 
 
 def search_space(expected: Growth, steps: int = 2) -> tuple[Growth, ...]:
-    """Return the growths to look among, between the boundaries O(1) and E squared.
+    """Return the growths to compare, between the boundaries O(1) and E squared.
 
-    The leading factor of E, to exponents from 0 to 2 of its own found by recursive halving, alone
-    and with the next lower class as a factor: of E = p these are 1, log p, p^(1/4),
-    p^(1/4) log p, ..., p, p log p, ..., p^(7/4) log p, p^2. The exponent of the lower class goes
-    in whole steps from 0 to one above that of E: 1 for p, 2 for p log p, 4 for k^3 2^k. There is no
-    class below logarithms.
+    The leading factor of E is raised to exponents from 0 to 2, found by recursive halving. It is
+    combined with the next lower class as a factor, or stands alone. For E = p the growths are 1,
+    log p, p^(1/4), p^(1/4) log p, ..., p, p log p, ..., p^(7/4) log p, p^2. The exponent of the
+    lower class rises in whole steps from 0 to one above that of E: 1 for p, 2 for p log p, 4 for
+    k^3 2^k. There is no class below logarithms.
 
-    Of E = O(1) both boundaries are O(1), and everything would match: `MPI_SPACE` is taken, as in
+    For E = O(1) both boundaries are O(1), and everything would match. So `MPI_SPACE` is used, as in
     the literature.
 
     Parameters
     ----------
     expected : Growth
-        E, rising or falling.
+        The expected growth E, rising or falling.
     steps : int
         How many times the exponents between 1 and E, and between E and its square, are halved.
 
     Returns
     -------
     tuple of Growth
-        Slowest first.
+        The growths, slowest first.
 
     Raises
     ------
@@ -64,7 +67,7 @@ def search_space(expected: Growth, steps: int = 2) -> tuple[Growth, ...]:
 
 
 def _classes(expected: Growth) -> tuple[Growth, tuple[Growth, ...]]:
-    """Return the leading factor, and what of the next lower class it is multiplied by."""
+    """Return the leading factor, and the factors of the next lower class that multiply it."""
     if expected.rate:
         return Growth(_ZERO, 0, expected.rate), _ladder(Growth(_ONE, 0), expected.exponent)
     if expected.exponent:
@@ -73,6 +76,6 @@ def _classes(expected: Growth) -> tuple[Growth, tuple[Growth, ...]]:
 
 
 def _ladder(lower: Growth, own: Fraction) -> tuple[Growth, ...]:
-    """Return whole powers of the lower class to one above E's own, and that itself."""
+    """Return whole powers of the lower class up to one above that of E, and that of E itself."""
     steps = {own, *(Fraction(step) for step in range(max(int(own), 0) + 2))}
     return tuple(lower**step for step in sorted(steps))

@@ -1,7 +1,7 @@
-"""The honest answer: how probable it is that a growth is within limits, and which run would tell.
+"""Verdicts on limits of growth with their probabilities, and the run that would decide.
 
 The published method chooses one growth and compares it. Here every hypothesis of the mixture counts
-with its probability, so that an expectation is kept or broken only where the data say so.
+with its probability. So an expectation is kept or broken only if the data decide.
 """
 
 from __future__ import annotations
@@ -10,38 +10,38 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.uncertainty import Mixture
 from callpath_modeler.modeling.validation.limits import DeviationLimits
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-
 FURTHEST = 2.0**20
-"""How many times the largest point a run is looked for that would decide."""
+"""Largest scale at which a deciding run is searched, in units of the largest point."""
 
 _PER_DOUBLING = 4
+"""Values of the parameter per doubling that are tried."""
 _CHUNK = 256
+"""Rows whose bands are computed together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrowthVerdicts:
-    """What models say of limits of growth, in columns over n rows.
+    """Verdicts on limits of growth, in columns over n rows.
 
     Attributes
     ----------
-    limits : Limits
-        What the growth has to be within.
+    limits : DeviationLimits
+        The limits of the growth.
     below, within, above : ndarray [n]
         Probabilities of growth below, within and above the limits; NaN without a model.
     outside : ndarray [n]
-        Where the law changes within the measurements, or no law explains them: probabilities are
-        then those of laws that are known not to be all there is.
+        Whether the law changes within the measurements, or no law explains them. The probabilities
+        are then those of incomplete laws.
     kept, broken : ndarray [n]
-        Where the data say so; where neither, they do not tell.
+        Whether the limits are kept, and whether they are broken; if neither, the data do not
+        decide.
     """
 
     limits: DeviationLimits
@@ -65,26 +65,27 @@ class GrowthVerdicts:
 def judge(
     models: Models, limits: DeviationLimits, confidence: float | None = None
 ) -> GrowthVerdicts:
-    """Tell which growths are within limits.
+    """Return verdicts on the growths of models.
 
-    An expectation is kept where the growth is within the limits with a probability of `confidence`
-    or more, and broken where it is outside them with as much. Of a row outside the model class it
-    is never kept, since the next change of its law is not foreseen; it is broken where it grows too
-    fast even so, not because nothing grows beyond a step.
+    An expectation is kept if the growth is within the limits with a probability of at least
+    `confidence`. It is broken if the growth is outside of the limits with at least that
+    probability. It is never kept for a row outside the model class, since the next change of its
+    law is unknown. It is broken for such a row if the growth is too fast even so, but not because
+    nothing grows beyond a step.
 
     Parameters
     ----------
     models : Models
-        n rows. With the classic method probabilities are Akaike weights among the chosen model and
-        its alternatives.
-    limits : Limits
-        What the growth has to be within.
+        Models of n rows. With the classic method, probabilities are Akaike weights among the chosen
+        model and its alternatives.
+    limits : DeviationLimits
+        The limits of the growth.
     confidence : float, optional
-        Between 0.5 and 1; by default that of the bands of the models.
+        Confidence between 0.5 and 1; by default that of the bands of the models.
 
     Returns
     -------
-    Verdicts
+    GrowthVerdicts
         Rows without a model are neither kept nor broken.
     """
     sure = models.confidence if confidence is None else confidence
@@ -101,30 +102,33 @@ def judge(
 
 
 def growth_probabilities(models: Models) -> FloatArray:
-    """Return how probable each of ``models.shapes.growths`` is, [n, growths]; 0 without a model."""
+    """Return the probability of each growth in ``models.shapes.growths``, [n, growths].
+
+    A row without a model has probabilities of 0.
+    """
     rank, weight = _hypotheses(models)
     table = np.zeros((len(models), len(models.shapes.growths)))
     np.add.at(table, (np.arange(len(models))[:, None], rank), weight)
     return table
 
 
-def _hypotheses(models: Models) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """Return the growth of each hypothesis, a position in `growths`, [n, C]; its probability."""
+def _hypotheses(models: Models) -> tuple[Int64Array, FloatArray]:
+    """Return the growth of each hypothesis (a position in `growths`) and its weight, [n, C]."""
     others = models.shapes.growth_rank(models.alternative_terms, models.alternative_coefficients)
     rank = np.concatenate([models.growth_rank()[:, None], others], axis=1)
     weight = np.concatenate([models.weight[:, None], models.alternative_weight], axis=1)
-    # A row of zeros has no hypotheses to choose among: it is constant.
+    # A row of zeros has no hypotheses; it is constant.
     weight[weight.sum(axis=1) == 0, 0] = 1.0
     weight = np.where(rank[:, :1] < 0, 0.0, weight)
     return rank, weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
-def _sides(models: Models, limits: DeviationLimits) -> tuple[npt.NDArray[np.int8], FloatArray]:
-    """Return on which side of the limits each hypothesis is, [n, C], and its probability."""
+def _sides(models: Models, limits: DeviationLimits) -> tuple[Int8Array, FloatArray]:
+    """Return the side of the limits of each hypothesis, and its probability, [n, C]."""
     rank, weight = _hypotheses(models)
     growths = models.shapes.growths
     side = np.zeros(len(growths), dtype=np.int8)
-    # They ascend: as of `DeviationLimits.side`, with few comparisons.
+    # Growths ascend, so this is `DeviationLimits.side` with few comparisons.
     if limits.low is not None:
         side[: bisect_left(growths, limits.low)] = -1
     if limits.high is not None:
@@ -135,27 +139,27 @@ def _sides(models: Models, limits: DeviationLimits) -> tuple[npt.NDArray[np.int8
 def deciding_run(
     models: Models, limits: DeviationLimits, confidence: float | None = None
 ) -> FloatArray:
-    """Return at which value of the parameter a run would tell whether limits are kept, [n].
+    """Return the value of the parameter at which a run would decide whether limits are kept, [n].
 
-    It is the smallest one, in quarters of a doubling, at which the hypotheses on either side of a
-    limit predict bands that are apart. Hypotheses count together with those on the same side, and
-    where they are as probable as half of what `confidence` leaves.
+    It is the smallest value, in quarters of a doubling, at which the bands of hypotheses on either
+    side of a limit do not overlap. Hypotheses on the same side count together, if they have at
+    least half of the probability outside of `confidence`.
 
     Parameters
     ----------
     models : Models
-        n rows; some milliseconds each.
-    limits : Limits
-        What the growth has to be within.
+        Models of n rows; some milliseconds each.
+    limits : DeviationLimits
+        The limits of the growth.
     confidence : float, optional
-        As for `judge`; of the bands as well.
+        As for `judge`; also the confidence of the bands.
 
     Returns
     -------
     ndarray [n]
-        Infinite where no run up to `FURTHEST` times the largest point would tell, as where hardly
-        anything is probable but one side; NaN without a model, for rows outside the model class,
-        whose law is to be found first, and with the classic method, which has no bands of
+        Infinite if no run up to `FURTHEST` times the largest point would decide, for example if
+        only one side is probable. NaN for rows without a model, and for rows outside the model
+        class, whose law has to be found first. NaN with the classic method, which has no bands of
         hypotheses.
     """
     sure = models.confidence if confidence is None else confidence
@@ -176,9 +180,9 @@ def deciding_run(
 def deciding_run_of_value(
     models: Models, target: float, amount: float, confidence: float
 ) -> FloatArray:
-    """Return at which value of the parameter a run would tell on which side of `amount` they are.
+    """Return the value of the parameter at which a run would decide whether rows exceed `amount`.
 
-    As `deciding_run`, for the values at a finite target; no run beyond that is looked for.
+    As `deciding_run`, for the values at a finite target; runs beyond the target are not considered.
     """
     found = np.full(len(models), np.nan)
     inside = (models.status < FitStatus.TOO_FEW_POINTS) & (models.status != FitStatus.OUTSIDE)
@@ -193,9 +197,7 @@ def deciding_run_of_value(
     return found
 
 
-def _deciding(
-    models: Models, side: npt.NDArray[np.int8], scales: FloatArray, sure: float
-) -> FloatArray:
+def _deciding(models: Models, side: Int8Array, scales: FloatArray, sure: float) -> FloatArray:
     mixture = models.mixture(scales)
     bands = [_band_of(mixture, side == which, sure) for which in (-1, 0, 1)]
     apart = np.ones((len(models), len(scales)), dtype=np.bool_)
@@ -212,7 +214,7 @@ def _deciding(
 def _band_of(
     mixture: Mixture, members: BoolArray, confidence: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the probability of some hypotheses, [n], and the band if they were all, [n, m]."""
+    """Return the probability of some hypotheses, [n], and the band of these alone, [n, m]."""
     weight = np.where(members, mixture.weight, 0.0)
     share = weight.sum(axis=1)
     alone = replace(mixture, weight=weight / np.where(share > 0, share, 1.0)[:, None])

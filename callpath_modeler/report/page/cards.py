@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.change_points import formula_from_text, from_text
@@ -52,7 +52,7 @@ _LONGEST = 400
 """Letters of a formula; sums over thousands of call paths have more terms than anyone reads."""
 
 
-def cards_section(content: PageContent, rows: NDArray[np.intp], names: CallPathLinks) -> Html:
+def cards_section(content: PageContent, rows: IntArray, names: CallPathLinks) -> Html:
     """Return the cards of some call paths."""
     steps, ranking = excess_steps(content.ranking), content.ranking
     uneven = None if ranking.inclusive else ImbalanceSources.of(ranking.fitted)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.page.markup import Html, escaped, joined, tag
@@ -39,7 +37,7 @@ class CallPathLinks:
     cards : those that have cards
     """
 
-    def __init__(self, tree: CallTree, cards: NDArray[np.intp]) -> None:
+    def __init__(self, tree: CallTree, cards: IntArray) -> None:
         self._tree = tree
         self._ids = tree.ids()
         self._cards = {int(row) for row in cards}
@@ -58,7 +56,7 @@ class CallPathLinks:
             return escaped(content)
         return tag("a", content, href=f"#{self.anchor(row)}")
 
-    def paths(self, rows: NDArray[np.intp]) -> list[Html]:
+    def paths(self, rows: IntArray) -> list[Html]:
         """Return call paths in lines that may break behind each slash.
 
         Function names are short, and long paths lack names from their middle; those that then look

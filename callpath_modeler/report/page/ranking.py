@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import MARKS, PROBABLE, WITHIN, marks_text
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.report.columns import MODEL_NOTE
 from callpath_modeler.report.layout import TextColumn
 from callpath_modeler.report.page.markup import Html, cell, head, joined, number, table, tag
@@ -54,8 +54,8 @@ def ranking_section(ranking: Ranking, names: CallPathLinks, first: int, command:
 def ranking_rows(
     ranking: Ranking,
     names: CallPathLinks,
-    rows: NDArray[np.intp],
-    others: NDArray[np.intp],
+    rows: IntArray,
+    others: IntArray,
     charts: Sequence[Html] = (),
 ) -> Html:
     """Return a table of call paths, a line for all others, and the total.
@@ -81,23 +81,23 @@ def ranking_rows(
     return table(heads, body, caption="Call paths, the costliest first", foot=tuple(foot))
 
 
-def listed_rows(ranking: Ranking, first: int) -> NDArray[np.intp]:
+def listed_rows(ranking: Ranking, first: int) -> IntArray:
     """Return the first call paths, and beyond these those whose shares count, worst first."""
     share = np.fmax(ranking.share, ranking.share_at_largest)[ranking.order]
     counts = np.nan_to_num(share) >= _LEAST
     counts[:first] = True
-    listed: NDArray[np.intp] = ranking.order[counts][: max(first, _MOST)]
+    listed: IntArray = ranking.order[counts][: max(first, _MOST)]
     return listed
 
 
-def _numbers(ranking: Ranking, rows: NDArray[np.intp]) -> dict[str, list[float]]:
+def _numbers(ranking: Ranking, rows: IntArray) -> dict[str, list[float]]:
     """Return what columns sort by; bands by their upper ends, growths by how fast they are."""
     place = np.zeros(len(ranking.value))
     place[ranking.order] = np.arange(1, len(ranking.order) + 1)
     excess = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
     leader = ranking.leader[rows]
     growth = np.where(leader >= 0, ranking.fitted.models.growth_rank()[leader], -1)
-    columns: dict[str, NDArray[np.float64]] = {
+    columns: dict[str, FloatArray] = {
         "rank": place,
         "measured": ranking.at_largest,
         "value": ranking.value,
@@ -135,7 +135,7 @@ def trust_text(marks: str, count: float | None) -> Html:
     return tag("data", shown, value=f"{count:g}")
 
 
-def _below(ranking: Ranking, others: NDArray[np.intp]) -> list[str]:
+def _below(ranking: Ranking, others: IntArray) -> list[str]:
     rest = [counted(len(others), "other")] if len(others) else []
     return [*rest, "total"] if ranking.fitted.metric.additive else rest
 
@@ -149,7 +149,7 @@ def _last(columns: dict[str, TextColumn], k: int, name: str, *, is_charted: bool
     return tag("tr", *cells)
 
 
-def _notes(ranking: Ranking, rows: NDArray[np.intp]) -> list[str]:
+def _notes(ranking: Ranking, rows: IntArray) -> list[str]:
     notes = [
         *unmodelled_notes(ranking),
         *absent_notes(ranking),

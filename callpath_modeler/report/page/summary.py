@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.answer import (
     cost_text,
@@ -39,7 +39,7 @@ def headline(ranking: Ranking) -> str:
     return f"{cost_text(ranking, ascii_only=False)}. {where}."
 
 
-def main_rows(ranking: Ranking) -> NDArray[np.intp]:
+def main_rows(ranking: Ranking) -> IntArray:
     """Return the costliest call paths that together have most of the whole; none of no whole."""
     share = np.nan_to_num(ranking.own_share)
     if np.isinf(ranking.target) or not 0 < ranking.total[0] < np.inf:
@@ -66,7 +66,7 @@ def summary(ranking: Ranking, names: CallPathLinks) -> Html:
     )
 
 
-def _last_names(ranking: Ranking, rows: NDArray[np.intp]) -> list[str]:
+def _last_names(ranking: Ranking, rows: IntArray) -> list[str]:
     """Return the names of functions, with their callers where two would look the same."""
     tree = ranking.fitted.experiment.tree
     paths = [[short_name(name) for name in tree.names(int(row))[-2:]] for row in rows]

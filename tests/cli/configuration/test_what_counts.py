@@ -141,7 +141,7 @@ ERRORS = {
     "key of one run": ('output = "x"', "2: no key 'output'", "said on the command line"),
     "key of another table": ('name = "x"', "2: no key 'name'", "[experiment]"),
     "table of a command": ("[rank]\ntop = 3", "2: no key 'rank'", "[defaults]"),
-    "type": ("jobs = 1.5", "2: jobs is to be a whole number", "jobs = 4"),
+    "type": ("jobs = 1.5", "2: jobs must be a whole number", "jobs = 4"),
     "range": ("jobs = -1", "2: Invalid value for '-j' / '--jobs': -1 is not in the range", "help"),
     "choice": ('method = "x"', "2: Invalid value for '--method': 'x' is not one of", "--help"),
     "range of numbers": ("confidence = 2", "2: Invalid value for '--confidence'", "--help"),

@@ -184,8 +184,8 @@ def test_times_are_seconds(opened, name, unit, seconds):
 @pytest.mark.parametrize(
     ("name", "unit", "words"),
     [
-        ("avg#inclusive#sum#time.duration", "sec", "only an average over the processes that"),
-        ("sum#time.duration", "", "does not tell the unit of its times"),
+        ("avg#inclusive#sum#time.duration", "sec", "only an average over processes with"),
+        ("sum#time.duration", "", "does not state the unit of its times"),
     ],
 )
 def test_a_metric_that_would_mislead_is_refused_with_the_reason(opened, name, unit, words):
@@ -291,16 +291,16 @@ def test_json_and_cali_of_one_run_are_one_profile(opened):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("__rec=node,id=12,attr=10,data=64,parent=3", "line 1: cut short"),
-        ("hello\n", "line 1: no Caliper record"),
-        ("__rec=node,attr=10,data=1\n", "line 1: no 'id' in the record"),
+        ("__rec=node,id=12,attr=10,data=64,parent=3", "line 1: the line is cut off"),
+        ("hello\n", "line 1: not a Caliper record"),
+        ("__rec=node,attr=10,data=1\n", "line 1: the record has no 'id'"),
         ("__rec=node,id=12,attr=10,data=1,parent=99\n", "line 1: node 99 is not defined"),
         ("__rec=node,id=12,attr=10,data=1,parent=12\n", "line 1: node 12 is not defined"),
         ("\n__rec=ctx,attr=77,data=1\n", "line 2: attribute 77 is not defined"),
         ("__rec=ctx,attr=8=9,data=1\n", "line 1: 2 attributes, but 1 values"),
-        ("__rec=node,id=x,attr=10,data=1\n", "line 1: no Caliper record"),
-        ("__rec=c\0x,attr=8,data=1\n", "line 1: no Caliper record"),
-        ("", "holds no times or counts"),
+        ("__rec=node,id=x,attr=10,data=1\n", "line 1: not a Caliper record"),
+        ("__rec=c\0x,attr=8,data=1\n", "line 1: not a Caliper record"),
+        ("", "the file has no times or counts"),
     ],
 )
 def test_a_broken_file_is_refused_with_the_line(opened, text, words):
@@ -313,16 +313,16 @@ def test_a_broken_file_is_refused_with_the_line(opened, text, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"data": [[1,\n 2', "line 2: no JSON"),
-        ('{"data": [[1]]}', "no list 'columns'"),
-        (split([[1, 2]], ["path"], []), "row 1 of the data has not one value per column"),
+        ('{"data": [[1,\n 2', "line 2: not JSON"),
+        ('{"data": [[1]]}', "the list 'columns' is missing"),
+        (split([[1, 2]], ["path"], []), "row 1 of the data needs one value per column"),
         (split([[7]], ["path"], NODES), "row 1 refers to node 7"),
         (split([], [], [{"label": "f", "parent": 0}]), "row 0 refers to node 0"),
         ('[{"region": "a", "loop": "b", "count": 1}]', "write json-split"),
-        ("[1]", "record 1 is no object"),
+        ("[1]", "record 1 is not an object"),
         ("3", "neither a table nor a list"),
-        ("[" * 100_000, "no JSON"),
-        ('[{"path": "a", "sum#count": 1' + "0" * 400 + "}]", "no number of this world"),
+        ("[" * 100_000, "not JSON"),
+        ('[{"path": "a", "sum#count": 1' + "0" * 400 + "}]", "is not a finite number"),
     ],
 )
 def test_broken_json_is_refused_with_the_place(opened, text, words):
@@ -333,7 +333,7 @@ def test_broken_json_is_refused_with_the_place(opened, text, words):
 
 def test_sums_without_the_number_of_processes_are_refused(opened):
     text = "".join(line + "\n" for line in cw.summed().splitlines()[:-1])
-    with pytest.raises(InputError, match="not how many there were"), opened(text):
+    with pytest.raises(InputError, match="sums over an unknown number of processes"), opened(text):
         pass
 
 

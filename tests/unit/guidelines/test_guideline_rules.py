@@ -47,14 +47,14 @@ def test_a_size_may_be_written_in_several_ways(text):
     ("text", "column", "words"),
     [
         ("", 1, "name of a collective"),
-        ("Gather", 7, "<= is needed"),
+        ("Gather", 7, "expected <="),
         ("Gather <= Redcue", 11, "did you mean 'Reduce'"),
-        ("Gather <= Reduce(q)", 18, "means nothing|size is m"),
-        ("Gather <= Reduce(p*m", 18, "size is m"),
-        ("Gather <= Reduce(p)", 18, "size is m"),
-        ("Gather <= Reduce Bcast", 18, "has ended"),
+        ("Gather <= Reduce(q)", 18, "size in parentheses must be m"),
+        ("Gather <= Reduce(p*m", 18, "size in parentheses must be m"),
+        ("Gather <= Reduce(p)", 18, "size in parentheses must be m"),
+        ("Gather <= Reduce Bcast", 18, "unexpected text after"),
         ("Gather(p*m) <= Reduce", 1, "left side"),
-        ("Gather <= Gather", 17, "than itself"),
+        ("Gather <= Gather", 17, "the same function"),
         ("Gather <= 2 Reduce", 11, "means nothing"),
     ],
 )
@@ -66,8 +66,8 @@ def test_what_is_no_guideline_is_said_with_its_place(text, column, words):
 
 def test_rules_of_the_user_come_first_and_are_refused_with_an_example():
     first, *_ = patterns(["Bcast <= Allreduce"])
-    assert (first.text, first.source) == ("Bcast <= Allreduce", "of the user")
-    with pytest.raises(UsageError, match="--rule: <= is needed here") as caught:
+    assert (first.text, first.source) == ("Bcast <= Allreduce", "given by the user")
+    with pytest.raises(UsageError, match="--rule: expected <=") as caught:
         patterns(["Bcast"])
     assert "e.g. --rule" in (caught.value.hint or "")
 

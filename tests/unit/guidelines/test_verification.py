@@ -10,7 +10,7 @@ from cpmodel_guidelines.answer import BETWEEN, MEASURED, PREDICTED
 from cpmodel_guidelines.benchmark import benchmark_of
 from cpmodel_guidelines.judge import GuidelineVerdict
 from cpmodel_guidelines.rules import GuidelineKind, patterns
-from cpmodel_guidelines.verification import ScaleQuery, verify
+from cpmodel_guidelines.verification import Ask, verify
 
 SEEDS = 40
 
@@ -127,9 +127,9 @@ def test_ends_that_are_no_interval_are_refused():
         rows(latencies, repetitions=1).assign(a=1.0, b=2.0), callpath="call", parameters=["p"],
         metrics={"latency_us": "us", "a": "s", "b": "s"},
     )  # fmt: skip
-    with pytest.raises(DataError, match="a and b are no interval about latency"):
+    with pytest.raises(DataError, match="a and b do not enclose latency"):
         benchmark_of(made, interval=("a", "b"))
-    with pytest.raises(UsageError, match="repeated"):
+    with pytest.raises(UsageError, match="--interval cannot be used with repetitions"):
         benchmark_of(experiment(latencies), interval=("latency", "latency"))
 
 
@@ -207,7 +207,7 @@ def test_a_barrier_is_compared_with_the_shortest_messages():
     table.loc[table["call"] == "MPI_Barrier", "size"] = 0
     made = from_frame(table, callpath="call", parameters=["p", "size"], repetition="repetition",
                       metrics={"latency_us": "us"})  # fmt: skip
-    found = verified(made, ask=ScaleQuery(1024.0))
+    found = verified(made, ask=Ask(1024.0))
     row = row_of(found, "Barrier(0) <= Allreduce(0)")
     assert (row.here.violated, row.ahead.verdict) == (5, GuidelineVerdict.VIOLATED)
     check = found.here.checks[row.here.worst]
@@ -220,7 +220,7 @@ def test_a_barrier_is_compared_with_the_shortest_messages():
 def test_a_crossing_beyond_the_measurements_is_predicted_with_its_place():
     turning, crossings, false = 0, [], 0
     for seed in range(20):
-        found = verified(experiment(crossing, seed=seed), ask=ScaleQuery(2048.0))
+        found = verified(experiment(crossing, seed=seed), ask=Ask(2048.0))
         row = row_of(found, "Allgather <= Alltoall")
         turning += row.turns
         crossings.append(row.crossing.likely)
@@ -231,7 +231,7 @@ def test_a_crossing_beyond_the_measurements_is_predicted_with_its_place():
 
 
 def test_what_holds_for_ever_is_predicted_to_hold():
-    found = verified(experiment(crossing, noise=0.01), ask=ScaleQuery(512.0))
+    found = verified(experiment(crossing, noise=0.01), ask=Ask(512.0))
     assert row_of(found, "Reduce <= Allreduce").ahead.verdict is GuidelineVerdict.HOLDS
     assert row_of(found, "Gather <= Allgather").ahead.verdict is GuidelineVerdict.HOLDS
     assert set(found.ahead.basis) == {PREDICTED}
@@ -239,7 +239,7 @@ def test_what_holds_for_ever_is_predicted_to_hold():
 
 def test_a_target_that_was_run_is_told_as_measured_unless_models_are_asked():
     made = experiment(slow_gather, noise=0.01)
-    found = verified(made, ask=ScaleQuery(64.0))
+    found = verified(made, ask=Ask(64.0))
     assert found.is_run
     row = row_of(found, "Gather <= Gatherv")
     assert (row.ahead.verdict, len(row.ahead.checks), row.crossing) == (
@@ -247,35 +247,35 @@ def test_a_target_that_was_run_is_told_as_measured_unless_models_are_asked():
         1,
         None,
     )
-    found = verified(made, ask=ScaleQuery(64.0, predicted=True))
+    found = verified(made, ask=Ask(64.0, predicted=True))
     assert not found.is_run
     assert set(found.ahead.basis) == {PREDICTED}
 
 
 def test_predictions_are_made_for_every_size_or_for_one():
     made = experiment(by_size, PROCESSES, SIZES, noise=0.01)
-    ahead = row_of(verified(made, ask=ScaleQuery(512.0)), "Reduce <= Allreduce").ahead
+    ahead = row_of(verified(made, ask=Ask(512.0)), "Reduce <= Allreduce").ahead
     assert len(ahead.checks) == len(SIZES)
-    one = verified(made, ask=ScaleQuery(512.0, {"size": 64.0}))
+    one = verified(made, ask=Ask(512.0, {"size": 64.0}))
     assert {check.left.setting for check in one.ahead.checks} == {(512.0, 64.0)}
     # Nobody measured messages of 512 times 512 bytes.
     text = "Allgather <= Gather + Bcast(p*m)"
-    found = verified(made, ask=ScaleQuery(512.0))
+    found = verified(made, ask=Ask(512.0))
     assert {found.ahead.checks[k].left.setting[1] for k in row_of(found, text).ahead.checks} == {
         8.0, 64.0,
     }  # fmt: skip
 
 
 def test_only_guidelines_between_functions_are_predicted():
-    found = verified(experiment(crossing), ask=ScaleQuery(2048.0))
+    found = verified(experiment(crossing), ask=Ask(2048.0))
     assert {check.guideline.kind for check in found.ahead.checks} == {GuidelineKind.PATTERN}
 
 
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
-        (ScaleQuery(np.inf), "number of processes"),
-        (ScaleQuery(64.0, {"q": 1.0}), "no parameter 'q'"),
+        (Ask(np.inf), "number of processes"),
+        (Ask(64.0, {"q": 1.0}), "no parameter 'q'"),
     ],
 )
 def test_a_target_that_makes_no_sense_is_refused(ask, words):
@@ -301,7 +301,7 @@ def test_where_a_counterpart_is_lacking_it_is_said_in_which_group():
     def laws(p):
         return {"main/MPI_Barrier": 1.0 * p, "step/MPI_Allreduce": 1.0 * p}
 
-    words = r"for Barrier\(0\) <= Allreduce\(0\) there is no Allreduce in MPI_main"
+    words = r"Barrier\(0\) <= Allreduce\(0\) needs Allreduce in MPI_main"
     with pytest.raises(DataError, match=words):
         verified(experiment(laws, processes=(8,)))
 

@@ -66,7 +66,7 @@ def test_measurements_without_a_database_are_a_run_that_is_left_out(tmp_path, da
     made = assemble(discover([tmp_path], READERS), READERS, ReadOptions())
     (finding,) = [finding for finding in made.findings if finding.code == "CPM101"]
     assert finding.subject == str(tmp_path / name)
-    assert finding.message == "measurements that hpcprof has made no database of"
+    assert finding.message == "measurements that hpcprof has not processed yet"
 
 
 def test_measurements_alone_are_opened_to_hear_the_remedy(tmp_path):

@@ -31,7 +31,7 @@ def test_sums_come_from_the_xml_where_nothing_else_is(reader, tmp_path):
         assert isinstance(source, ReducedSource)
         assert list(source.reductions) == [Reduction.SUM]
         assert [finding.code for finding in source.findings()] == ["CPM126"]
-        with pytest.raises(ValueError, match="no max of sums"):
+        with pytest.raises(ValueError, match="max cannot be computed from sums"):
             source.reduce("CPUTIME", Reduction.MAX)
 
 
@@ -128,7 +128,7 @@ def test_regions_keep_file_line_and_module(reader, tmp_path):
         ("</HPCToolkitExperiment>", "", "no element found"),
         ('i="6"', 'i="six"', "'six' is not a number"),
         ('v="12"', 'v="twelve"', "'twelve' is not a number"),
-        ("<!ELEMENT HPCToolkitExperiment ANY>", '<!ENTITY a "aaa">', "an entity is declared"),
+        ("<!ELEMENT HPCToolkitExperiment ANY>", '<!ENTITY a "aaa">', "declarations of entities"),
         ("</PF></C></PF>", "</C></PF></PF>", "mismatched tag"),
     ],
 )
@@ -144,10 +144,10 @@ def test_what_cannot_be_read_is_named_with_its_place(reader, tmp_path, old, new,
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "reaches past the end"),
-        (b"HPCPROF-metricdb__00.10b" + struct.pack(">ii", 11, 2), "reaches past the end"),
+        (b"", "extends beyond the end"),
+        (b"HPCPROF-metricdb__00.10b" + struct.pack(">ii", 11, 2), "extends beyond the end"),
         (b"HPCPROF-metricdb__00.10b" + struct.pack(">ii", -1, 2), "-1 call paths"),
-        (b"x" * 300, "no header"),
+        (b"x" * 300, "not the header"),
         (b"HPCPROF-metricdb__00.10b" + struct.pack(">ii", 3, 2) + bytes(48), "3 call paths"),
     ],
 )

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import DEFAULT_SPACE, FitStatus, SearchSpace, fit
 
-FloatArray = npt.NDArray[np.float64]
 Law = Callable[[FloatArray], FloatArray]
 POINTS = 2.0 ** np.arange(2, 11)
 

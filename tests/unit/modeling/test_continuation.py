@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Models, fit
 from callpath_modeler.modeling.mixture import application
-
-FloatArray = npt.NDArray[np.float64]
 
 POINTS = np.array([2.0, 8, 32, 128])
 LATE = np.array([16.47, 16.47, 16.56, 19.18])

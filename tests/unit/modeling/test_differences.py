@@ -3,9 +3,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import (
     DEFAULT_SPACE,
     FitStatus,
@@ -19,8 +19,6 @@ from callpath_modeler.modeling.differences import differences
 from callpath_modeler.modeling.evaluation import shape_table
 from callpath_modeler.modeling.mixture.hypotheses import hypotheses
 from callpath_modeler.modeling.products import Product
-
-FloatArray = npt.NDArray[np.float64]
 
 P = Term(Fraction(1), 0)
 ALL = differences(DEFAULT_SPACE.terms, np.array([1.0, 2, 4]))

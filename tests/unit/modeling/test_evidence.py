@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from scipy import integrate
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.mixture.evidence import constant_evidence, positive_evidence
 from callpath_modeler.modeling.mixture.regressions import (
     InterceptPenalty,
@@ -15,7 +15,6 @@ from callpath_modeler.modeling.mixture.regressions import (
     moments,
 )
 
-FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
 TABLE = np.stack([POINTS.min() / POINTS, np.log2(POINTS) / 8, POINTS / 256, (POINTS / 256) ** 2])
 FIRST, SECOND = np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling import FitStatus, Models, fit
 from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.expectation_maximization import maximize_evidence
@@ -15,8 +15,6 @@ from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisG
 from callpath_modeler.modeling.terms import Term
 from many_rows import KINDS, many_rows, screened
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 POINTS = 2.0 ** np.arange(3, 9)
 
 

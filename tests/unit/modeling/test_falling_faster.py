@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, fit
-
-FloatArray = npt.NDArray[np.float64]
 
 P = 8 * 2.0 ** np.arange(6)
 FAR = 16 * P[-1:]

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, SearchSpace, default_space, fit
 from callpath_modeler.modeling.models import column_names
 
-FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
 NAN = np.nan
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import fit
 from callpath_modeler.modeling.mixture.log_residuals import large_misfits, log_residuals
 
-FloatArray = npt.NDArray[np.float64]
 POINTS = np.array([4.0, 16, 64, 256])
 VALUES = np.array([[1.0], [2], [4], [8]])
 

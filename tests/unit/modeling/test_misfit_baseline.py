@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, fit
 from callpath_modeler.modeling.breaks import Break
-
-FloatArray = npt.NDArray[np.float64]
 
 POINTS = 24 * 2.0 ** np.arange(6)
 FAR_OFF = np.array([3.1, 40.3, 11.7, 2.3, 30.9, 9.7])

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, SearchSpace, fit
 from callpath_modeler.modeling.models import column_names
 
-FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
 TARGETS = np.array([1e-3, 0.5, 1, 8, 100, 256, 1e4, 1e9, 1e15, np.inf])
 NAN = np.nan

@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Centre, centre, fit
 from callpath_modeler.modeling.noise import (
     CENTRES,
@@ -17,7 +17,6 @@ from callpath_modeler.modeling.noise import (
     summarise,
 )
 
-FloatArray = npt.NDArray[np.float64]
 Noise = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
 NAN = np.nan
 

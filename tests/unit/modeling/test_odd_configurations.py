@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Models, fit, slice_along
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
-FloatArray = npt.NDArray[np.float64]
 POINTS = np.array(list(product((8.0, 16.0, 32.0, 64.0), (10.0, 20.0, 30.0, 40.0))))
 FAR = np.array([1024.0, 160.0])
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, SearchSpace, fit
 from callpath_modeler.modeling.mixture.outcome import logarithms, minimum_expected_loss
 from callpath_modeler.modeling.mixture.posterior import Posterior
 
-FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Models, fit
 from callpath_modeler.modeling.mixture.empirical_bayes import LEAST_IN_SUMS
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
-FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
 FAR = np.append(POINTS, 4096.0)
 LAWS = np.stack(

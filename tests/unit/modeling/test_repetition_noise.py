@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import fit
 from callpath_modeler.modeling.mixture.repetition_noise import (
     Noise,
@@ -14,7 +15,6 @@ from callpath_modeler.modeling.mixture.repetition_noise import (
     repetition_stats,
 )
 
-FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
 
 

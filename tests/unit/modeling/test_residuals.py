@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import fit
 from callpath_modeler.modeling.mixture import empirical_bayes
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.residuals import error_correlation, noise_by_scale
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
-FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 8)
 
 

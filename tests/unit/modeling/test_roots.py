@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.roots import (
     covariances,
     numbers_of_root,
@@ -14,7 +14,6 @@ from callpath_modeler.modeling.roots import (
     with_more_terms,
 )
 
-FloatArray = npt.NDArray[np.float64]
 PEAK = np.array([1e3, 2e-5, 1e45, 1.0])
 CODES = np.array([[0, 1], [2, 0], [1, -1], [-1, -1]], dtype=np.int16)
 

@@ -6,12 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, fit
 from callpath_modeler.modeling.mixture.repetition_noise import noise_of, repetition_stats
 from callpath_modeler.modeling.mixture.rounding import as_rounded
 from callpath_modeler.modeling.mixture.scaled_rows import data_of
-
-FloatArray = npt.NDArray[np.float64]
 
 DOUBLED = 8 * 2.0 ** np.arange(5)
 NODES = np.array([32, 48, 64, 96, 128.0])

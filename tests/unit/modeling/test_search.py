@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import DEFAULT_SPACE
 from callpath_modeler.modeling.classic.fitting import _basis
 from callpath_modeler.modeling.classic.pairs import best_pair, one_more, solve_terms
@@ -19,7 +20,6 @@ from callpath_modeler.modeling.classic.search import (
     solve,
 )
 
-FloatArray = npt.NDArray[np.float64]
 POINTS = np.array([4, 8, 16, 32, 64, 128, 256.0])
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import special
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Mixture
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def one(

@@ -67,14 +67,14 @@ def test_the_file_that_is_missing_or_cut_is_named(anchor):
     events = anchor.parent / "traces/1.evt"
     intact = events.read_bytes()
     events.write_bytes(intact[: len(intact) // 2])
-    with pytest.raises(InputError, match=r"traces/1\.evt: cut short"):
+    with pytest.raises(InputError, match=r"traces/1\.evt: the file is cut off"):
         TraceReader().open(anchor).__enter__()
     events.unlink()
     with pytest.raises(InputError, match=r"traces/1\.evt: the events .* are missing"):
         TraceReader().open(anchor).__enter__()
     events.write_bytes(intact)
     (anchor.parent / "traces/1.def").unlink()
-    with pytest.raises(InputError, match=r"traces/1\.def: missing"):
+    with pytest.raises(InputError, match=r"traces/1\.def: the file is missing"):
         TraceReader().open(anchor).__enter__()
     (anchor.parent / "traces.def").unlink()
     with pytest.raises(InputError, match=r"traces\.def: the definitions cannot be opened"):

@@ -122,7 +122,7 @@ def test_values_of_one_metric_in_several_units_are_a_data_error(reader, tmp_path
         return reader.add(tmp_path, f"app.p{p}", FakeSource(call_tree(PATHS), values, Extent(p)))
 
     files = [measured(2, "s"), measured(4, ""), measured(8, "ticks")]
-    with pytest.raises(DataError, match=r"in s in \S+app\.p2\.fake, in ticks in \S+app\.p8\.fake"):
+    with pytest.raises(DataError, match=r"s in \S+app\.p2\.fake, ticks in \S+app\.p8\.fake"):
         assemble(files, registry(reader), ReadOptions(metrics=("time",)))
     assert len(assemble(files[:2], registry(reader), ReadOptions(metrics=("time",))).runs) == 2
 

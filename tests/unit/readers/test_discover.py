@@ -137,7 +137,7 @@ def test_a_malformed_pattern_is_a_usage_error(tmp_path, pattern):
 
 def test_a_pattern_that_fits_no_run_is_a_usage_error(tmp_path):
     put(tmp_path, "app.p1/profile.fake")
-    with pytest.raises(UsageError, match="fits no run") as caught:
+    with pytest.raises(UsageError, match="matches no run") as caught:
         discover([tmp_path], KNOWN, name_pattern="lulesh.{p}")
     assert "app.p1/profile.fake" in caught.value.hint
 

@@ -99,7 +99,7 @@ def test_damaged_cells_of_caliper_are_refused(tmp_path, changed):
 def test_half_a_character_in_json_is_refused(tmp_path, name, content):
     assert b"main" in content
     path = written(tmp_path / name, content.replace(b"main", b"ma\\ud800in"))
-    assert "half a character" in refused(path) or "surrogate" in refused(path)
+    assert "surrogate" in refused(path)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_inclusive_values_look_inclusive_and_exclusive_ones_do_not(tree):
     inclusive = np.stack([OWN[row : tree.end[row]].sum(axis=0) for row in range(len(tree))])
     assert np.allclose(exclusive_of(tree, inclusive)[0], OWN)
     why = looks_inclusive(tree, inclusive)
-    assert why == "each of 4 callers takes at least what its callees take together"
+    assert why == "each of 4 callers takes at least the time of its callees"
     assert not looks_inclusive(tree, OWN)
 
 

@@ -56,13 +56,13 @@ def test_a_disagreement_with_the_name_is_a_finding_and_the_profile_counts():
     assert settled[1] == {"p": 16}
     assert [f.code for f in findings] == ["CPM102"]
     assert "app.p64" in findings[0].subject
-    assert "the profile counts" in findings[0].message
+    assert "the profile is used" in findings[0].message
 
 
 def test_a_manifest_wins_over_the_profile_and_the_disagreement_is_said():
     settled, _, findings = settle_parameters([run(16, p=64, from_manifest=True)], {})
     assert settled == [{"p": 64}]
-    assert "the manifest counts" in findings[0].message
+    assert "the manifest is used" in findings[0].message
 
 
 def test_the_user_may_have_p_from_the_name():
@@ -145,7 +145,7 @@ def test_names_count_where_profiles_hold_a_sample_of_the_processes():
     assert [point["p"] for point in settled] == [8, 64, 512]
     assert origins == {"p": "name"}
     assert [(f.code, f.count) for f in findings] == [("CPM102", 3)]
-    assert "each profile holds 8 processes: the names count" in findings[0].message
+    assert "each profile holds 8 processes: the names are used" in findings[0].message
 
 
 def test_the_number_that_ends_a_name_is_p_where_nothing_else_varies():
@@ -225,6 +225,6 @@ def test_the_user_may_have_a_parameter_from_the_metadata():
     assert origins["n"] == "metadata:cells"
     with pytest.raises(UsageError, match="no 'sells' in its metadata") as caught:
         settle_parameters(runs, {"n": "metadata:sells"})
-    assert caught.value.hint == "numbers there: cells"
-    with pytest.raises(UsageError, match="compiler = 'gcc' is no number"):
+    assert caught.value.hint == "numbers in the metadata: cells"
+    with pytest.raises(UsageError, match="compiler = 'gcc' is not a number"):
         settle_parameters(runs, {"n": "metadata:compiler"})

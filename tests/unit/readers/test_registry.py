@@ -94,7 +94,7 @@ def test_what_may_not_be_read_is_said(tmp_path, monkeypatch):
     (tmp_path / "a.other").write_text("x")
     # Root may read everything, so the system's answer is made up.
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(InputError, match="may not be read"):
+    with pytest.raises(InputError, match="no permission to read"):
         registry(FakeReader()).find(tmp_path / "a.other")
 
 

@@ -54,7 +54,7 @@ def test_two_problem_sizes_are_not_mixed():
 
 def test_imbalances_tell_no_scaling():
     made = experiment({"main": list(1 / P)}, reduction=Reduction.IMBALANCE)
-    assert recognised(made) == ("weak", "assumed: imbalances do not tell")
+    assert recognised(made) == ("weak", "assumed: imbalances do not show it")
 
 
 def test_work_that_does_not_change_is_not_said_to_shrink():

@@ -55,7 +55,7 @@ def test_a_stray_ampersand_is_repaired(tmp_path):
         (b'<row cnodeId="0">', b'<row cnodeId="0">1 ', "6 values"),
         (b'<row cnodeId="0">', b'<row cnodeId="0">x', "float"),
         (b"<system>", b"<mistake>", "definitions"),
-        (b"</severity>\n</cube>\n", b"", "cut short"),
+        (b"</severity>\n</cube>\n", b"", "cut off"),
     ],
 )
 def test_broken_values_are_refused(tmp_path, old, new, word):

@@ -289,11 +289,11 @@ def test_unreadable_files_are_refused_in_one_line(tmp_path):
 def test_an_archive_without_definitions_is_refused(tmp_path):
     content = members()
     del content["anchor.xml"]
-    assert_refused(write(tmp_path, content), "anchor.xml", "missing", "cut short")
+    assert_refused(write(tmp_path, content), "anchor.xml", "missing", "cut off")
     raw = write(tmp_path, members()).read_bytes()
     path = tmp_path / "cut.cubex"
     path.write_bytes(raw[: raw.find(b"anchor.xml") - 100])
-    assert_refused(path, "anchor.xml", "missing", "cut short")
+    assert_refused(path, "anchor.xml", "missing", "cut off")
     path.write_bytes(raw[: raw.find(b"<system>")])
     assert_refused(path, "definitions cannot be read")
 
@@ -305,7 +305,7 @@ def test_an_archive_without_definitions_is_refused(tmp_path):
         ((b'calleeId="1"', b'calleeId="99"'), "region 99"),
         ((b'calleeId="1"', b'calleeId="x"'), "not a number"),
         ((b'calleeId="1"', b""), "without"),
-        ((b'<location Id="1">', b'<location Id="0">'), "one id"),
+        ((b'<location Id="1">', b'<location Id="0">'), "the same id"),
         ((b"<type>process</type>", b"<type>metrics</type>"), "no location"),
         ((b'type="INCLUSIVE"', b'type="STRANGE"'), "STRANGE"),
         ((b"<cube version", b'<!DOCTYPE a [<!ENTITY b "c">]><cube version'), "document type"),
@@ -325,10 +325,26 @@ def test_definitions_that_make_no_sense_are_refused(tmp_path, change, word):
         ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\2", "format 2"),
         ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1\xff\xff\xff\xff", "4294967295 rows"),
         ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1" + b"\3\0", "20 bytes"),
-        ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<4I", 2, 0, 1, 2), "counts 2"),
-        ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<3I", 2, 1, 0), "order"),
-        ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<2I", 1, 9), "order"),
-        ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<4I", 3, 0, 1, 1), "order"),
+        (
+            "0.index",
+            b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<4I", 2, 0, 1, 2),
+            "index of 2 rows",
+        ),
+        (
+            "0.index",
+            b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<3I", 2, 1, 0),
+            "not ascending or out of range",
+        ),
+        (
+            "0.index",
+            b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<2I", 1, 9),
+            "not ascending or out of range",
+        ),
+        (
+            "0.index",
+            b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<4I", 3, 0, 1, 1),
+            "not ascending or out of range",
+        ),
         ("0.data", b"RUBBISH", "not the data"),
         ("0.data", b"ZCUBEX.DATA" + b"\xff" * 8, "compressed rows"),
         ("0.data", b"ZCUBEX.DATA" + struct.pack("<4Q", 1, 0, 0, 5) + b"xxxxx", "row 0"),
@@ -377,7 +393,7 @@ def test_compressed_definitions_that_are_broken_are_refused(tmp_path):
     content = members(gz=True)
     whole = content["anchor.xml"]
     assert not assert_reads(write(tmp_path, content))
-    assert_refused(write(tmp_path, {**content, "anchor.xml": whole[:200]}), "cut short")
+    assert_refused(write(tmp_path, {**content, "anchor.xml": whole[:200]}), "cut off")
     damaged = whole[:50] + b"\xff\xff\xff" + whole[53:]
     assert_refused(write(tmp_path, {**content, "anchor.xml": damaged}), "definitions")
 

@@ -84,7 +84,7 @@ def test_what_the_other_reader_cannot_read_is_said_and_the_rest_compared(tmp_pat
     path = cw.pack(tmp_path / "a.cubex", content.items())
     visits, _, low, *_, instructions = CubexReader().verify(path)
     assert visits.note.startswith("pycubexr cannot read it: error")
-    assert instructions.note == "absent for both"
+    assert instructions.note == "absent in both readers"
     assert (low.compared, low.differing) == (20, 0)
 
 

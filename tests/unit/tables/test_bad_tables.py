@@ -20,34 +20,34 @@ GOOD = "callpath,p,time\nmain,2,1\nmain/f,2,2\nmain,4,3\n"
     ("text", "message"),
     [
         ("", "empty file"),
-        ("callpath,p,time\n", "a table without rows"),
-        (GOOD + "main,8\n", "line 5: 2 fields, the header has 3"),
+        ("callpath,p,time\n", "the table has no rows"),
+        (GOOD + "main,8\n", "line 5: 2 fields, but the header has 3"),
         (GOOD + "main,8,12x\n", "line 5: time: '12x' is not a number"),
         (GOOD + "main,eight,1\n", "line 5: p: 'eight' is not a number"),
-        (GOOD + "main,,1\n", "line 5: no number for parameter p"),
+        (GOOD + "main,,1\n", "line 5: parameter p has no finite value"),
         ("callpath,p,time\nmain,8x,1\nmain,16x,2\n", "line 2: p: '8x' is not a number"),
         ("callpath,n,Ranks,time\nmain,1,8 x 2,1\n", "line 2: Ranks: '8 x 2' is not a number"),
         (GOOD + ",8,1\n", "line 5: no callpath"),
-        (GOOD + "main//f,8,1\n", "line 5: callpath: a name is empty"),
+        (GOOD + "main//f,8,1\n", "line 5: callpath: 'main//f' contains an empty name"),
         (GOOD + '"main,8,1\n', "line 5: unexpected end of data"),
-        ("name,age\nAnn,30\n", "no table of measurements"),
-        ("city,population\nUlm,130000\n", "no table of measurements"),
-        ("callpath,p\nmain,x\n", "no column of values"),
-        ("callpath,p\nmain,2\n", "no column of values"),
+        ("name,age\nAnn,30\n", "not a table of measurements"),
+        ("city,population\nUlm,130000\n", "not a table of measurements"),
+        ("callpath,p\nmain,x\n", "no column has values"),
+        ("callpath,p\nmain,2\n", "no column has values"),
         ("callpath;p;time\nmain;2;1,5x\n", "line 2: time: '1,5x' is not a number"),
-        ("callpath,p,p\nmain,2,1\n", "two columns are titled 'p'"),
-        ("callpath,p,rank,time\nmain,2,0,1\n", "column 'rank' tells locations apart"),
+        ("callpath,p,p\nmain,2,1\n", "two columns have the title 'p'"),
+        ("callpath,p,rank,time\nmain,2,0,1\n", "column 'rank' separates processes or threads"),
         ("rank,callpath,growth,model\n1,main,O(p),p\n", "a table of results"),
         ("callpath,p,time\nmain,2,\n", "holds no values"),
         ("callpath,p,r,time\nmain,2,1,5\nmain,2,1,6\n", "line 3: a second value of time for main"),
-        ("callpath,p,rep,time\nmain,2,1.5,5\n", "line 2: rep is no whole number"),
+        ("callpath,p,rep,time\nmain,2,1.5,5\n", "line 2: rep is not a whole number"),
         ("callpath,p,metric,a,b\nmain,2,time,1,x\n", None),
-        ("callpath,metric,time,bytes\nmain,t,1,2\n", "which column holds the values"),
+        ("callpath,metric,time,bytes\nmain,t,1,2\n", "several columns may hold the values"),
         (
             "callpath,p,metric,value,unit\nmain,2,t,1,s\nmain,4,t,1,bytes\n",
-            "line 3: t in B, before in s",
+            "line 3: t is in B, but in s before",
         ),
-        (b"callpath,p,time\nma\xffin,2,1\n", "no text: byte 18"),
+        (b"callpath,p,time\nma\xffin,2,1\n", "not a text file: byte 18"),
     ],
 )
 def test_a_bad_table_is_an_input_error_with_its_line(load, text, message):
@@ -59,7 +59,9 @@ def test_a_bad_table_is_an_input_error_with_its_line(load, text, message):
     assert message in caught.value.message
 
 
-@pytest.mark.parametrize(("cell", "hint"), [("1,5", "write 1.5, not 1,5"), ("1,5x", "mend it")])
+@pytest.mark.parametrize(
+    ("cell", "hint"), [("1,5", "write 1.5, not 1,5"), ("1,5x", "correct the cell")]
+)
 def test_of_a_decimal_comma_it_is_said_how_to_write_the_number(load, cell, hint):
     with pytest.raises(InputError, match=f"line 2: time: '{cell}' is not a number") as caught:
         load("bad.csv", f"callpath;p;time\nmain;2;{cell}\n")
@@ -72,9 +74,9 @@ def test_of_a_decimal_comma_it_is_said_how_to_write_the_number(load, cell, hint)
     ("line", "message"),
     [
         ("{", "line 2: not JSON: Expecting property name enclosed in double quotes in column 2"),
-        ("[1]", "line 2: no JSON object"),
-        ("[" * 100_000, "line 2: JSON nested too deeply"),
-        ('{"params": {"p": 1e999}, "callpath": "main", "value": 1}', "line 2: no number"),
+        ("[1]", "line 2: not a JSON object"),
+        ("[" * 100_000, "line 2: the JSON is nested too deeply"),
+        ('{"params": {"p": 1e999}, "callpath": "main", "value": 1}', "p has no finite value"),
         ('{"params": {"p": 4}, "callpath": 5, "value": ["1"]}', "line 2: value: ['1']"),
         ('{"params": {"p": 4}, "callpath": ["main", 3], "value": 1}', "callpath"),
         ('{"params": {"p": 4}, "value": 1}', "line 2: no callpath"),
@@ -91,14 +93,14 @@ def test_a_bad_line_of_json_is_an_input_error_with_its_number(load, line, messag
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("PARAMETER p\nPOINTS 2 4\nDATA 1\nDATA 2\nDATA 3\n", "line 5: more DATA lines"),
+        ("PARAMETER p\nPOINTS 2 4\nDATA 1\nDATA 2\nDATA 3\n", "line 5: there are more DATA lines"),
         ("PARAMETER p\nPOINTS 2 4 x\n", "line 2: not a number"),
-        ("PARAMETER p n\nPOINTS ( 2 )\n", "line 2: a point of 1 numbers for 2 parameters"),
-        ("PARAMETER p p\n", "line 1: parameter p a second time"),
-        ("PARAMETER p\nPOINTS 1\nPARAMETER n\n", "line 3: a PARAMETER after"),
+        ("PARAMETER p n\nPOINTS ( 2 )\n", "line 2: a point has 1 numbers for 2 parameters"),
+        ("PARAMETER p p\n", "line 1: parameter p appears twice"),
+        ("PARAMETER p\nPOINTS 1\nPARAMETER n\n", "line 3: PARAMETER after"),
         ("PARAMETER p\nPOINTS 2\nREGON main\n", "line 3: starts with 'REGON'"),
-        ("PARAMETER p\nPOINTS 2\nREGION main\n", "holds no values"),
-        ("PARAMETER p\nPOINTS 2\nREGION main-> ->f\nDATA 1\n", "a name is empty"),
+        ("PARAMETER p\nPOINTS 2\nREGION main\n", "the file has no values"),
+        ("PARAMETER p\nPOINTS 2\nREGION main-> ->f\nDATA 1\n", "contains an empty name"),
         ("PARAMETER p\nPOINTS 2\nDATA 1\nREGION <root>\nDATA 2\n", "line 5: a second value"),
     ],
 )

@@ -42,7 +42,7 @@ def test_frames_without_a_name_are_kept_with_a_finding(load, value_of):
 
 @pytest.mark.parametrize("text", ["main;f 1\n;;; 5\n", "main;f 1\n 5\n", "main;f 1\nmain;f\n"])
 def test_a_line_without_a_stack_or_a_count_is_named(load, text):
-    with pytest.raises(InputError, match="line 2: no stack with a number"):
+    with pytest.raises(InputError, match="line 2: not a stack with a number"):
         load("x.folded", text)
 
 

@@ -91,7 +91,7 @@ def test_lists_of_several_metrics_go_together(load, value_of):
 
 def test_a_list_of_texts_is_no_list_of_values(load):
     rows = '{"params": {"p": 2}, "callpath": "main", "value": [1.0, "x"]}\n'
-    with pytest.raises(InputError, match="no column of values"):
+    with pytest.raises(InputError, match="no column has values"):
         load("x.jsonl", rows)
 
 

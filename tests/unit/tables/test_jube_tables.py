@@ -84,7 +84,10 @@ def test_several_tables_of_other_metrics_are_about_the_same_runs(load, value_of)
 
 @pytest.mark.parametrize(
     ("titles", "reason"),
-    [(["tasks", "runtime[s]"], "both hold runtime"), (["n", "energy[J]"], "other parameters")],
+    [
+        (["tasks", "runtime[s]"], "both contain runtime"),
+        (["n", "energy[J]"], "their parameters differ"),
+    ],
 )
 def test_tables_that_do_not_belong_together_are_refused(load, titles, reason):
     first = wf.pretty("one", ["tasks", "runtime[s]"], [row[1:4:2] for row in ROWS])
@@ -111,17 +114,17 @@ def test_missing_values_are_no_zeros(load, value_of):
     [
         (
             wf.pretty("r", TITLES, ROWS).replace("|             800 |", "|"),
-            "line [0-9]+: 4 cells, the header has 5",
+            "line [0-9]+: 4 cells, but the header has 5",
         ),
-        (wf.pretty("r", TITLES, []), "a table without rows"),
-        (wf.pretty("r", [*TITLES[:-1], "tasks"], ROWS), "two columns are titled 'tasks'"),
+        (wf.pretty("r", TITLES, []), "the table has no rows"),
+        (wf.pretty("r", [*TITLES[:-1], "tasks"], ROWS), "two columns have the title 'tasks'"),
         (wf.pretty("r", TITLES, ROWS).replace(" 6.0 ", " 6,0 "), "'6,0' is not a number"),
         ("nothing at all\n", "no table of results"),
         ("a | b\nc | d\n", "no table of results"),
         ('"tasks,t[s]\n1,2\n2,4\n', "no table of results"),
         ('tasks,t[s]\n1,"2\n2,4\n', "line 3: unexpected end of data"),
         ("|" * 100_000 + "\n", "no table of results"),
-        ("r:\n| " + " | ".join(f"c{k}" for k in range(30_000)) + " |\n|---|\n", "without rows"),
+        ("r:\n| " + " | ".join(f"c{k}" for k in range(30_000)) + " |\n|---|\n", "has no rows"),
     ],
 )
 def test_damaged_tables_are_refused_with_the_reason(load, content, reason):

@@ -120,13 +120,13 @@ def test_the_line_of_an_error_is_that_of_the_file(load, name, at):
 
 def test_bytes_that_are_no_text_are_counted_from_the_beginning(load):
     content = csv_of().encode() * 400
-    with pytest.raises(InputError, match=rf"byte {len(content)} is not in utf-8"):
+    with pytest.raises(InputError, match=rf"byte {len(content)} is not valid utf-8"):
         load("a.csv", content + b"\xff")
 
 
 def test_null_bytes_in_call_paths_are_refused_with_the_line(load):
     rows = [f"main/f{k},2,1\n" for k in range(10_000)]
-    with pytest.raises(InputError, match="line 10002: callpath: null bytes"):
+    with pytest.raises(InputError, match=r"line 10002: callpath: .* contains null bytes"):
         load("a.csv", "".join(["callpath,p,time\n", *rows, "ma\0in,4,2\n"]))
 
 

@@ -99,16 +99,16 @@ def test_an_experiment_without_repetitions_gives_means_and_says_so(load):
         (b"PK\x03\x04 and no more", "damaged"),
         (b"no archive", "damaged: File is not a zip file"),
         (archive("{"), "not JSON"),
-        (archive("[]"), "not Extra-P's layout"),
-        (archive(summaries([0, 0])), "no Extra-P experiment"),
-        (archive(summaries([0, 0]), indx=b"x", vals=b"y"), "begins with something else"),
+        (archive("[]"), "not in Extra-P's layout"),
+        (archive(summaries([0, 0])), "not an Extra-P experiment"),
+        (archive(summaries([0, 0]), indx=b"x", vals=b"y"), "has an unknown format"),
         (
             archive(
                 summaries([0, 3]),
                 indx=b"Extra-P INDEX\0\0\0" + bytes(8),
                 vals=b"Extra-P VALUES\0\0",
             ),
-            "holds no array 3",
+            "has no array 3",
         ),
         (
             archive(
@@ -128,7 +128,7 @@ def test_an_experiment_without_repetitions_gives_means_and_says_so(load):
         ),
         (
             archive({**summaries(), "parameters": ["p", "n"]}),
-            "a point of 1 numbers for 2 parameters",
+            "a point has 1 numbers for 2 parameters",
         ),
     ],
 )
@@ -142,15 +142,15 @@ def test_a_bad_experiment_is_an_input_error(load, content, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"measurements": {}}, "holds no values"),
-        ({"measurements": {"main": {"time": [{"point": [2], "values": [1]}]}}}, "a point of 1"),
+        ({"measurements": {}}, "the file has no values"),
+        ({"measurements": {"main": {"time": [{"point": [2], "values": [1]}]}}}, "a point has 1"),
         ({"measurements": {"main": {"time": [{"point": ["x"], "values": 1}]}}}, "layout"),
-        ({"measurements": {"main": 5}}, "not Extra-P's layout"),
-        ({"parameters": [5]}, "not Extra-P's layout"),
-        ({"measurements": {"main->": {"time": [{"point": [2, 9], "values": 1}]}}}, "is empty"),
+        ({"measurements": {"main": 5}}, "not in Extra-P's layout"),
+        ({"parameters": [5]}, "not in Extra-P's layout"),
+        ({"measurements": {"main->": {"time": [{"point": [2, 9], "values": 1}]}}}, "empty name"),
         (
             {"measurements": {"main": {"time": [{"point": [2, 1e999], "values": 1}]}}},
-            "parameter n is no number",
+            "parameter n is not a number",
         ),
     ],
 )
@@ -208,7 +208,7 @@ def test_folded_stacks_add_up(load):
 
 @pytest.mark.parametrize("line", ["main;f", ";; 5", "12", "main;f 5x"])
 def test_a_line_that_is_no_stack_is_an_input_error(load, line):
-    with pytest.raises(InputError, match="line 2: no stack with a number"):
+    with pytest.raises(InputError, match="line 2: not a stack with a number"):
         load("bad.folded", f"main 1\n{line}\n")
 
 
@@ -241,7 +241,7 @@ def test_json_of_rows_is_a_table(load):
 
 def test_damaged_parquet_is_an_input_error(load):
     pytest.importorskip("pyarrow")
-    with pytest.raises(InputError, match="no Parquet file"):
+    with pytest.raises(InputError, match="not a Parquet file"):
         load("a.parquet", b"PAR1 and no more PAR1")
 
 

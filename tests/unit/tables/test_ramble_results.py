@@ -105,17 +105,17 @@ def test_yaml_is_refused_with_what_to_give(load):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ('{"workspace_hash": "x", "experiments": 3}', "no list of experiments"),
-        ('{"workspace_hash": "x", "experiments": [3]}', "experiment 1 is no object"),
-        ('{"workspace_hash": "x", "experiments": []}', "no number is a result"),
+        ('{"workspace_hash": "x", "experiments": 3}', "list of experiments is missing"),
+        ('{"workspace_hash": "x", "experiments": [3]}', "experiment 1 is not an object"),
+        ('{"workspace_hash": "x", "experiments": []}', "no result is a number"),
         (wf.results([wf.experiment(4, status="FAILED")]), "all 1 runs failed"),
-        (wf.results([{**wf.experiment(4), "CONTEXTS": {"a": 1}}]), "experiment 1: no list of"),
+        (wf.results([{**wf.experiment(4), "CONTEXTS": {"a": 1}}]), "experiment 1 has no list of"),
         (wf.results([wf.experiment(4)])[:-9], "not JSON"),
         ('{"RAMBLE_STATUS": ' + "[" * 100_000, "nested|not JSON"),
         ('{"RAMBLE_STATUS": ' + "9" * 10_000 + "}", "not JSON"),
-        (wf.results([wf.experiment(4, figures=[wf.fom("a", "fast", "")])]), "no number is"),
+        (wf.results([wf.experiment(4, figures=[wf.fom("a", "fast", "")])]), "no result is"),
         (wf.results([wf.experiment(4, figures=[wf.fom("a", 1, "s"), wf.fom("a", 1, "B")])]),
-         "a in B, before in s"),
+         "a is in B, but in s before"),
     ],
 )  # fmt: skip
 def test_damaged_results_are_refused_with_the_reason(load, content, reason):

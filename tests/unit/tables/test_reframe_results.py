@@ -104,14 +104,14 @@ def test_a_report_of_several_tests_asks_for_one(load, value_of):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (wf.perflog([*lines(), "pass|2026"]), "line 12: 2 fields, the header has 30"),
-        (wf.perflog([]), "no number is a result"),
+        (wf.perflog([*lines(), "pass|2026"]), "line 12: 2 fields, but 30 titles"),
+        (wf.perflog([]), "no result is a number"),
         (wf.perflog([wf.log_line(4, 1, result="fail")]), "all 1 runs failed"),
         (wf.perflog(lines(time="x" * 100_000)).replace("MB/s", "x"), None),
         (wf.perflog(lines(time="1e9999")), None),
         ("2020-01-01T10:00:00|reframe 3.9|Stream on x:y|jobid=1|num_tasks=4|triad=1\n", "header"),
         (wf.perflog([wf.log_line(8, 1), wf.log_line(4, 2).replace("|4|null|d", "|null|null|d")]),
-         "no number for parameter p"),
+         "parameter p has no finite value"),
     ],
 )  # fmt: skip
 def test_damaged_logs_are_refused_with_the_reason(load, content, reason):
@@ -126,12 +126,12 @@ def test_damaged_logs_are_refused_with_the_reason(load, content, reason):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ('{"session_info": {"data_version": "4.2"}}', "without test cases"),
-        ('{"session_info": {"data_version": "4.2"}, "runs": [{"testcases": [1]}]}', "no object"),
+        ('{"session_info": {"data_version": "4.2"}}', "has no test cases"),
+        ('{"session_info": {"data_version": "4.2"}, "runs": [{"testcases": [1]}]}', "an object"),
         ('{"session_info": {"data_version": "4.2"}, "runs": ' + "[" * 100_000, "nested|not JSON"),
         (wf.report([wf.case_of(4)])[:-20], "not JSON"),
         (json.dumps({"session_info": {"data_version": "4"}, "runs": [{"testcases": []}]}),
-         "no number is a result"),
+         "no result is a number"),
     ],
 )  # fmt: skip
 def test_damaged_reports_are_refused_with_the_reason(load, content, reason):

@@ -13,7 +13,7 @@ _FREED = """
 import sys
 from pathlib import Path
 import numpy as np
-from callpath_modeler.tui.heap import give_back
+from callpath_modeler.tui.heap import trim_heap
 
 def private():
     status = Path("/proc/self/status").read_text().splitlines()
@@ -23,7 +23,7 @@ np.ones(3_000_000)  # a freed array of 24 MB: from now on such are kept
 before = private()
 arrays = [np.ones(250_000) for _ in range(20)]
 del arrays[:-1]
-assert give_back()
+assert trim_heap()
 print(private() - before)
 """
 

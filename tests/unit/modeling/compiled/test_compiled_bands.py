@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from scipy import special
 
 from callpath_modeler.modeling import Mixture, Models, fit, predictive, uncertainty
 from callpath_modeler.modeling.compiled.library import compiled
 from many_rows import KINDS, many_rows
-
-FloatArray = npt.NDArray[np.float64]
 
 pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
 

@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture import repetition_noise, row_status, scaled_rows
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from many_rows import KINDS, many_rows
-
-FloatArray = npt.NDArray[np.float64]
 
 pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Models, fit
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture import outcome
@@ -16,8 +16,6 @@ from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
 from callpath_modeler.modeling.mixture.posterior import LogPriors, far_tables, posterior
 from callpath_modeler.modeling.stored import to_arrays
 from many_rows import KINDS, many_rows, screened
-
-FloatArray = npt.NDArray[np.float64]
 
 pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
 
