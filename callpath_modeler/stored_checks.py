@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from math import isfinite
 from typing import TYPE_CHECKING, get_args
 
@@ -139,7 +140,9 @@ def check_centres(
     """Raise `ValueError` where a centre is not between the smallest and largest repetition."""
     settings, values = experiment.by_setting(metric, names)
     of_models = np.isin(settings[:, 0], models.points)
-    low, high = (each.reduce(values[:, of_models], axis=2) for each in (np.fmin, np.fmax))
+    # One repetition after the other is several times as fast as along the last axis.
+    repetitions = np.moveaxis(values[:, of_models], 2, 0)
+    low, high = (reduce(least, repetitions) for least in (np.fmin, np.fmax))
     slack = _ROUNDING * np.fmax(np.abs(low), np.abs(high))
     if (np.isnan(low) != np.isnan(measured)).any():
         raise ValueError("measured has values where there are none, or none where there are some")
