@@ -2,30 +2,28 @@
 
     make mutants MODULE=callpath_modeler/atomic.py TESTS="tests/unit/test_atomic.py"
 
-For developers, not for CI: the tests run once for each change. The source stays as it is: the
-changed module is compiled as Python imports it, in the process of the tests alone. That process is
-forked from this one, which has imported what others wrote. Prints each change that no test notices;
-an error text whose parts can be exchanged is one, too.
+For developers, not for CI. All modules are imported once; for each change a process is forked, in
+which functions of the module get other code, and the tests run. What Python computes while it
+imports a class stays as it is. Prints each change that no test notices; an error text whose parts
+can be exchanged is one, too.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
-import importlib
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from importlib.machinery import SourceFileLoader
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from types import CodeType
+from types import FunctionType
 
 HUNG = 600
 """Seconds after which tests hang, which they would not without the change."""
-OF_OTHERS = ("pytest", "numpy", "scipy.optimize", "scipy.stats", "msgspec", "networkx",
-             "click", "rich.table")  # fmt: skip
-"""What takes long to import and is no module of ours."""
+_CONSTANTS = (int, float, str, bytes, tuple, frozenset, dict, re.Pattern)
 
 _COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -118,44 +116,76 @@ def _change_call(node: ast.Call) -> bool:
     return True
 
 
-def _install(file: str, number: int) -> None:
-    """Let Python import a changed module in the place of the one in a file."""
-    usual = SourceFileLoader.get_code
+def _install(file: str, tree: ast.Module) -> None:
+    """Give the functions and the constants of a module, which is imported, those of a changed one.
 
-    def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
-        if Path(self.path).resolve() != Path(file).resolve():
-            return usual(self, fullname)
-        tree = ast.parse(Path(file).read_bytes())
-        changed = next(each for k, (*_, each) in enumerate(changes(tree)) if k == number)
-        return compile(changed, file, "exec")
+    Functions stay the objects that other modules hold, with other code. Classes stay as they are.
+    """
+    path = Path(file).resolve()
+    held = (each for each in list(sys.modules.values()) if getattr(each, "__file__", None))
+    module = next(each for each in held if Path(str(each.__file__)).resolve() == path)
+    new = {**vars(module)}
+    exec(compile(tree, file, "exec"), new)  # noqa: S102 - a module of ours
+    for name, value in new.items():
+        old = vars(module).get(name)
+        if isinstance(value, _CONSTANTS) and type(value) is type(old):
+            setattr(module, name, value)
+        elif getattr(value, "__module__", None) == module.__name__:
+            _exchange(old, value)
 
-    SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+
+def _exchange(old: object, new: object) -> None:
+    """Let a function, or each of a class, do what another does."""
+    if isinstance(new, type) and isinstance(old, type):
+        for name, part in vars(new).items():
+            if name in vars(old):
+                _exchange(vars(old)[name], part)
+        return
+    one, other = _function(old), _function(new)
+    if (
+        one is not None
+        and other is not None
+        and len(one.__code__.co_freevars) == len(other.__code__.co_freevars)
+    ):
+        one.__code__, one.__defaults__ = other.__code__, other.__defaults__
+        one.__kwdefaults__ = other.__kwdefaults__
+
+
+def _function(held: object) -> FunctionType | None:
+    """Return the function behind a property, a method of a class, or something decorated."""
+    for name in ("fget", "func", "__func__", "__wrapped__"):
+        inner = getattr(held, name, None)
+        if inner is not None:
+            return _function(inner)
+    return held if isinstance(held, FunctionType) else None
 
 
 def main() -> None:
     """Run the tests for each change of a module."""
     file, *tests = sys.argv[1:]
-    tree = ast.parse(Path(file).read_bytes())
-    all_changes = [(line, what) for line, what, _ in changes(tree)]
-    for name in OF_OTHERS:
-        importlib.import_module(name)
-    if _fails(tests, file, None):
+    all_changes = list(changes(ast.parse(Path(file).read_bytes())))
+    os.environ["CI"] = "true"
+    # All that the tests need is imported once, here.
+    if _silent(["--collect-only", *tests]) or _fails(tests, file, None):
         sys.exit("the tests fail without a change")
     survivors = 0
-    for number, (line, what) in enumerate(all_changes):
-        if not _fails(tests, file, number):
+    for line, what, tree in all_changes:
+        if not _fails(tests, file, tree):
             survivors += 1
             print(f"{file}:{line}: {what}", flush=True)  # noqa: T201
     print(f"{len(all_changes)} changes, {survivors} that no test notices")  # noqa: T201
 
 
-def _fails(tests: Sequence[str], file: str, number: int | None) -> bool:
+def _fails(tests: Sequence[str], file: str, tree: ast.Module | None) -> bool:
     """Run tests in a process of their own, and tell whether one fails."""
     child = os.fork()
     if not child:
         status = 1
         try:
-            status = _status(tests, file, number)
+            signal.alarm(HUNG)
+            if tree is not None:
+                _install(file, tree)
+            status = _silent(["-x", *tests])
         finally:
             os._exit(status)
     _, ended = os.waitpid(child, 0)
@@ -163,17 +193,16 @@ def _fails(tests: Sequence[str], file: str, number: int | None) -> bool:
     return ended != 0
 
 
-def _status(tests: Sequence[str], file: str, number: int | None) -> int:
+def _silent(words: Sequence[str]) -> int:
+    """Run pytest without a word."""
     import pytest
 
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (1, 2):
-        os.dup2(nowhere, stream)
-    signal.alarm(HUNG)
-    os.environ["CI"] = "true"
-    if number is not None:
-        _install(file, number)
-    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+    with (
+        Path(os.devnull).open("w") as nowhere,
+        redirect_stdout(nowhere),
+        redirect_stderr(nowhere),
+    ):
+        return int(pytest.main(["-q", "-p", "no:cacheprovider", *words]))
 
 
 if __name__ == "__main__":
