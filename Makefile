@@ -40,7 +40,7 @@ contracts: $(VENV)/installed-dev
 docs: $(VENV)/installed-docs
 	$(BIN)/python docs/scripts/build_site.py
 
-pictures: $(VENV)/installed
+pictures: $(VENV)/installed-plot
 	$(BIN)/python docs/scripts/pictures.py
 
 wheel: $(VENV)/installed-release

@@ -19,13 +19,14 @@ from scores import Case, Score
 SEEDS = (1, 2, 3)
 
 NOTES = """\
-Laws, noise and points are those of the field's protocol: c0 + c1 p^i log2(p)^j over 42 classes,
-noise of n % = a factor 1 + U(-n/2, n/2) / 100, P5 = 8 ... 128, P8 = 8 ... 1024, "x 5" = five
-repetitions; 16 x is 16 times the largest point. Three seeds, 300 laws of each, pooled; in brackets
-the least and the largest of the three. The laws of a seed are one experiment unless fitted one by
-one. Applications are 200 call paths that grow differently, 10 of a seed. Both programs get the same
-measurements. Error: the median. Late growth: flat at first,
-then growing. A goal that depends on Extra-P is its figure.
+Laws, noise and points follow the usual protocol of the field: c0 + c1 p^i log2(p)^j over 42
+classes. Noise of n % is a factor 1 + U(-n/2, n/2) / 100. P5 is 8 ... 128, P8 is 8 ... 1024, "x 5"
+means five repetitions, and 16 x is 16 times the largest point. The figures are pooled over three
+seeds with 300 laws each. Brackets show the smallest and the largest figure of the three. All laws
+of a seed are one experiment, unless the line says "one by one". An application has 200 call paths
+with different growth, and each seed has 10 applications. Both programs get the same measurements.
+The error is the median. Late growth is flat at first, then growing. If a goal depends on Extra-P,
+it is Extra-P's figure.
 """
 
 BAND_NOTES = """\
@@ -38,9 +39,10 @@ to all.
 """
 
 LIMIT_NOTES = """\
-"Somebody who knows" is told from which laws the call paths of these applications are drawn, how
-often and with which shares, and how large the noise is, but not which call path follows which law;
-predicted is the median of what can be believed then. Applications are those of the table above.
+"Somebody who knows" is an oracle. It knows the laws of these applications, their probabilities, the
+distribution of their shares, and the noise. It does not know the law of a single call path. Its
+predictions are posterior medians. The applications are the same as in the table of
+goals.
 """
 
 _NORMAL = {
@@ -206,7 +208,7 @@ def bands(shared: Path) -> Table:
         (what, *(_figure(score, _by_seed(score, group, ours)) for score in shown))
         for what, group in groups.items()
     ]
-    # The protocol does not tell the terms of these, so that nobody's width is the least.
+    # The protocol does not state their terms, so the least width is not known.
     shared_work = [
         (what, *(_figure(score, _by_seed(score, group, ours)) for score in shown[:-1]), "")
         for law, what in _SHARED_WORK.items()

@@ -16,11 +16,12 @@ KEY_GOAL = 0.1
 MEMORY_GOAL = 300_000_000
 
 NOTES = """\
-A generated tree up to 40 calls deep with 20,000 functions and its models in a `.cpm`, browsed by
-keys on a screen of 160 x 50. Processor seconds of the thread that draws, the least of 3 runs; the
-first screen is all beyond the start of the interpreter. A new target is predicted in another thread
-while the screen stays; bands come after that, five seconds for all. Memory is the largest private
-memory of the process in that time, with the interpreter and all libraries.
+The browser shows a generated tree with up to 40 levels of calls and 20,000 functions. Its models
+are in a `.cpm`. Keys are pressed on a screen of 160 x 50. Times are processor seconds of the
+drawing thread, the least of 3 runs. The first screen includes everything after the start of the
+interpreter. Another thread predicts a new target while the screen remains. Bands follow, and all
+bands take five seconds. Memory is the largest private memory of the process in that time, with the
+interpreter and all libraries.
 """
 
 

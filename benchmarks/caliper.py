@@ -12,10 +12,10 @@ from results import Row
 PROFILES = WORK / "caliper"
 
 NOTES = """\
-The time of every call path, summed over ranks, from one `.cali` file with a record per rank.
-caliper-reader hands out records; adding them up by call path is counted for both. Sums are compared
-before anything is printed. Processor seconds without start and imports, the least of 2 or 3 runs;
-memory with them.
+The benchmark computes the time of every call path, summed over ranks, from one `.cali` file with
+one record per rank. caliper-reader returns records, so both figures include the sum by call path.
+The sums are compared before the table is printed. Times are processor seconds without start and
+imports, the least of 2 or 3 runs. Memory includes start and imports.
 """
 
 _CALL_PATHS, _RANKS = 2000, 64

@@ -9,11 +9,12 @@ from measure import TASKS, Cost, cheapest, run
 from results import Row
 
 NOTES = """\
-16 locations; the regular trace is of a ring that exchanges with both neighbours and sums up now
-and then, the irregular one of random calls, of which one in ten is a message. Ours reads the
-trace, makes the specification, unrolls it and compares it with the trace; the interface of the
-package `otf2` (the same release and interpreter) only hands out each event. Processor seconds
-without start and imports, the least of 2 runs; memory with them.
+The traces have 16 locations. In the regular trace, each process of a ring exchanges with both
+neighbours, and all processes compute a sum from time to time. The irregular trace has random calls,
+and one call in ten is a message. cpmodel reads the trace, makes the specification, unrolls it and
+compares it with the trace. The package `otf2` (same release and interpreter) only returns each
+event. Times are processor seconds without start and imports, the least of 2 runs. Memory includes
+start and imports.
 """
 
 TRACES = WORK / "communication"

@@ -21,12 +21,13 @@ from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.parameter_line import ParameterLine
 
 NOTES = """\
-Unchanged: what a series measured, medians over repetitions, times fresh log-normal noise of 3 % on
-either side, with as many repetitions as were measured. Planted: one call path of the second copy
-times (p / p_min)^0.5, for each call path that carries 1 % of the cost or more, three seeds each.
-Halves: two repetitions of the real runs against the other three, in either order, as they are;
-all processes of these runs shared two cores. Target: 4 times the largest scale. A pair fails if
-`--fail-on` says so for the limit named; caught means that the planted call path itself is named."""
+Unchanged: both copies are the medians of a measured series times fresh log-normal noise of 3 %,
+with as many repetitions as were measured. Planted: one call path of the second copy is multiplied
+by (p / p_min)^0.5. This is repeated for each call path with 1 % of the cost or more, with three
+seeds each. Halves: two repetitions of the real runs are compared with the other three, in either
+order and without changes. All processes of these runs shared two cores. The target is 4 times the
+largest scale. A pair fails if `--fail-on` fails with the limit in the line. "Caught" means that the
+planted call path is named."""
 
 _SAMPLES = Path(__file__).resolve().parents[1] / "sample_profiles"
 _SEEDS = 200

@@ -28,11 +28,12 @@ TOO_LITTLE = {"log p": "1", "p^(1/2)": "log p", "p": "log p"}
 NOISES = (0.02, 0.1, 0.3)
 
 NOTES = """\
-Applications of 1,000 call paths (400 constant; 200 each of log p, p^(1/2) and p, which make up 20
-to 95 % of the value at the largest of five scales, 8 to 128), five repetitions, noise of a factor
-1 + U(-1/2, 1/2) times the percentage, five seeds. Each call path is held against its own growth
-with the default deviation limit, and against a slower one, O(1) for log p and O(log p) for the
-others. The published method is given the mean of the repetitions and the space declared for MPI.
+The applications have 1,000 call paths: 400 are constant, and 200 each grow as log p, p^(1/2) and p.
+The growth is 20 to 95 % of the value at the largest of five scales from 8 to 128. There are five
+repetitions and five seeds. The noise is a factor 1 + U(-1/2, 1/2) times the percentage. Each call
+path is checked against its own growth, with the default deviation limit, and against a slower one:
+O(1) for log p and O(log p) for the others. The published method gets the mean of the repetitions
+and the search space declared for MPI.
 """
 
 

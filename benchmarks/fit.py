@@ -16,11 +16,11 @@ MEMORY_GOAL = 1e9
 """Bytes."""
 
 NOTES = """\
-The processor time of modelling five repetitions at 5 or 8 points and of predicting one target with
-its band, divided by the number of call paths. In numpy: where there was no compiler at
-installation. Extra-P: its default modeler, without bands (it has none), on the first 500 of them.
-Everything runs on one core. The resident set is the largest of the process, values included: five
-repetitions at 8 points of 10^6 call paths alone are 320 MB.
+The figures are processor time per call path, for modelling five repetitions at 5 or 8 points and
+predicting one target with its band. "In numpy" means without the compiled library, as after an
+installation without a compiler. Extra-P uses its default modeler on the first 500 call paths,
+without bands, because it has none. Everything runs on one core. The resident set is the largest of
+the process, with the values: five repetitions at 8 points of 10^6 call paths alone are 320 MB.
 """
 
 _SIZES = (1_000, 10_000, 100_000, 1_000_000)

@@ -24,15 +24,16 @@ from cpmodel_guidelines.rules import GuidelineKind, patterns
 from cpmodel_guidelines.verification import Ask, verify
 
 NOTES = """\
-15 collectives at p = 8, 16, ... 128, five repetitions with a normal factor of 5 %; 500 seeds.
-*found*: planted violations of 10 % told as such; *settings*: of the five scales of each.
-*false*: runs in which any guideline that holds is told to be violated. Worst case: whatever could
-take the place of eight collectives takes exactly as long, so any of these may be told by chance.
-Disturbed: of the calls, 5 % take 2 to 5 times as long.
-*rank test*: each check by itself at 5 %, for guidelines between collectives alone. Crossing: a
-guideline that holds up to p = 128 and is violated from p = 430 on, asked at multiples of the
-largest scale; *found* are those told to hold as measured and to be violated there, *from* is the
-median of where, with quartiles."""
+The series has 15 collectives at p = 8, 16, ... 128, five repetitions with a normal noise factor of
+5 %, and 500 seeds. *found*: the share of planted violations of 10 % that are reported. *settings*:
+the same share for the five scales of each violation. *false*: the share of runs that report a
+violation of a guideline that holds. Worst case: every replacement of eight collectives takes
+exactly as long as the collective, so any of these may be reported by chance. Disturbed: 5 % of the
+calls take 2 to 5 times as long. *rank test*: a separate test of each check at 5 %, only for
+guidelines between collectives. Crossing: a guideline that holds up to p = 128 and is violated from
+p = 430 on, predicted at multiples of the largest scale. Here, *found* is the share of crossings
+reported to hold as measured and to be violated at the target. *from* is the median of the reported
+positions, with quartiles."""
 
 _SCALES = (8, 16, 32, 64, 128)
 _SEEDS, _REPETITIONS, _NOISE, _SLOWER = 500, 5, 0.05, 1.1

@@ -13,9 +13,10 @@ from results import Row
 DATABASES = WORK / "databases"
 
 NOTES = """\
-The sums of inclusive and exclusive time over all ranks, of the contexts of one version 4 database,
-functions told apart from lines; Hatchet with its defaults, which read the same numbers. Sums are
-compared before anything is printed. Processor seconds without start and imports, memory with them.
+The benchmark computes the sums of inclusive and exclusive time over all ranks, for the contexts of
+one version 4 database. It distinguishes functions from lines. Hatchet runs with its defaults, which
+read the same numbers. The sums are compared before the table is printed. Times are processor
+seconds without start and imports. Memory includes start and imports.
 """
 
 _CONTEXTS, _RANKS = 200_000, 16

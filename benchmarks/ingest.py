@@ -14,10 +14,10 @@ SERIES = WORK / "series"
 GOAL = 100
 
 NOTES = """\
-The exclusive maximum over locations of every call path, metric and run; with Extra-P its import of
-CUBE files (mean and median over locations), with pycubexr a loop over call paths. The values of
-pycubexr and ours are compared before anything is printed. Seconds are processor seconds (user and
-system), the least of 2 or 3 runs. One thread. Files are in the page cache.
+The benchmark computes the exclusive maximum over locations for every call path, metric and run.
+Extra-P imports CUBE files (mean and median over locations). pycubexr runs a loop over call paths.
+The values of pycubexr and cpmodel are compared before the table is printed. Times are processor
+seconds (user and system), the least of 2 or 3 runs, with one thread. Files are in the page cache.
 """
 
 _SCALES = ("16", "32", "64", "128", "256")

@@ -13,12 +13,12 @@ from results import Row
 GOAL = 1.6
 
 NOTES = """\
-What two processes take (`-j 2`) against one: wall seconds, in turns, the least of all turns, with
-the start of the processes; models in one parameter are made by two threads. How much of two
-processors others left meanwhile shows in the first line: two sums that have nothing to do with each
-other. So each has a second line that is made of processor time: what the first process or thread
-does by itself, and half of what the two do. Reading: HPCToolkit databases of 20,000 contexts on 128
-processes, until they are one experiment. Models in two parameters: 25 points, three repetitions.
+Two processes (`-j 2`) are compared with one, in turns. Models in one parameter use two threads
+instead. Times are wall seconds with the start of the processes, the least of all turns. The first
+line runs two independent sums, so it shows how much of the two processors was free. Therefore, each
+measurement has a second line of processor time: the time of the first process or thread alone, plus
+half of the time that both share. Reading: HPCToolkit databases of 20,000 contexts on 128 processes
+become one experiment. Models in two parameters: 25 points, three repetitions.
 """
 
 _SCALES = tuple(str(p) for p in range(8, 128, 8))

@@ -27,12 +27,13 @@ from callpath_modeler.arrays import FloatArray
 Kernel = Callable[[], object]
 
 NOTES = """\
-Kernels of numpy, scipy, pandas, networkx and the standard library on a grid of n x n values or on n
-bodies, n = 16, 32, ..., 1024, one thread, five passes over all of them, modelled as the call paths
-of one program. The largest, two largest and three largest n are kept back, and n = 1024 is
-predicted. Line: through the last two points, on logarithmic axes. Held: the share of 95 % bands
-with the median of the measurements inside; width: the median ratio of their ends. What a kernel
-takes once it leaves a cache is in no law of the sizes before. Every run measures anew.
+The kernels are from numpy, scipy, pandas, networkx and the standard library. They work on a grid of
+n x n values or on n bodies, n = 16, 32, ..., 1024, in one thread and five passes. All kernels are
+modelled as the call paths of one program. The largest, two largest or three largest n are kept
+back, and n = 1024 is predicted. Line: through the last two points, on logarithmic axes. Held: the
+share of 95 % bands that contain the median of the measurements. Width: the median ratio of the ends
+of the bands. Smaller sizes do not show how a kernel slows down when it leaves a cache. Every run of
+the benchmark measures again.
 """
 
 _SIZES = 16 * 2 ** np.arange(7)

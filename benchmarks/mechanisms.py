@@ -10,11 +10,12 @@ from programs import Draw, FloatArray, Law, Programs
 from results import Table
 
 NOTES = """\
-Programs of 12 call paths of each mechanism, p = 24, 48, ..., 768 on nodes of 48 cores, three
-repetitions, 3 % log-normal noise, 3 seeds. Where a file system or a network is full, at which
-size algorithms change, how much is not shared, and all other numbers are drawn at random. Error:
-the median at 16 times the largest scale. Held: the share of 95 % bands there that hold the truth.
-Sure and wrong: two marks of trust or more, and further off than these say.
+The programs have 12 call paths of each mechanism, at p = 24, 48, ..., 768 on nodes of 48 cores,
+with three repetitions, 3 % log-normal noise and 3 seeds. All other numbers are random, such as the
+scale at which a file system or a network is full, the sizes at which algorithms change, and the
+share of work that is not divided. Error: the median at 16 times the largest scale. Held: the share
+of 95 % bands there that contain the truth. Sure and wrong: predictions with two marks of trust or
+more that are further off than the marks state.
 """
 
 _POINTS = 24 * 2.0 ** np.arange(6)

@@ -10,10 +10,10 @@ from results import Table
 from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
-The series of the table above, cut after each scale from the third on; the next one is predicted, by
-the values of more and more runs. Suddenly: call paths that took half as long again at the last
-scale that was known, after less than a tenth more at the one before. It may be the law from there
-on, one disturbed run, or the first sign of what grows; values do not tell.
+Each series of the table above is cut after each scale from the third on, and the next scale is
+predicted. Suddenly: call paths that took at least 50 % longer at the last known scale, after less
+than 10 % more at the one before. The cause may be a new law, one disturbed run, or the first sign
+of growth. The values do not show which.
 """
 
 

@@ -19,10 +19,11 @@ from callpath_modeler.analysis.predict import total_of
 from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
-Applications of 200 call paths, as in the table of goals (P5, 4 of each of 3 seeds), with log-normal
-noise of which each call path has its own, or of which all call paths of a configuration, of a run
-or of one scale have a part in common. Error: the median at 16 times the largest scale. Held: the
-share of 95 % bands there that hold the truth, and of totals of the whole program.
+The applications have 200 call paths, as in the table of goals (P5, 4 applications for each of 3
+seeds). The noise is log-normal. Either each call path has its own noise, or all call paths of a
+configuration, of a run or of one scale have a part in common. Error: the median at 16 times the
+largest scale. Held: the share of 95 % bands there that contain the truth, for call paths and for
+totals of the whole program.
 """
 
 _SEEDS, _APPLICATIONS, _CALL_PATHS = (1, 2, 3), 4, 200

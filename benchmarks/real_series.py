@@ -19,13 +19,13 @@ from callpath_modeler.analysis.trust import at_most, limited, marks_of_trust
 from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
-Every call path is modelled without the largest scale, which is then predicted; the error is that of
-the median of the measurements there, and "last" predicts what was measured at the scale before.
-"Holds" is the share of 95 % bands with that median inside (wanted: 85 %), "width" the median width
-of the bands over that median. Values of Score-P profiles are maxima over processes. Call paths that
-are zero everywhere, do not occur at the largest scale, or at fewer than three others, are left out;
-those with exactly three others have lines of their own. Not worse: our median error is at most
-Extra-P's, to a tenth of a percent; without a model the error is infinite.
+Every call path is modelled without the largest scale, which is then predicted. The truth is the
+median of the measurements there, and "last" predicts the value of the scale before. "Holds" is the
+share of 95 % bands that contain the truth (goal: 85 %). "Width" is the median width of the bands,
+relative to the truth. Values of Score-P profiles are maxima over processes. Call paths are excluded
+if they are zero everywhere, do not occur at the largest scale, or occur at fewer than three others.
+Call paths with exactly three others have separate lines. Not worse: our median error is at most
+Extra-P's, to a tenth of a percent. Without a model, the error is infinite.
 """
 
 HEAD = (

@@ -18,10 +18,10 @@ MEMORY_GOAL = 64_000_000
 """Private bytes, in addition to those for each call path."""
 
 NOTES = """\
-Rates are bytes of the metric per processor second (user and system), the best of 2 runs; seconds
-are processor seconds. Private memory is what the process has for itself alone (`Private_*` of
-smaps_rollup, watched by a thread), above what it had before. One thread. Files are in the page
-cache.
+Rates are bytes of the metric per processor second (user and system), the best of 2 runs. Times are
+processor seconds. Private memory is the memory that the process shares with no other (`Private_*`
+of smaps_rollup, sampled by a thread), less that before the reduction. The reduction uses one
+thread. Files are in the page cache.
 """
 
 _CALL_PATHS, _LOCATIONS = 100_000, 512

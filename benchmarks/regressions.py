@@ -33,20 +33,20 @@ PROGRAMS = ("lulesh", "snap")
 SEEDS = 200
 NOISE = 0.03
 NOTES = f"""\
-Values of the sample profiles times a normal factor of {NOISE:.0%}, {SEEDS} pairs of copies: what
-`cpmodel baseline` (95 %, margin 10 %) writes for one of a pair is held against the other.
-*passed*: copies of the unchanged program without a failure. *caught*: copies with a failure, where
-the costliest call path that computes grows as p^(1/2) instead of not at all. *named*: copies where
-that call path is among the failures."""
+The values of the sample profiles are multiplied by a normal factor of {NOISE:.0%}, for {SEEDS}
+pairs of copies. The output of `cpmodel baseline` (95 %, margin 10 %) for one copy of a pair is
+checked with the other copy. *passed*: copies of the unchanged program without a failure. *caught*:
+copies with a failure, if the costliest computation grows as p^(1/2) instead of being constant.
+*named*: copies in which this call path is among the failures."""
 
 NOISES = (0.01, 0.05, 0.1, 0.2)
 SLOWDOWNS = 20
 SLOWER = 1.5
 SLOWER_NOTES = f"""\
-As in the table before, {SLOWDOWNS} pairs of copies, but all repetitions of a scale are their mean
-times a normal factor of the noise. *passed*: copies of the unchanged program without a failure.
-*named*: copies where the costliest call path that computes takes {SLOWER} times as long at every
-scale, and is among the failures. Bounds are at the largest scale, which was repeated, so
+The method is that of the table before, with {SLOWDOWNS} pairs of copies, but each repetition is the
+mean of its scale times a normal factor of the noise. *passed*: copies of the unchanged program
+without a failure. *named*: copies in which the costliest computation takes {SLOWER} times as long
+at every scale and is among the failures. Bounds apply to the largest scale, which was repeated, so
 repetitions decide."""
 
 

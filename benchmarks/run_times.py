@@ -22,14 +22,14 @@ from callpath_modeler.profile.experiment import Experiment
 Total = tuple[float, float, float]
 
 NOTES = """\
-Predictions of the run time, which is the inclusive time of the program on the slowest process.
-*Sum* adds the means of the call paths. The *rest* is the run time less that sum, modelled as a
-series of its own. *Weighted* is the mean of the logarithms of the model of the run time and of sum
-and rest, by their precision. *Bounded* is the larger of the model of the run time and of the sum,
-which is what cpmodel states. Largest: the largest scale of every series, predicted from the
-others. All: every scale from the fourth on, predicted from the first three, four, and so on. Holds
-is the share of 95 % bands with the measured run time inside, width the median of upper over lower
-end.
+The table shows predictions of the run time, which is the inclusive time of the program on the
+slowest process. *Sum* adds the means of the call paths. The *rest* is the run time less that sum,
+modelled as a separate series. *Weighted* is the mean of two logarithms, weighted by their
+precision: the model of the run time, and sum plus rest. *Bounded* is the larger of the model of the
+run time and the sum. This is the value that cpmodel states. Largest: the largest scale of every
+series, predicted from the others. All: every scale from the fourth on, predicted from the first
+three, four, and so on. Holds is the share of 95 % bands that contain the measured run time. Width
+is the median ratio of the upper to the lower end.
 """
 
 _LEAST_POINTS = 3

@@ -32,16 +32,17 @@ _POWERS = [Fraction(text) for text in ["1/3", "1/2", "2/3", "1", "3/2", "2", "3"
 _LOGS = (0, 1, 2)
 
 NOTES = """\
-Laws over a grid of p = 8, 16, ..., 128 and n = 10, 20, ..., 50, three repetitions, noise of a
-factor 1 + U(-1/2, 1/2) times the percentage, 6 seeds x 40 laws of each kind; terms p^i log2(p)^j
-with i of 0, 1/3, 1/2, 2/3, 1, 3/2, 2, 3 and j of 0, 1, 2, and in n likewise. What grows makes up
-20 to 95 % of the value at the largest p and n. The prediction is for p = 2048 and n = 200. Below,
-for three parameters: p to 64, n to 40 and m = 2, 4, 8, 16, of which laws have one or two, 2 seeds;
-the prediction is for p = 1024, n = 160 and m = 64. Errors are medians, x 2 is the share of
-predictions within a factor of two, held that of bands which hold the truth. Extra-P models with its
-default modeler for several parameters, which has no decreasing terms. Off: all measurements at one
-p, by one factor of 10 %. Hidden: beside n^3/p what is between a thousandth and all of it at the
-largest p, n^3 p^i with i of 0, 1/2, 1. Both are programs of their own, with constants. The cost is
+Two parameters: the grid has p = 8, 16, ..., 128 and n = 10, 20, ..., 50, with three repetitions.
+The noise is a factor 1 + U(-1/2, 1/2) times the percentage. There are 6 seeds with 40 laws of each
+kind. Terms are p^i log2(p)^j with i of 0, 1/3, 1/2, 2/3, 1, 3/2, 2, 3 and j of 0, 1, 2, and
+likewise in n. The growth is 20 to 95 % of the value at the largest p and n. The target is p = 2048
+and n = 200. Three parameters, in the lower part: p up to 64, n up to 40 and m = 2, 4, 8, 16. Laws
+depend on one or two of them, and there are 2 seeds. The target is p = 1024, n = 160 and m = 64.
+Errors are medians. "x 2" is the share of predictions within a factor of two, and "held" is the
+share of bands that contain the truth. Extra-P uses its default modeler for several parameters,
+which has no decreasing terms. Off: all measurements at one p are off by the same factor of 10 %.
+Hidden: n^3/p plus a part n^3 p^i with i of 0, 1/2, 1, whose share at the largest p is between a
+thousandth and all. Programs of these two kinds are separate, and have constants. The cost is the
 processor time of a model, ours with its band.
 """
 

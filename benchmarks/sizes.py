@@ -9,11 +9,11 @@ from programs import Draw, FloatArray, Law, Programs
 from results import Table
 
 NOTES = """\
-Programs of 12 call paths of each law, n = 64, 128, ..., 2048, three repetitions, 2 % log-normal
-noise, 3 seeds. The first term makes up 20 to 90 % of the value at the largest size, the others
-share what is left in parts that are drawn at random. Error: the median at 16 times the largest
-size. Held: the share of 95 % bands there that hold the truth. Sure and wrong: two marks of trust or
-more, and further off than these say.
+The programs have 12 call paths of each law, at n = 64, 128, ..., 2048, with three repetitions, 2 %
+log-normal noise and 3 seeds. The first term is 20 to 90 % of the value at the largest size. The
+other terms share the rest in random parts. Error: the median at 16 times the largest size. Held:
+the share of 95 % bands there that contain the truth. Sure and wrong: predictions with two marks of
+trust or more that are further off than the marks state.
 """
 
 _POINTS = 64 * 2.0 ** np.arange(6)

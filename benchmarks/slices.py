@@ -21,11 +21,11 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import sliced
 
 NOTES = f"""\
-Call paths that are measured at the value kept back and at three others. Surfaces: without models of
-the runs at one value of the other parameter; runs: these models alone; last: what was measured at
-the value before. Errors are medians; log: the mean size of the logarithms of what is predicted
-over what was measured, 5 at most. Held: the share of our 95 % bands with the measured value.
-{EXTRAP.name} models with its default modeler for several parameters.
+The call paths are measured at the value that is kept back and at three others. Surfaces:
+predictions without models of the runs at one value of the other parameter. Runs: predictions of
+these models alone. Last: the measurement at the value before. Errors are medians. Log: the mean
+absolute logarithm of predicted over measured values, at most 5. Held: the share of our 95 % bands
+that contain the measured value. {EXTRAP.name} uses its default modeler for several parameters.
 """
 
 _SERIES = {

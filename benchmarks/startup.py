@@ -14,7 +14,7 @@ GOAL = 0.150
 """Seconds."""
 
 NOTES = """\
-The least of 10 runs in wall time.
+The figures are the least wall time of 10 runs.
 """
 
 _TIMES = 10

@@ -10,10 +10,10 @@ from measure import TASKS, Cost, cheapest, run
 from results import Row
 
 NOTES = """\
-16 locations, about 2,700 call paths. Ours makes the profile with all its metrics; the interface of
-the package `otf2` (the same release and interpreter) only hands out each event. Counts of calls and
-bytes are compared before anything is printed. Processor seconds without start and imports, the
-least of 2 or 3 runs; memory with them.
+The traces have 16 locations and about 2,700 call paths. cpmodel makes the profile with all its
+metrics. The package `otf2` (same release and interpreter) only returns each event. Counts of calls
+and bytes are compared before the table is printed. Times are processor seconds without start and
+imports, the least of 2 or 3 runs. Memory includes start and imports.
 """
 
 TRACES = WORK / "traces"

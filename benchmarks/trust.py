@@ -18,21 +18,20 @@ from callpath_modeler.analysis.trust import MARKS, WITHIN, marks_of_trust
 from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
-Of the predictions with so many marks, the share that is within the factor which the marks stand
-for. Laws: those of the table of bands, predicted at 4 and at 16 times the largest point. Real
-programs: the largest scale of every series below, predicted from the others, three of them or more,
-against the median of the measurements there; values without a deviation, counts as a rule, are left
-out.
+The figures are shares of predictions within the factor that their marks state, by number of marks.
+Laws: the laws of the table of bands, predicted at 4 and at 16 times the largest point. Real
+programs: the largest scale of every series below, predicted from three or more others. The truth is
+the median of the measurements there. Values without a deviation, mostly counts, are excluded.
 """
 
 HELD_NOTES = """\
-Every call path is modelled without the largest scale, as in the table of real programs, which has
-fewer series: here are also the profiles that come with this project, a drawn program, and two
-programs over sizes. The unit of a metric tells times from counts. Marked: three or
-four marks of trust. Outside: of the marked ones, the band of 95 % does not hold the median of the
-measurements. By a factor of 2: so many of these are that far from the nearer end. Width: upper over
-lower end of bands, the median. Right: the band holds the median of the measurements, and the
-prediction is within 20 % of it.
+Every call path is modelled without the largest scale, as in the table of real programs. This table
+has more series: the profiles of this project, a drawn program, and two programs over sizes. The
+unit of a metric distinguishes times from counts. Marked: predictions with three or four marks of
+trust. Outside: the share of marked predictions whose 95 % band does not contain the median of the
+measurements. By a factor of 2: the number of these that are so far from the nearer end. Width: the
+median ratio of the upper to the lower end of bands. Right: the band contains the median of the
+measurements, and the prediction is within 20 % of it.
 """
 
 _TIMES = "time", "latency", "CPUTIME"

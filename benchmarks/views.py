@@ -17,8 +17,9 @@ LOSSES_GOAL = 1.0
 MEMORY_GOAL = 300_000_000
 
 NOTES = """\
-Processor time of the steps that a browser needs, in memory, of a generated tree up to 40 calls deep
-with 20,000 functions and four columns of values. Memory is beyond that of the tree and the columns.
+The figures are processor times of the steps that a browser needs, in memory, for a generated tree
+with up to 40 levels of calls, 20,000 functions and four columns of values. Memory is in addition to
+the tree and the columns.
 """
 
 _STEPS = {

@@ -109,12 +109,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    # Public names are imported when they are used: `cpmodel --help` must not wait for numpy.
+    # Public names are imported on demand, so that `cpmodel --help` does not wait for numpy.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    # What is completed in a notebook, without importing any of it.
+    # Notebooks complete these names without importing them.
     return [*globals(), *_HOMES]

@@ -1,4 +1,4 @@
-"""What is given from Python, where no command line checks it: words, numbers, kinds of objects."""
+"""Checks of arguments that Python code passes: words, numbers, kinds of objects."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ _MADE_BY = {
     "str": "e.g. 'time'",
     "tuple": "e.g. ('time', 'visits')",
 }
-"""Where objects come from, for people; others are made by their own name."""
+"""Expressions that make objects, for messages; other objects are made by their class."""
 
 
 def parse_enum(kind: type[_Kind], value: str, what: str) -> _Kind:
-    """Return what a word, or itself, stands for.
+    """Return the member of an enumeration for a word or a member.
 
     Parameters
     ----------
-    what : the option, for people
+    kind : the enumeration
+    value : the word
+    what : name of the option for the message
 
     Raises
     ------
@@ -43,7 +45,7 @@ def parse_enum(kind: type[_Kind], value: str, what: str) -> _Kind:
 
 
 def check_choice(value: str, choices: Iterable[str], what: str) -> None:
-    """Raise `UsageError` where a word is none of those that are known."""
+    """Raise `UsageError` if a word is not known."""
     words = [str(word) for word in choices]
     if value not in words:
         meant = f"{did_you_mean(str(value), words)} known: {', '.join(words)}".lstrip()
@@ -51,11 +53,13 @@ def check_choice(value: str, choices: Iterable[str], what: str) -> None:
 
 
 def check_type(value: object, kind: type | tuple[type, ...], what: str) -> None:
-    """Raise `UsageError` where a value is of no kind that is wanted.
+    """Raise `UsageError` if a value has the wrong type.
 
     Parameters
     ----------
-    what : what the value is for, for people
+    value : the value
+    kind : the accepted type or types
+    what : purpose of the value for the message
     """
     if isinstance(value, kind):
         return
@@ -68,13 +72,15 @@ def check_type(value: object, kind: type | tuple[type, ...], what: str) -> None:
 
 
 def check_count(value: object, least: int, what: str) -> None:
-    """Raise `UsageError` where a value is no whole number from `least` on."""
+    """Raise `UsageError` unless a value is a whole number of at least `least`."""
     if not isinstance(value, Integral) or value < least:
-        raise UsageError(f"{what} {value!r} is no number from {least} on", hint=f"e.g. {least}")
+        raise UsageError(
+            f"{what} {value!r} is not a whole number of at least {least}", hint=f"e.g. {least}"
+        )
 
 
 def check_probability(value: object, what: str) -> None:
-    """Raise `UsageError` where a value is not between 0 and 1."""
+    """Raise `UsageError` unless a value is between 0 and 1."""
     # Comparisons with NaN are false.
     if not (isinstance(value, Real) and 0.0 < float(value) < 1.0):
-        raise UsageError(f"{what} {value} is no probability", hint="e.g. 0.95")
+        raise UsageError(f"{what} {value} is not a probability", hint="e.g. 0.95")

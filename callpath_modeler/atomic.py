@@ -1,4 +1,4 @@
-"""Files and directories that appear whole or not at all."""
+"""Files and directories that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from callpath_modeler.errors import OutputError
 
 _CANNOT_EXCHANGE = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 _HERE = -100
-"""AT_FDCWD of Linux: names are relative to the working directory."""
+"""AT_FDCWD of Linux: paths are relative to the working directory."""
 _RENAME_EXCHANGE = 2
 """RENAME_EXCHANGE of Linux, and RENAME_SWAP of macOS."""
 
@@ -50,15 +50,17 @@ def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:
 
 @contextmanager
 def new_directory(path: Path, *, in_the_way: bool, overwrite: bool) -> Iterator[Path]:
-    """Give an empty directory to fill; it becomes `path` when the block ends well.
+    """Yield an empty directory, which becomes `path` when the block ends without an error.
 
-    A process that is killed leaves the old directory or the new one, and perhaps a directory
-    ``.NAME-...`` beside it. File systems that cannot exchange two names, such as NFS and Lustre,
+    A process that is killed leaves the old or the new directory, and perhaps a directory
+    ``.NAME-...`` next to it. File systems that cannot exchange two names, such as NFS and Lustre,
     need two renames: a kill between them leaves the old directory as ``.NAME-.../old``.
 
     Parameters
     ----------
-    in_the_way : what is at `path` may not be replaced whatever `overwrite` says
+    path : name of the directory
+    in_the_way : never replace the present content of `path`
+    overwrite : replace a directory
 
     Raises
     ------
@@ -84,7 +86,7 @@ def new_directory(path: Path, *, in_the_way: bool, overwrite: bool) -> Iterator[
 
 
 def _replace_directory(path: Path, new: Path) -> None:
-    """Put `new` in the place of a directory, which takes the place of `new`."""
+    """Exchange `new` and the directory at `path`."""
     try:
         _exchange(path, new)
     except OSError as cause:
@@ -100,12 +102,12 @@ def _replace_directory(path: Path, new: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Exchange what two names stand for, in one step of the file system.
+    """Exchange two names in one step of the file system.
 
     Raises
     ------
     OSError
-        If that fails; with an error of `_CANNOT_EXCHANGE` where the system never can.
+        If that fails; with an error of `_CANNOT_EXCHANGE` if the system never can.
     """
     system = ctypes.CDLL(None, use_errno=True)
     names = os.fsencode(one), os.fsencode(other)
@@ -134,7 +136,7 @@ def _failed(path: Path, cause: OSError) -> OutputError:
 
 
 def _umask() -> int:
-    # The only way to ask for the umask is to set it.
+    # The umask can only be read by setting it.
     mask = os.umask(0o022)
     os.umask(mask)
     return mask

@@ -69,16 +69,18 @@ def difference_of(
     fit_options: FitOptions | None = None,
     progress: Progress | None = None,
 ) -> Compared:
-    """Load and fit two experiments and compare them.
+    """Return the comparison of two experiments that are loaded and modelled here.
 
-    Without a target, an experiment of too few scales for models is compared as it was measured. At
-    a target that both ran two times or more, the runs are compared, unless the question is of
-    models.
+    Without a target, an experiment with too few scales for models is compared as measured. A target
+    that both experiments ran at least twice is compared as measured, unless the question asks for
+    predictions.
 
     Parameters
     ----------
     base, new : sources, as for `load`
-    question : what is asked, in the words of the command line
+    question : the question, in the words of the command line
+    load_options, fit_options : options of loading and of making models
+    progress : called with the number of files that are read, and of all files
 
     Raises
     ------
@@ -90,7 +92,7 @@ def difference_of(
     target = asked.value if asked.parameter is None else asked.named[asked.parameter]
     if target is not None and np.isinf(target):
         raise UsageError(
-            "--target inf: there is no difference to tell at infinity",
+            "--target inf: there is no difference at infinity",
             hint="give a finite target; growth before and after is always compared",
         )
     load_options = load_options.of_metric(question.metric)
@@ -133,17 +135,18 @@ def compare_with(
     load_options: LoadOptions | None = None,
     fit_options: FitOptions | None = None,
 ) -> Compared:
-    """Load and fit an experiment, and compare models with it that are there already.
+    """Return the comparison of an experiment, which is loaded here, with existing models.
 
-    Where an experiment of too few scales has no models, or at infinity, what was measured and how
-    it grows is compared, as `difference_of` does without a target.
+    An experiment with too few scales for models, or a target at infinity, is compared as measured
+    and by growth, as `difference_of` does without a target.
 
     Parameters
     ----------
     base : sources, as for `load`
-    new : the models of after; base is held where these are
-    target : compare there, too
+    new : models of the newer experiment; `base` is held at the same values
+    target : a further scale of the comparison
     inclusive, predicted : as for `compare`
+    load_options, fit_options : options of loading and of making models
 
     Raises
     ------
@@ -230,7 +233,7 @@ def compare(
     if known:
         metric, parameter = metric or known.metric.name, parameter or known.parameter
     if old and young and old.models.aggregate != young.models.aggregate:
-        # A minimum of repetitions against a mean of others would differ by their kind alone.
+        # The minimum of some repetitions and the mean of others would always differ.
         how = replace(fit_options_of(young, jobs), aggregate=old.models.aggregate)
         young = fit(after, young.metric.name, how)
     held = settings_of(held or {}, "held")
@@ -252,7 +255,7 @@ def compare(
 def _said(
     sides: Sequence[Fitted], parameter: str | None, held: Mapping[str, float]
 ) -> dict[str, float]:
-    """Return where parameters are held that someone said: now, or of the models."""
+    """Return the held values that the user chose, now or for the models."""
     said = dict(held)
     for side in sides:
         for name, value in side.said.items():
@@ -260,7 +263,7 @@ def _said(
                 raise UsageError(
                     f"models of base are held at {setting_text({name: said[name]})},"
                     f" of new at {parameter_value(value)}",
-                    hint=f"say where: held={{{name!r}: {parameter_value(value)}}}",
+                    hint=f"choose a value: held={{{name!r}: {parameter_value(value)}}}",
                 )
     return said
 
@@ -284,7 +287,7 @@ def _findings(
 def _enough_points(
     experiment: Experiment, metric: str | None, line: ParameterLine, options: FitOptions
 ) -> bool:
-    """Tell whether there are enough scales for models along a line."""
+    """Return whether there are enough scales for models along a line."""
     if not experiment.parameters:
         return False
     names = experiment.modelled_parameters(line.parameter)

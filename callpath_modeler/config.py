@@ -1,4 +1,4 @@
-"""cpmodel.toml: which configuration files there are, what they say, where values come from."""
+"""Configuration files: their places, their contents, and the origin of each value."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from callpath_modeler.toml.format import TomlFile, TomlFormat
 from callpath_modeler.toml.positions import Place
 
 NAME = "cpmodel.toml"
-"""Name of the file that is looked for in the directories above an experiment."""
+"""Name of the configuration file in or above the directory of an experiment."""
 
 SITE = Path("/etc/cpmodel/config.toml")
-"""What holds for everybody on a machine."""
+"""The configuration file of a machine, for all users."""
 
 EXPERIMENT, PARAMETERS, DEFAULTS = "experiment", "parameters", "defaults"
-"""Names of the tables: what the runs are called, where parameters come from, options."""
+"""Names of the tables: names of runs, sources of parameters, options."""
 
 
 class Naming(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What may stand in ``[experiment]``; None = not said."""
+    """The table ``[experiment]``; None = not set."""
 
-    name: str = None  # type: ignore[assignment] # TOML cannot write None, so it is none to accept
+    name: str = None  # type: ignore[assignment] # TOML has no None, so it cannot occur
     scaling: str = None  # type: ignore[assignment]
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"origin": "from"}):
-    """What may stand in ``[parameters]`` of one parameter."""
+    """The entry of one parameter in the table ``[parameters]``."""
 
     origin: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigPaths:
-    """Where configuration is looked for.
+    """Places of configuration files.
 
     Attributes
     ----------
-    named : the file that was named in place of the one above the experiment
-    start : the experiment, above which one is looked for; None = there is none
-    found : that one
-    user, site : the files of the user and of the machine, whether or not they are there
+    named : the file that replaces the one above the experiment
+    start : the experiment, from which the search goes upwards; None = no experiment
+    found : the file that was found above it
+    user, site : the files of the user and of the machine, which need not exist
     """
 
     named: Path | None
@@ -58,26 +58,26 @@ class ConfigPaths:
     site: Path
 
     def files(self) -> tuple[Path, ...]:
-        """Return the files that there are, those that count most first."""
+        """Return the existing files in order of priority."""
         first = (self.named or self.found,)
         return (*filter(None, first), *(p for p in (self.user, self.site) if p and _is_file(p)))
 
 
 def config_paths(start: Path | None = None, named: Path | None = None) -> ConfigPaths:
-    """Return where configuration is looked for.
+    """Return the places of configuration files.
 
     Parameters
     ----------
     start : profile or directory of the experiment
-    named : a file in place of the one that is found above the experiment
+    named : a file that replaces the one above the experiment
     """
     found = None if start is None or named is not None else find_upwards(start)
     return ConfigPaths(named, start, found, _of_user(), SITE)
 
 
 def find_upwards(start: Path) -> Path | None:
-    """Return the nearest ``cpmodel.toml``: in a directory itself, or in one above it."""
-    # What ".." is above of is known to the file system alone, where a link is on the way.
+    """Return the nearest ``cpmodel.toml``, in the directory or above it."""
+    # Only the file system can resolve ".." after a symbolic link.
     place = start.resolve() if ".." in start.parts else Path(os.path.abspath(start))  # noqa: PTH100
     for folder in (place, *place.parents):
         if _is_file(folder / NAME):
@@ -88,13 +88,13 @@ def find_upwards(start: Path) -> Path | None:
 
 def _of_user() -> Path | None:
     home = os.environ.get("XDG_CONFIG_HOME", "")
-    # The standard has a relative path ignored.
+    # The standard ignores a relative path.
     folder = home if os.path.isabs(home) else os.path.expanduser("~/.config")  # noqa: PTH111, PTH117
     return None if folder.startswith("~") else Path(folder, "cpmodel", "config.toml")
 
 
 def _is_file(path: Path) -> bool:
-    return os.path.isfile(path)  # noqa: PTH113 - one that may not be looked at is none, no error
+    return os.path.isfile(path)  # noqa: PTH113 - a file without permission is ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +103,9 @@ class ConfigFile:
 
     Attributes
     ----------
-    fingerprint : what it was when it was read
-    written : what stands in it, and where
-    rank : its number, 0 = the one that counts most
+    fingerprint : size and hash of the file
+    written : its content, with positions
+    rank : its priority, 0 = highest
     """
 
     fingerprint: Fingerprint
@@ -113,7 +113,7 @@ class ConfigFile:
     rank: int
 
     def settings(self) -> Iterator[ConfiguredValue]:
-        """Go through all values that stand in it."""
+        """Yield all values of the file."""
         document = self.written.document
         for table in (EXPERIMENT, DEFAULTS):
             for key, value in msgspec.structs.asdict(getattr(document, table)).items():
@@ -125,14 +125,14 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredValue:
-    """A value that a file gives.
+    """A value from a file.
 
     Attributes
     ----------
     place : table and key
-    value : as TOML has it
-    rank : of its file
-    written : its file
+    value : the TOML value
+    rank : priority of its file
+    written : the content of its file
     """
 
     place: Place
@@ -153,12 +153,13 @@ class ConfiguredValue:
 
 def format_of(defaults: type[msgspec.Struct], examples: Mapping[str, str],
               homes: Mapping[str, str]) -> TomlFormat[Any]:  # fmt: skip
-    """Return what configuration files may hold.
+    """Return the allowed content of configuration files.
 
     Parameters
     ----------
-    defaults : type of the table of options, whose fields are None where nothing is said
-    examples, homes : how its keys are written; where other keys belong
+    defaults : type of the table of options, whose fields are None by default
+    examples : examples of keys
+    homes : the right table of keys that are often misplaced
     """
     document = msgspec.defstruct(
         "Document",
@@ -181,13 +182,13 @@ def format_of(defaults: type[msgspec.Struct], examples: Mapping[str, str],
 
 
 def read(paths: Iterable[Path], form: TomlFormat[Any]) -> tuple[ConfigFile, ...]:
-    """Read configuration files.
+    """Return the contents of configuration files.
 
     Raises
     ------
     UsageError
-        If one cannot be read, is not TOML, or holds what does not belong there; the message begins
-        with file and line.
+        If a file cannot be read, is not TOML, or has invalid content; the message begins with file
+        and line.
     """
     return tuple(_read(path, form, rank) for rank, path in enumerate(paths))
 
@@ -198,7 +199,7 @@ def _read(path: Path, form: TomlFormat[Any], rank: int) -> ConfigFile:
     except OSError as cause:
         raise UsageError(
             f"{path}: {cause.strerror}",
-            hint="--config names a file in place of the cpmodel.toml that is found above the runs",
+            hint="--config names a file that replaces the cpmodel.toml above the runs",
         ) from cause
     digest = hashlib.sha256(content).hexdigest()
     fingerprint = Fingerprint(str(path), len(content), digest)
@@ -206,7 +207,7 @@ def _read(path: Path, form: TomlFormat[Any], rank: int) -> ConfigFile:
 
 
 def merge_settings(files: Iterable[ConfigFile]) -> Mapping[Place, ConfiguredValue]:
-    """Return every value that is given, each by the first file that does."""
+    """Return every value that is set, each from the file with the highest priority."""
     settings: dict[Place, ConfiguredValue] = {}
     for file in files:
         for setting in file.settings():

@@ -1,4 +1,4 @@
-"""Models held against an expectation file: the whole way, for every front end."""
+"""Evaluation of expectation files, for every user interface."""
 
 from __future__ import annotations
 
@@ -99,12 +99,16 @@ def check_of(
     fit_options: FitOptions | None = None,
     progress: Progress | None = None,
 ) -> tuple[Check, tuple[Finding, ...]]:
-    """Read a file and runs, fit, and check; return what came of it, and all findings.
+    """Return the results of the expectations of a file for some runs, and all findings.
 
     Parameters
     ----------
-    question : target in place of the file's, in as much as it names its parameters, and the metric
-        of expectations that name none
+    sources : sources, as for `load`
+    path : the expectation file
+    question : target that replaces the file's for its parameters, and the metric of expectations
+        that name none
+    load_options, fit_options : options of loading and of making models
+    progress : called with the number of files that are read, and of all files
 
     Raises
     ------
@@ -118,7 +122,7 @@ def check_of(
     parameter = asked.parameter or fit_options.parameter or expectations.parameter
     fit_options = replace(fit_options, parameter=parameter)
     metrics = [each.metric or question.metric for each in expectations.expectations]
-    # What is modelled first need not be the run time where nothing is expected of that.
+    # The first metric need not be the run time if no expectation is about it.
     first = question.metric if None in metrics or not metrics else metrics[0]
     load_options = replace(
         load_options, read=replace(load_options.read, metrics=_wanted(expectations, metrics))
@@ -139,11 +143,13 @@ def check_of(
 def _blame(
     expectations: Expectations, cause: UsageError | DataError, parameter: str | None
 ) -> None:
-    """Refuse what a file says if that is why no models could be made.
+    """Raise an error about the file if the file is the reason why models cannot be made.
 
     Parameters
     ----------
-    parameter : what is modelled over, where the file says so
+    expectations : the content of the file
+    cause : the error of making models
+    parameter : the parameter that the file demands
     """
     written = expectations.written
     places = {
@@ -160,11 +166,13 @@ def _blame(
 
 
 def reading_for(path: Path, metric: str | None, options: LoadOptions) -> LoadOptions:
-    """Return options that read what the expectations of a file are about beside one metric.
+    """Return the options to read all metrics that the expectations of a file need.
 
     Parameters
     ----------
-    metric : of expectations that name none, which is read, too; None = the run time
+    path : the expectation file
+    metric : metric of expectations that name none; None = the run time
+    options : options of loading
 
     Raises
     ------
@@ -177,10 +185,10 @@ def reading_for(path: Path, metric: str | None, options: LoadOptions) -> LoadOpt
 
 
 def _wanted(expectations: Expectations, metrics: Sequence[str | None]) -> tuple[str, ...] | None:
-    """Return which metrics to read of profiles; empty = the run time, None = all."""
+    """Return the metrics to read from profiles; empty = the run time, None = all."""
     named = tuple(dict.fromkeys(metric for metric in metrics if metric is not None))
     criteria = (one for each in expectations.expectations for one in each.criteria)
-    # Names in arithmetic are known to be metrics once it is known what there is.
+    # A name in arithmetic can only be recognised as a metric after the profiles are read.
     if any(isinstance(one, Comparison) for one in criteria):
         return None
     return named if None not in metrics or not named else None

@@ -44,7 +44,7 @@ def explain(ranking: Ranking, row: int) -> Requirements | None:
 
 
 def explain_all(ranking: Ranking, rows: Sequence[int]) -> dict[int, Requirements]:
-    """Return the requirements of some call paths, by row; call paths without any are left out."""
+    """Return the requirements of call paths by row, without call paths that have none."""
     fitted = ranking.fitted
     if not (fitted.metric.is_time and fitted.metric.additive):
         return {}
@@ -59,10 +59,10 @@ def explain_all(ranking: Ranking, rows: Sequence[int]) -> dict[int, Requirements
 
 
 def _models_of(fitted: Fitted, metric: str) -> Fitted | None:
-    """Model another metric of the same runs in the same way; None where these do not allow it."""
+    """Return models of another metric of the same runs; None if the runs do not allow them."""
     options = fit_options_of(fitted)
     if fitted.surface is not None:
-        # Along the line there is one parameter, with the hypotheses of one.
+        # A line has one parameter, so the hypotheses are in one parameter.
         options = replace(options, space=None)
     try:
         return fit(fitted.line, metric, options)

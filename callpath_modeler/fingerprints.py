@@ -1,4 +1,4 @@
-"""Which bytes were read: sizes and hashes of files, so that two results can be told apart."""
+"""Fingerprints of inputs: sizes and hashes of files."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MOST = 1 << 29
-"""Bytes that are hashed at most; traces are larger, and hashing must not take minutes."""
+"""Largest number of bytes to hash; traces are larger, and hashing must not take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What a file or a directory was when it was read.
+    """Size and hash of a file or a directory when it was read.
 
     Attributes
     ----------
-    path : as the user gave it
-    size : bytes; of a directory, of all files in it; None = it is not there
-    sha256 : of a file its SHA-256 in hexadecimal digits; of a directory that of the lines
+    path : path as the user gave it
+    size : size in bytes; of a directory, of all files in it; None = it does not exist
+    sha256 : SHA-256 of a file in hexadecimal digits; of a directory, the SHA-256 of the lines
         ``DIGEST  NAME`` of its files, sorted by name, as `sha256sum` writes them; "" = not made
     """
 
@@ -29,11 +29,12 @@ class Fingerprint:
 
 
 def fingerprints(paths: Iterable[str], most: int = MOST) -> tuple[Fingerprint, ...]:
-    """Return sizes and hashes of files and directories, in this order.
+    """Return sizes and hashes of files and directories, in the given order.
 
     Parameters
     ----------
-    most : bytes to hash; what would be beyond has a size alone
+    paths : paths of files and directories
+    most : largest number of bytes to hash; further files have a size only
     """
     found = []
     for path in paths:

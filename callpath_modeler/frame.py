@@ -1,4 +1,4 @@
-"""A data frame -> experiment."""
+"""Experiments from data frames."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SUBJECT = "data frame"
 _ENDLESS = 2.0**53
-"""From here on floats are whole, whatever was meant."""
+"""Numbers from which all floats are whole."""
 
 
 def from_frame(
@@ -78,7 +78,10 @@ def from_frame(
     copies, rows = len(metrics), len(frame)
     numbers = None if repetition is None else _numbers(frame, repetition)
     if numbers is not None and not _are_whole(numbers):
-        raise InputError(f"{_SUBJECT}: {repetition} holds no whole numbers", hint="number from 1")
+        raise InputError(
+            f"{_SUBJECT}: {repetition} contains values that are not whole numbers",
+            hint="number from 1",
+        )
     records = Records(
         subject=_SUBJECT,
         paths=distinct,
@@ -94,7 +97,7 @@ def from_frame(
 
 
 def _listed(names: str | Sequence[str], what: str) -> list[str]:
-    """Return names of columns, or the one."""
+    """Return names of columns as a list."""
     check_type(names, (str, list, tuple), what)
     return [names] if isinstance(names, str) else list(names)
 
@@ -103,7 +106,7 @@ def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
     for name in names:
         count = sum(known == name for known in frame.columns)
         if count != 1:
-            known = ", ".join(map(str, frame.columns)) or "there are none"
+            known = ", ".join(map(str, frame.columns)) or "the data frame has none"
             which = "several columns" if count else "no column"
             raise UsageError(f"{which} {name!r} in the data frame", hint=f"columns: {known}")
 
@@ -115,7 +118,7 @@ def _are_whole(numbers: FloatArray) -> bool:
 def _units(metrics: Mapping[str, str]) -> dict[str, str]:
     for name, unit in metrics.items():
         if not isinstance(unit, str):
-            raise UsageError(f"unit {unit!r} of {name} is no text", hint="e.g. 's', 'B' or '1'")
+            raise UsageError(f"unit {unit!r} of {name} is not text", hint="e.g. 's', 'B' or '1'")
     return dict(metrics)
 
 
@@ -124,12 +127,12 @@ def _numbers(frame: pd.DataFrame, name: str) -> FloatArray:
         return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as cause:
         raise InputError(
-            f"{_SUBJECT}: {name} holds no numbers: {cause}", hint="convert it first"
+            f"{_SUBJECT}: {name} does not contain numbers: {cause}", hint="convert it first"
         ) from cause
 
 
 def _paths(columns: Sequence[list[Any]]) -> tuple[list[tuple[str, ...]], IntArray]:
-    """Return the distinct call paths, and which of them each row is about."""
+    """Return the distinct call paths, and the number of the call path of each row."""
     if len(columns) == 1 and all(isinstance(cell, str) for cell in columns[0]):
         texts, of_row = _distinct(columns[0])
         paths = split_paths([str(text) for text in texts])

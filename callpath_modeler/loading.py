@@ -35,7 +35,7 @@ from callpath_modeler.units import parameter_value
 _MOST_GROUPS = 50
 
 OF_PROFILES = ("--locations", "--param", "--unit", "--name", "--reader")
-"""Options that say how profiles are read, and mean nothing to what was read already."""
+"""Options of reading profiles; they do not apply to stored experiments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class LoadOptions:
             check_type(getattr(self, name), (str, NoneType), name)
         for name in ("ignore", "hide"):
             patterns = getattr(self, name)
-            # The letters of a text are texts, too.
+            # A string would be split into characters.
             patterns = (patterns,) if isinstance(patterns, str) else patterns
             check_type(patterns, (tuple, list), name)
             for pattern in patterns:
@@ -133,7 +133,7 @@ def load_both(
     options: LoadOptions,
     progress: Progress | None = None,
 ) -> tuple[Experiment, Experiment]:
-    """Do as `load` for two experiments; of call paths to take away, one side may have none."""
+    """Return two experiments; a pattern of excluded call paths may match nothing in one of them."""
     selections = RunSelection(options.where), RunSelection(options.where)
     first = _whole(base, options, selections[0], progress)
     second = _whole(new, options, selections[1], progress)
@@ -147,20 +147,24 @@ def load_groups(
     options: LoadOptions,
     progress: Progress | None = None,
 ) -> dict[str, Experiment]:
-    """Do as `load`, once for the runs of each value of a metadata or a parameter.
+    """Return one experiment for the runs of each value of a metadata key or a parameter.
 
     Parameters
     ----------
-    name : key of the metadata, whose case does not matter, or a parameter
+    sources : sources, as for `load`
+    name : key of the metadata, in any case, or a parameter
+    options : options of loading
+    progress : called with the number of files that are read, and of all files
 
     Returns
     -------
-    experiments by value as text, numbers ascending before words
+    dict
+        Experiments by value as text; numbers come before words, ascending.
 
     Raises
     ------
     UsageError
-        If there is no such metadata or parameter, or it has too many values.
+        If there is no such key or parameter, or it has too many values.
     DataError
         If some runs lack it.
     """
@@ -200,7 +204,7 @@ def load_groups(
 
 
 def _values_of_runs(experiment: Experiment, name: str) -> list[str | None]:
-    """Return the value of a parameter, or of a metadata, of each run as text."""
+    """Return the value of a parameter or of a metadata key of each run, as text."""
     runs = experiment.runs
     if name in runs[0].parameters:
         return [parameter_value(run.parameters[name]) for run in runs]
@@ -215,12 +219,12 @@ def _values_of_runs(experiment: Experiment, name: str) -> list[str | None]:
 
 
 def _distinct_values(name: str, told: Sequence[str | None]) -> list[str]:
-    """Return the values of all runs, in order, or refuse them."""
+    """Return the distinct values of all runs in order, or raise an error."""
     lacking = sum(value is None for value in told)
     if lacking:
         raise DataError(
             f"{lacking} of {len(told)} runs have no {name!r}",
-            hint=f"leave them out: --where {shell_word(name + '=?*')}",
+            hint=f"exclude them: --where {shell_word(name + '=?*')}",
         )
     values = sorted({value for value in told if value is not None}, key=natural_order)
     if len(values) > _MOST_GROUPS:
@@ -232,7 +236,7 @@ def _distinct_values(name: str, told: Sequence[str | None]) -> list[str]:
 
 
 def _refuse_unnamed(experiments: Sequence[Experiment], options: LoadOptions) -> None:
-    """Refuse what was asked to be taken away for these alone, and is in none of them."""
+    """Raise an error if a pattern matches no call path of any experiment."""
     ignored = () if "--ignore" in options.preset else options.ignore
     hidden = () if "--hide" in options.preset else options.hide
     if ignored or hidden:
@@ -245,8 +249,8 @@ def _whole(
     selection: RunSelection,
     progress: Progress | None,
 ) -> Experiment:
-    """Return all call paths of the runs that were read and whose metadata were selected."""
-    # The characters of a text are texts, too, and "/" is the whole file system.
+    """Return all call paths of the runs whose metadata fulfil the conditions."""
+    # A string would be split into characters, and "/" is the whole file system.
     paths = _expand([sources] if isinstance(sources, str | Path) else sources)
     stored = [path for path in paths if store.is_stored(path)]
     if stored:
@@ -266,20 +270,20 @@ def _whole(
 
 
 def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelection) -> Experiment:
-    """Return the runs and call paths that were chosen."""
+    """Return the selected runs and call paths."""
     whole = experiment
     if selection.open:
         experiment = experiment.where(_kept(experiment, selection))
     experiment = drop_subtrees(experiment, options.ignore)
     if experiment is not whole:
         experiment = with_scaling_of(experiment)
-    # What is hidden counts as computation where it is called: it has no say in how that scales.
+    # Folded call paths become part of their callers, so they do not decide how the callers scale.
     chosen = merge_into_callers(experiment, options.hide)
     return chosen if chosen is whole else with_coverage_of(chosen)
 
 
 def _opened(path: Path, options: LoadOptions) -> Experiment:
-    """Open a stored experiment, or refuse an option that only reading profiles can heed."""
+    """Return a stored experiment; raise an error for options that only apply to profiles."""
     experiment = store.read_experiment(path)
     read = options.read
     given = (
@@ -292,7 +296,7 @@ def _opened(path: Path, options: LoadOptions) -> Experiment:
     for option, is_given in zip(OF_PROFILES, given, strict=True):
         if is_given and option not in options.preset:
             raise UsageError(
-                f"{path}: {option} says how to read profiles; this store holds what was read "
+                f"{path}: {option} is for reading profiles; this store was read before "
                 f"({experiment.reduction.words})",
                 hint=f"cpmodel fit PROFILES {option} ... -o NAME.cpm",
             )
@@ -305,7 +309,7 @@ def _profiles(sources: Sequence[str | Path]) -> list[Path]:
     paths = _expand(sources)
     for path in paths:
         if store.is_stored(path):
-            raise UsageError(f"{path}: holds no profiles", hint="give the profiles themselves")
+            raise UsageError(f"{path}: contains no profiles", hint="give the profiles themselves")
     return paths
 
 
@@ -316,9 +320,9 @@ def _expand(sources: Sequence[str | Path]) -> list[Path]:
         check_type(source, (str, Path), "source")
         text = str(source)
         if source == "":
-            raise UsageError("a name is empty", hint="is a variable of the shell not set?")
+            raise UsageError("a name is empty", hint="is a shell variable empty?")
         is_there = _is_there(text)
-        # A shell that finds no match hands the pattern through; so do scripts and Windows.
+        # A shell without a match passes the pattern on; so do scripts and Windows.
         if not is_there and glob.has_magic(text):
             found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207 - may be absolute
             if not found:
@@ -326,7 +330,7 @@ def _expand(sources: Sequence[str | Path]) -> list[Path]:
             paths += [Path(path) for path in found]
         else:
             paths.append(Path(text))
-    # A shell's glob takes it along with the profiles that it is about.
+    # A glob of the shell may include it.
     return [path for path in paths if path.name != CONFIGURATION] or paths
 
 
@@ -372,9 +376,9 @@ def parse_number(text: str, what: str) -> float:
 
 
 def manifest(sources: Sequence[str | Path], options: LoadOptions, directory: Path) -> str:
-    """Return the text of a manifest of the runs that `sources` stand for.
+    """Return the text of a manifest of the runs of `sources`.
 
-    It holds the parameters that come from the names of runs, and the repetitions.
+    It contains the parameters from the names of runs, and the repetitions.
     """
     registry = Registry.of_installed(options.reader)
     files = discover(_profiles(sources), registry, name_pattern=options.name_pattern)
@@ -396,11 +400,14 @@ def manifest(sources: Sequence[str | Path], options: LoadOptions, directory: Pat
 def verify(
     sources: Sequence[str | Path], options: LoadOptions
 ) -> Iterator[tuple[Path, Sequence[Agreement] | None]]:
-    """Read every profile with an independent reader as well, and compare value by value.
+    """Compare every profile, value by value, with the result of an independent reader.
 
     Yields
     ------
-    path, and the agreement per metric, or None where the reader has nothing to compare with
+    path : Path
+        The profile.
+    agreement : sequence of Agreement or None
+        One per metric; None if there is no independent reader.
     """
     registry = Registry.of_installed(options.reader)
     for file in discover(_profiles(sources), registry, name_pattern=options.name_pattern):

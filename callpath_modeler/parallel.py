@@ -1,9 +1,9 @@
-"""Work on several processors: a `map` whose items go to processes of their own, or to threads.
+"""Parallel `map` over processes or threads.
 
-Threads are for what leaves the interpreter to others, as the compiled library does. Of the others a
-worker is a copy of this process where copies are safe, else a fresh interpreter. It has one item
-at a time, which comes and goes on a socket; when the other end is closed, for whatever reason, it
-ends at once. Ctrl-C is not for workers: this process hears it, and ends them.
+Threads are for functions that release the interpreter lock, such as the compiled library. For other
+functions, a worker is a copy of this process if a copy is safe, else a new interpreter. It has one
+item at a time, which it receives and returns on a socket. It exits when the other end is closed.
+Workers ignore Ctrl-C: this process handles it and ends them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 
 _COPY_COSTS, _FRESH_COSTS = 0.05, 0.7
-"""Seconds until a worker works, by the way it is started; of the second, most are for imports."""
+"""Seconds to start a worker, as a copy or as a new interpreter, which mostly imports."""
 _THREAD_COSTS = 0.01
 
 _FRESH = """\
@@ -45,16 +45,16 @@ serve_as_told()
 
 
 def processors() -> int:
-    """Return how many processors this process may use: of a node, those that its job has."""
+    """Return the number of processors that this process may use; on a node, those of the job."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def worth(jobs: int, seconds: float, *, threads: bool = False) -> int:
-    """Return how many of `jobs` processes, or threads, pay for work of `seconds`; 1 = this one.
+    """Return how many of `jobs` processes or threads pay for work of `seconds`; 1 = this process.
 
-    0 jobs are as many as there are processors.
+    0 jobs stand for the number of processors.
     """
     if threads:
         cost = _THREAD_COSTS
@@ -66,21 +66,21 @@ def worth(jobs: int, seconds: float, *, threads: bool = False) -> int:
 
 
 class Threads(AbstractContextManager["Threads"]):
-    """Threads that share the work of `map`; they end with it.
+    """Threads that share the work of `map`.
 
-    For functions that leave the interpreter to others for most of their time: nothing has to
-    travel, and starting them takes next to nothing.
+    They are for functions that release the interpreter lock most of the time. Then nothing has to
+    be copied, and starting threads costs almost nothing.
     """
 
     def __init__(self, count: int) -> None:
-        """Have so many; with less than two, the caller's does the work."""
+        """Use up to `count` threads; below two, the calling thread does the work."""
         self._count = count
 
     def __exit__(self, *_: object) -> None:
-        """Do nothing: whoever has workers ends them here."""
+        """Do nothing; the method exists because `Workers` has one."""
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
-        """Yield what `function` makes of each item, in their order; items are made as needed."""
+        """Yield the result of `function` for each item, in order; items are generated on demand."""
         if self._count < 2:
             yield from map(function, items)
             return
@@ -91,7 +91,7 @@ class Threads(AbstractContextManager["Threads"]):
             try:
                 for item in items:
                     ahead.append(pool.submit(function, item))
-                    # Results that nobody has taken yet need memory.
+                    # Results that are not yet consumed occupy memory.
                     if len(ahead) > 2 * self._count:
                         yield ahead.popleft().result()
                 while ahead:
@@ -102,13 +102,13 @@ class Threads(AbstractContextManager["Threads"]):
 
 
 class Workers:
-    """Processes that share the work of `map`; there are none before it has some.
+    """Processes that share the work of `map`; they start with the first work.
 
-    A context manager: when it is left they have ended.
+    A context manager: the processes have ended when it is left.
     """
 
     def __init__(self, count: int) -> None:
-        """Have so many; with less than two, this process does the work."""
+        """Use up to `count` processes; below two, this process does the work."""
         self._count = count
         self._workers: list[_Worker] = []
 
@@ -122,7 +122,7 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the workers, whatever they are at."""
+        """End the workers, even during work."""
         while self._workers:
             self._workers.pop().end()
 
@@ -135,18 +135,18 @@ class Workers:
         told: Callable[[int], None] = lambda _: None,
         named: Callable[[Item], str] = lambda _: "",
     ) -> Iterator[Result]:
-        """Yield what `function` makes of each item, in their order; one map at a time, to its end.
+        """Yield the result of `function` for each item, in order; finish one map before the next.
 
-        What fails in a worker is tried again in this process when it is its turn: errors are the
-        same as without workers, and come in the same order.
+        An item that fails in a worker is repeated in this process when it is its turn. So errors
+        are the same as without workers, and come in the same order.
 
         Parameters
         ----------
-        function : travels to the workers as a pickle, as do items, and results back
-        items : made when a worker is free, or all at once where there are `sizes`
-        sizes : of the items; the largest go first
-        told : is told how many items are done
-        named : names an item for an error
+        function : function; it is pickled, as are items and results
+        items : generated when a worker is free, or all at once if `sizes` are given
+        sizes : sizes of the items; the largest are started first
+        told : called with the number of finished items
+        named : returns the name of an item for an error
 
         Raises
         ------
@@ -168,7 +168,7 @@ class Workers:
             yield result
 
     def _start(self, function: Callable[[Any], Any]) -> bool:
-        """Start a worker, which is to have a function; tell whether the system lets us."""
+        """Start a worker for a function; return whether the system allows it."""
         from multiprocessing.connection import Pipe
 
         try:
@@ -197,26 +197,26 @@ class _Worker:
     knows: Callable[[Any], Any] | None = None
 
     def ask(self, function: Callable[[Item], object], item: Item) -> None:
-        """Give it an item; and the function, unless it is the one that it has."""
+        """Send an item, and the function unless the worker already has it."""
         new = None if self.knows is function else function
         self.channel.send_bytes(pickle.dumps((new, item), protocol=5))
         self.knows = function
 
     def answer(self) -> tuple[bool, Any]:
-        """Return whether it could do what it was asked, and what it has made of it."""
+        """Return whether the worker succeeded, and its result."""
         received = self.channel.recv_bytes()
         try:
             done, result = pickle.loads(received)  # noqa: S301 - our own
-        except Exception:  # noqa: BLE001 - what comes in pieces is made again
+        except Exception:  # noqa: BLE001 - a broken result is computed again
             return False, None
         return done, result
 
     def end(self) -> int:
-        """End it at once unless it has ended; return its exit code, negative for a signal."""
+        """End the worker if it runs; return its exit code, negative for a signal."""
         if self.channel.closed:
             return 0
         self.channel.close()
-        # Someone who waits for any child of this process may have been faster.
+        # Other code of this process may have waited for the child already.
         with suppress(ProcessLookupError, ChildProcessError):
             os.kill(self.pid, signal.SIGKILL)
             return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
@@ -230,7 +230,7 @@ def _shared(
     told: Callable[[int], None],
     named: Callable[[Item], str],
 ) -> Iterator[Result]:
-    """Yield results in the order of the numbers that items of the queue have."""
+    """Yield results in the order of the numbers of the items."""
     from multiprocessing.connection import wait
 
     idle = list(workers)
@@ -246,7 +246,7 @@ def _shared(
             busy[worker.channel] = worker, number, item
         if turn in answers:
             is_done, result = answers.pop(turn)
-            # Of what is not done, the item itself was kept.
+            # An item that failed is kept, and is computed here.
             yield result if is_done else function(result)
             turn += 1
         elif not busy:
@@ -263,7 +263,7 @@ def _shared(
 
 @contextmanager
 def _alive(worker: _Worker, item: Item, named: Callable[[Item], str]) -> Iterator[None]:
-    """Raise `WorkerDiedError` if a worker ends in between."""
+    """Raise `WorkerDiedError` if a worker ends within the block."""
     try:
         yield
     except (EOFError, OSError) as cause:
@@ -271,14 +271,14 @@ def _alive(worker: _Worker, item: Item, named: Callable[[Item], str]) -> Iterato
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"status {code}"
         about = f"{name}: " if (name := named(item)) else ""
         raise WorkerDiedError(
-            f"{about}a worker process was ended, with {how}",
+            f"{about}a worker process ended with {how}",
             hint="memory may have run out: try fewer at a time, or -j 1",
         ) from cause
 
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Let whoever is started in between never hear Ctrl-C."""
+    """Make processes that start within the block ignore Ctrl-C."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -287,9 +287,9 @@ def _deaf() -> Iterator[None]:
 
 
 def _is_alone() -> bool:
-    """Tell whether this process may be copied: it has no other thread, which would be lost.
+    """Return whether this process may be copied: a copy would lose further threads.
 
-    Nor are there copies on macOS, whose libraries do not allow for them.
+    On macOS it is never copied, because the system's libraries do not support it.
     """
     tasks = Path("/proc/self/task")
     return sys.platform == "linux" and tasks.is_dir() and len(list(tasks.iterdir())) == 1
@@ -298,12 +298,12 @@ def _is_alone() -> bool:
 def _copied(
     channel: Connection, others: Iterable[Connection], function: Callable[[Any], Any]
 ) -> int:
-    """Return the number of a process that serves `channel` and knows what this one knows."""
+    """Return the process id of a copy of this process that serves `channel`."""
     pid = os.fork()
     if pid:
         return pid
     try:
-        # As long as someone has the other end of a channel, it is not closed.
+        # A channel stays open as long as any process has its other end.
         for other in others:
             other.close()
         _serve(channel, function)
@@ -312,8 +312,8 @@ def _copied(
 
 
 def _fresh(channel: Connection) -> int:
-    """Return the number of a process that serves `channel` as its standard input."""
-    # Unlike with `multiprocessing`, a script that has no `if __name__ == "__main__"` is not run.
+    """Return the process id of a new interpreter that serves `channel` on its standard input."""
+    # Unlike `multiprocessing`, this does not run a script without `if __name__ == "__main__"`.
     words = [sys.executable, "-P", "-c", _FRESH, json.dumps([str(folder) for folder in sys.path])]
     streams = [(os.POSIX_SPAWN_DUP2, channel.fileno(), 0), (os.POSIX_SPAWN_DUP2, 2, 1)]
     alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
@@ -321,7 +321,7 @@ def _fresh(channel: Connection) -> int:
 
 
 def serve_as_told() -> None:
-    """Serve the channel that is standard input."""
+    """Serve the channel on standard input."""
     from multiprocessing.connection import Connection
 
     channel = Connection(os.dup(0))
@@ -339,14 +339,14 @@ def _serve(channel: Connection, function: Callable[[Any], Any] | None = None) ->
             function = new or function
             assert function is not None
             answer = pickle.dumps((True, function(item)), protocol=5)
-        except BaseException:  # noqa: BLE001 - it is tried again where errors are heard
+        except BaseException:  # noqa: BLE001 - the caller repeats it and reports the error
             answer = pickle.dumps((False, None))
         with suppress(OSError):
             channel.send_bytes(answer)
 
 
 def _hear(channel: Connection, requests: SimpleQueue[bytes]) -> None:
-    """Take requests in; when nobody listens any more, end the process."""
+    """Receive requests, and exit when the other end is closed."""
     try:
         while True:
             requests.put(channel.recv_bytes())

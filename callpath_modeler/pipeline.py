@@ -48,13 +48,13 @@ from callpath_modeler.target_query import (
 from callpath_modeler.units import as_option, counted, setting_text
 
 _LEFT_OUT = ("CPM101", "CPM125")
-"""Findings about profiles and columns that were not used."""
+"""Codes of findings about profiles and columns that were not used."""
 
 _TELLING = 500
-"""So many call paths, the costliest, tell the noise that the run time is modelled with."""
+"""Number of costliest call paths whose noise is the noise of the run time's model."""
 
 _SECONDS_PER_LINE, _SECONDS_PER_SURFACE = 4e-5, 3e-3
-"""What a model in one parameter takes, and one in several."""
+"""Seconds to make a model in one parameter, and one in several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def fit(
     if options.folds is not None and options.folds > len(points):
         raise UsageError(
             f"--folds {options.folds}: there are {len(points)} points of {parameters[0]}",
-            hint=f"2 to {len(points)}; without it one point is left out at a time",
+            hint=f"2 to {len(points)}; the default leaves one point out at a time",
         )
     several = len(parameters) > 1
     with _sharing(options, len(values), several=several) as shared:
@@ -169,9 +169,9 @@ def _run_time(
     models: Models,
     settings: dict[str, str],
 ) -> Fitted | None:
-    """Return the model of the run time; None where runs do not tell it.
+    """Return the model of the run time; None if some run does not record it.
 
-    It is made with the method and the centre of the others, and with the noise of the costliest.
+    It has the method and the centre of the other models, and the noise of the costliest ones.
     """
     program = experiment.of_program(metric.name)
     if program is None:
@@ -208,7 +208,7 @@ def _fitted(
     centres: FloatArray,
     settings: dict[str, str],
 ) -> Fitted:
-    """Return models over points [K, D] with what they are of."""
+    """Return models over points [K, D], with their experiment, metric and options."""
     parameters = _parameters(experiment, options)
     if len(parameters) > 1:
         surface = Surface(parameters, models)
@@ -226,7 +226,7 @@ def _fitted(
 
 
 def _sharing(options: FitOptions, rows: int, *, several: bool) -> Workers | Threads:
-    """Return who goes through parts of `rows`: threads, where the interpreter has little to do."""
+    """Return the workers for `rows`: threads if most of the work is in the compiled library."""
     seconds = rows * (_SECONDS_PER_SURFACE if several else _SECONDS_PER_LINE)
     if compiled() and options.method == "mixture" and not several:
         return Threads(worth(options.jobs, seconds, threads=True))
@@ -234,7 +234,7 @@ def _sharing(options: FitOptions, rows: int, *, several: bool) -> Workers | Thre
 
 
 def _parameters(experiment: Experiment, options: FitOptions) -> tuple[str, ...]:
-    """Return the parameters to model in; where there is none, what was left out may be why."""
+    """Return the parameters of the models; an error mentions runs that were excluded."""
     try:
         return experiment.modelled_parameters(options.parameter)
     except DataError as error:
@@ -243,7 +243,7 @@ def _parameters(experiment: Experiment, options: FitOptions) -> tuple[str, ...]:
             raise
         first = f"{left_out[0].subject}: {left_out[0].message}"
         raise DataError(
-            f"{error.message}; {len(left_out)} left out, the first is {first}", hint=error.hint
+            f"{error.message}; {len(left_out)} excluded, the first is {first}", hint=error.hint
         ) from error
 
 
@@ -251,7 +251,7 @@ def _check_method(options: FitOptions) -> None:
     if options.method == "classic":
         if options.aggregate in ("midrange", "trimmed", "first-quartile"):
             raise UsageError(
-                f"--aggregate {options.aggregate}: the classic method does not know it",
+                f"--aggregate {options.aggregate}: the classic method does not support it",
                 hint="median, mean or min; or --method mixture",
             )
     elif options.folds is not None:
@@ -275,7 +275,7 @@ def _check_points(points: FloatArray, parameters: tuple[str, ...], options: FitO
         if values[0] <= 0:
             raise DataError(
                 f"{setting_text({parameter: values[0]})}: models need positive values",
-                hint=f"leave such runs out with --where {shell_word(f'{parameter}>0')}",
+                hint=f"exclude such runs with --where {shell_word(f'{parameter}>0')}",
             )
         if len(values) < least:
             listed = ", ".join(f"{value:g}" for value in values)
@@ -289,7 +289,7 @@ def _check_points(points: FloatArray, parameters: tuple[str, ...], options: FitO
 
 
 def _settings(options: FitOptions, parameters: tuple[str, ...]) -> dict[str, str]:
-    """Return everything that decides a model, as text: what a stored model is known by."""
+    """Return everything that decides a model, as text; a store finds its models by it."""
     several = len(parameters) > 1
     space = options.space or modeling.default_space(options.method, several=several)
     return {
@@ -303,7 +303,7 @@ def _settings(options: FitOptions, parameters: tuple[str, ...]) -> dict[str, str
 
 
 def fit_options_of(fitted: Fitted, jobs: int = 1) -> FitOptions:
-    """Return the options that models were fitted with, for so many processes."""
+    """Return the options of existing models, for a number of processes."""
     settings, models = fitted.settings, fitted.models
     folds = settings["cross-validation"].removesuffix(" folds")
     return FitOptions(
@@ -324,9 +324,9 @@ def models_of(
     fit_options: FitOptions | None = None,
     progress: Progress | None = None,
 ) -> Fitted:
-    """Load and fit; a stored experiment that holds such models is not fitted again.
+    """Return models of sources; those in a store are not made again.
 
-    Without any wish of how to model, the models stored are the ones that are meant.
+    Without options of making models, stored models are used as they are.
     """
     load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
     experiment = load(sources, load_options, progress)
@@ -340,7 +340,7 @@ def models_of_loaded(
     load_options: LoadOptions,
     fit_options: FitOptions,
 ) -> Fitted:
-    """Fit what `load` made of `sources`, unless such models are stored with it."""
+    """Return models of an experiment that `load` returned, from its store if possible."""
     found = _stored(experiment, sources, metric, load_options, fit_options)
     if found is not None:
         return found.holding({}, fit_options.parameter)
@@ -354,7 +354,7 @@ def aggregate_of(
     load_options: LoadOptions,
     fit_options: FitOptions,
 ) -> Aggregate:
-    """Return how repetitions become one value in the models of `models_of_loaded`; make none."""
+    """Return the centre of repetitions that `models_of_loaded` would use, without making models."""
     found = _stored(experiment, sources, metric, load_options, fit_options)
     return fit_options.aggregate if found is None else found.models.aggregate
 
@@ -366,7 +366,7 @@ def _stored(
     load_options: LoadOptions,
     fit_options: FitOptions,
 ) -> Fitted | None:
-    """Return the models that are stored with `sources`, if they are such ones."""
+    """Return the models in the store `sources` that have these options, or None."""
     if len(sources) != 1 or load_options.where or not store.is_stored(path := Path(sources[0])):
         return None
     if (load_options.ignore or load_options.hide) and not store.holds(path, experiment.tree):
@@ -387,7 +387,7 @@ def ranking_of(
     progress: Progress | None = None,
     default_factor: float | None = None,
 ) -> tuple[Ranking, tuple[Finding, ...]]:
-    """Load, fit and rank; return the ranking and all findings.
+    """Return a ranking of sources, and all findings.
 
     Parameters and errors are those of `models_and_target_of`.
     """
@@ -414,13 +414,15 @@ def findings_of(
 ) -> tuple[Finding, ...]:
     """Return all findings about runs, models and a target, each once.
 
-    Where the runs allow no model, these are the findings about runs. Without a target, models are
-    asked about the largest scale.
+    If the runs do not allow models, the findings are about runs. Without a target, the target is
+    the largest scale.
 
     Parameters
     ----------
-    experiment : what `load` made of `sources`
+    experiment : result of `load`
+    sources : its sources
     question : target and metric, in the words of the command line
+    load_options, fit_options : options of loading and of making models
     """
     found = [*experiment.findings, *repetition_findings(experiment)]
     target, fit_options = _wished(question, fit_options, 1.0)
@@ -442,20 +444,26 @@ def rankings_of(
     fit_options: FitOptions | None = None,
     progress: Progress | None = None,
 ) -> dict[str, tuple[Ranking, tuple[Finding, ...]]]:
-    """Do as `ranking_of`, once for the runs of each value of a metadata or a parameter.
+    """Return one ranking for the runs of each value of a metadata key or a parameter.
 
     Parameters
     ----------
-    group_by : its name; None = all runs are one group
+    sources : sources, as for `load`
+    question : the question, in the words of the command line
+    group_by : key or parameter; None = all runs are one group
+    by : order of the ranking
+    load_options, fit_options : options of loading and of making models
+    progress : called with the number of files that are read, and of all files
 
     Returns
     -------
-    ranking and findings by value
+    dict
+        Ranking and findings by value.
 
     Raises
     ------
     CallpathModelerError
-        As `models_and_target_of`; it names the group.
+        As `models_and_target_of`; the message names the group.
     """
     if group_by is None:
         one = ranking_of(
@@ -493,17 +501,20 @@ def models_and_target_of(
     progress: Progress | None = None,
     default_factor: float | None = None,
 ) -> tuple[Fitted, float]:
-    """Load and fit; return the models and the target.
+    """Return the models of sources, and the target.
 
     Parameters
     ----------
-    question : what is asked, in the words of the command line
-    default_factor : without a target, predict at this multiple of the largest scale
+    sources : sources, as for `load`
+    question : the question, in the words of the command line
+    load_options, fit_options : options of loading and of making models
+    progress : called with the number of files that are read, and of all files
+    default_factor : default target as a multiple of the largest scale; None = no default
 
     Raises
     ------
     UsageError
-        If there is no target, or it is not one.
+        If there is no target, or if it is invalid.
     """
     load_options = (load_options or LoadOptions()).of_metric(question.metric)
     target, fit_options = _wished(question, fit_options, default_factor)
@@ -514,7 +525,7 @@ def models_and_target_of(
 def _wished(
     question: PredictionQuery, fit_options: FitOptions | None, default_factor: float | None
 ) -> tuple[Target, FitOptions]:
-    """Return the target of a question, and the options to model along its parameter."""
+    """Return the target of a question, and the options of models along its parameter."""
     fit_options = fit_options or FitOptions()
     target = parse_target(question.target, question.at, fit_options.parameter)
     if target == Target() and default_factor is None:

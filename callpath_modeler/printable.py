@@ -1,8 +1,9 @@
-"""Foreign text made safe for the place where it is written: a terminal, C, CSV, XML, a shell.
+"""Safe output of foreign text to a terminal, C, CSV, XML, or a shell.
 
 Names of functions, metrics, parameters and files come from files that nobody checked. Each language
 has one function, and all code that writes the language calls it. LaTeX has its own in
-`report.latex` and HTML in `report.page.markup`, because they also set formulas and tags.
+`report.latex` and HTML in `report.page.markup`, because they also set formulas and tags. That of
+matplotlib is `report.plot.style.label`, because it asks the font for its signs.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from collections.abc import Iterable
 
 _COMMENT_SIGNS = re.compile(r"\*(?=/)|/(?=\*)")
 _FORMULA_SIGNS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"
-"""Those beyond ASCII are the wide forms, which some spreadsheets read as the others."""
+"""Characters that start a formula; some spreadsheets accept the wide forms as well."""
 _FORMULA = re.compile(f"'*[{_FORMULA_SIGNS}]")
 _COVERED = re.compile(f"'+[{_FORMULA_SIGNS}]")
 _HARMLESS = re.compile(
     r"[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?|[+-]?inf|@[0-9a-f]{7,}", re.ASCII
 )
-"""Numbers, and ids of call paths, which scripts give back to commands."""
+"""Numbers, and ids of call paths, which scripts pass to commands."""
 _MARKDOWN = re.compile(
     r"[\\`|~$]|<(?=[^\s=])|&(?=[#\w])|\](?=[(\[:])|\*(?! )|(?<! )\*|(?<![^\W_])_|_(?![^\W_])"
 )
@@ -28,13 +29,13 @@ _OBEYED = (
     "\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f"
 )
-"""Signs beyond ASCII that a terminal or an editor obeys and does not show."""
+"""Invisible characters beyond ASCII that control a terminal or an editor."""
 _NOT_JSON = re.compile(f"[{_OBEYED}]")
 _NOT_XML = re.compile(f"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[{_OBEYED}]")
 
 
 def printable(text: str) -> str:
-    r"""Return a text with what cannot be printed written as Python does.
+    r"""Return a text in which escapes of Python replace characters that cannot be printed.
 
     >>> printable("MPI_Init\x1b[31m\n")
     'MPI_Init\\x1b[31m\\n'
@@ -45,9 +46,9 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """Return a text of at most `most` characters: where it is longer, without its middle.
+    """Return a text of at most `most` characters; longer texts lose their middle.
 
-    Whatever an error or a finding quotes from a file passes this function.
+    Every quotation from a file in an error or a finding passes this function.
 
     >>> shortened("MPI_Allreduce"), shortened("x" * 1000, 13)
     ('MPI_Allreduce', 'xxxxxxxx...xx')
@@ -59,7 +60,7 @@ def shortened(text: str, most: int = 60) -> str:
 
 
 def in_one_line(text: str, other: str = " ") -> str:
-    """Return a text with another sign for each that cannot be printed."""
+    """Return a text in which `other` replaces characters that cannot be printed."""
     return "".join(sign if sign.isprintable() else other for sign in text)
 
 
@@ -69,7 +70,7 @@ def c_comment(text: str) -> str:
     >>> c_comment("x*/ system(1); /\\*")
     'x* / system(1); /\\*'
     """
-    # A backslash stays one: turned into a slash it would make the end of a comment.
+    # A backslash stays: as a slash it could end the comment.
     return _COMMENT_SIGNS.sub(r"\g<0> ", printable(text))
 
 
@@ -84,12 +85,12 @@ def dot_string(text: str) -> str:
 
 
 def python_docstring(text: str) -> str:
-    """Return a text that can stand in a docstring of Python, in one line."""
+    """Return a text that is safe in a docstring of Python, in one line."""
     return in_one_line(text).replace("\\", "\\\\").replace('"', "'")
 
 
 def shell_word(word: str) -> str:
-    """Return one word for a POSIX shell, in quotes where it needs them.
+    """Return one word for a POSIX shell, quoted if necessary.
 
     >>> shell_word("p>=64"), shell_word("p=64")
     ("'p>=64'", 'p=64')
@@ -107,11 +108,12 @@ def shell_words(words: Iterable[str]) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """Return a text as a cell that no spreadsheet takes for a formula; `csv_text` undoes it.
+    """Return a text as a cell that no spreadsheet reads as a formula; `csv_text` undoes it.
 
     Spreadsheets compute a cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break,
     and a formula can send data elsewhere. An apostrophe before it makes it text. Numbers and ids
-    of call paths stay as they are. Signs that cannot be printed are escaped, but for line breaks.
+    of call paths stay unchanged. Characters that cannot be printed, except line breaks, are
+    escaped.
 
     >>> csv_cell("=HYPERLINK(1)"), csv_cell("'=x"), csv_cell("main/f"), csv_cell("-5.5e3")
     ("'=HYPERLINK(1)", "''=x", 'main/f', '-5.5e3')
@@ -131,9 +133,9 @@ def csv_text(cell: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    r"""Return a text that Markdown shows as it is, in one line and in one cell of a table.
+    r"""Return a text that Markdown shows literally, in one line and in one cell of a table.
 
-    Neither tags nor links, images, emphasis, code or mathematics begin in it.
+    It contains no tags, links, images, emphasis, code or mathematics.
 
     >>> print(markdown_text("a|b[x](http://y) <img> MPI_Init 2 * p __main__"))
     a\|b[x\](http://y) \<img> MPI_Init 2 * p \_\_main\_\_
@@ -142,7 +144,7 @@ def markdown_text(text: str) -> str:
 
 
 def json_text(document: str) -> str:
-    r"""Return JSON with escapes in place of signs that a terminal obeys; it means the same.
+    r"""Return equivalent JSON with escapes for characters that control a terminal.
 
     >>> json_text('["a\u202e"]')
     '["a\\u202e"]'
@@ -155,7 +157,7 @@ def json_text(document: str) -> str:
 
 
 def xml_text(text: str) -> str:
-    """Return a text without signs that XML cannot hold or a terminal obeys; lines stay."""
+    """Return a text without characters that XML forbids or that control a terminal; lines stay."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

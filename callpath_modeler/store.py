@@ -54,13 +54,13 @@ SUFFIX = ".cpm"
 _HEADER = "header.json"
 _CHECKSUMS = "checksums.json"
 _SOON_READ = 16 * 2**20
-"""Files up to so many bytes are checked whenever they are opened: it takes a few milliseconds."""
+"""Size up to which a file is checked whenever it is opened, which takes a few milliseconds."""
 _LARGEST = 1e200
-"""Readers take values up to 1e100; what is stored may be the sum of many."""
+"""Largest stored value; readers accept values up to 1e100, and a store may hold sums of them."""
 _PIECE = 2**20
 _COLUMNS_OF_TREES = 4
-_OTHER = "not as it was written"
-_MAKE_ANEW = "make it anew from the profiles: cpmodel fit PROFILES -o NAME.cpm"
+_OTHER = "differs from its checksum"
+_MAKE_ANEW = "make a new store from the profiles: cpmodel fit PROFILES -o NAME.cpm"
 
 
 class _ModelsHeader(msgspec.Struct):
@@ -99,14 +99,14 @@ class _Header(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """A store that is open.
+    """An open store.
 
     Attributes
     ----------
-    path : where it is
-    header : what is no array
+    path : the directory
+    header : everything that is not an array
     checksums : CRC-32 of its files, by name
-    whole : whether values are checked however many there are
+    whole : check all values, however many there are
     """
 
     path: Path
@@ -116,7 +116,7 @@ class _Store:
 
 
 class _Counting:
-    """A file that is written, and the checksum of what was."""
+    """A file that computes the checksum of everything that is written to it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -128,7 +128,7 @@ class _Counting:
 
 
 def is_stored(path: Path) -> bool:
-    """Tell whether `path` is a stored experiment, or is named like one."""
+    """Return whether `path` is a stored experiment, or has the name of one."""
     if path.suffix == SUFFIX:
         return True
     return os.access(path, os.X_OK) and (path / _HEADER).is_file()
@@ -140,13 +140,13 @@ def write(fits: Sequence[Fitted], path: Path, *, overwrite: bool = False) -> Non
     Parameters
     ----------
     fits : models of one experiment, at least one
-    path : where the directory is to appear
-    overwrite : replace a store that is there; anything else is never replaced
+    path : the directory of the store
+    overwrite : replace an existing store; anything else is never replaced
 
     Raises
     ------
     OutputError
-        If something is in the way or cannot be written.
+        If something else has that name, or if it cannot be written.
     """
     foreign = path.exists() and not (path / _HEADER).is_file()
     with new_directory(path, in_the_way=foreign, overwrite=overwrite) as folder:
@@ -154,7 +154,7 @@ def write(fits: Sequence[Fitted], path: Path, *, overwrite: bool = False) -> Non
 
 
 class _Folder:
-    """A directory that a store is written to, and what is to be remembered of its files."""
+    """The directory of a new store, with the types, shapes and checksums of its files."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -174,7 +174,7 @@ class _Folder:
         try:
             text = msgspec.json.encode(header)
         except UnicodeEncodeError as cause:
-            raise OutputError("a file name is no UTF-8 text", hint="rename the runs") from cause
+            raise OutputError("a file name is not UTF-8 text", hint="rename the runs") from cause
         content = msgspec.json.format(text)
         (self._path / _HEADER).write_bytes(content)
         checksums = msgspec.json.encode({**self.checksums, _HEADER: zlib.crc32(content)})
@@ -236,7 +236,7 @@ def _save_models(folder: _Folder, number: int, fitted: Fitted) -> _ModelsHeader:
 def _save_columns(
     folder: _Folder, prefix: str, fitted: Fitted
 ) -> tuple[list[str], dict[str, object]]:
-    """Write the columns of models; return their names, and what else there is of the models."""
+    """Write the columns of models; return their names, and the other attributes of the models."""
     from callpath_modeler.modeling.stored import to_arrays
 
     surface = fitted.surface
@@ -249,7 +249,7 @@ def _save_columns(
 
 
 def read_experiment(path: Path) -> Experiment:
-    """Open a stored experiment; values stay on disk until they are used.
+    """Return a stored experiment; values stay on disk until they are used.
 
     Raises
     ------
@@ -272,7 +272,7 @@ def _experiment(store: _Store) -> Experiment:
         values = _measured(store, f"values-{k}", "<f8", (len(tree), runs))
         total = _measured(store, f"total-{k}", "<f8", (runs,))
         imbalance = run_time = None
-        # Experiments of one process have no imbalance, and tables have no run time.
+        # Experiments with one process have no imbalance, and tables have no run time.
         if (name := f"imbalance-{k}") in header.arrays:
             imbalance = _measured(store, name, "<f4", (len(tree), runs))
         if (name := f"run-time-{k}") in header.arrays:
@@ -295,14 +295,14 @@ def _experiment(store: _Store) -> Experiment:
 
 
 def holds(path: Path, tree: CallTree) -> bool:
-    """Tell whether a stored experiment has these call paths."""
+    """Return whether a stored experiment has these call paths."""
     return _tree(_open(path)).is_same_as(tree)
 
 
 def _tree(store: _Store) -> CallTree:
     columns, header = _array(store, "tree", "<i4"), store.header
     if columns.ndim != 2 or len(columns) != _COLUMNS_OF_TREES:
-        raise _broken(store.path, f"tree.npy: an array of shape {columns.shape}")
+        raise _broken(store.path, f"tree.npy: wrong shape {columns.shape}")
     try:
         return CallTree.from_columns(columns, header.regions, header.annotations)
     except ValueError as cause:
@@ -312,7 +312,7 @@ def _tree(store: _Store) -> CallTree:
 def read_models(
     path: Path, experiment: Experiment, metric: str, settings: dict[str, str] | None
 ) -> Fitted | None:
-    """Return the stored models of `metric` that were fitted with `settings`, or any, or None."""
+    """Return the stored models of `metric` with `settings`, or with any; None if there are none."""
     store = _open(path)
     for k, header in enumerate(store.header.models):
         if header.metric != metric or (settings is not None and header.settings != settings):
@@ -322,7 +322,7 @@ def read_models(
 
 
 def _models_with_run_time(store: _Store, number: int, experiment: Experiment) -> Fitted:
-    """Return the set of models of a number, with the model of the run time where there is one."""
+    """Return a set of models, with the model of the run time if there is one."""
     header = store.header.models[number]
     fitted = _models(store, f"models-{number}", header, experiment)
     program = experiment.of_program(header.metric)
@@ -333,7 +333,7 @@ def _models_with_run_time(store: _Store, number: int, experiment: Experiment) ->
 
 
 def _models(store: _Store, prefix: str, header: _ModelsHeader, experiment: Experiment) -> Fitted:
-    # An experiment alone is opened without the code that models.
+    # Opening an experiment does not import the code of models.
     from callpath_modeler.fitted import Fitted, Surface, sliced
     from callpath_modeler.modeling.stored import from_arrays
 
@@ -343,7 +343,7 @@ def _models(store: _Store, prefix: str, header: _ModelsHeader, experiment: Exper
     try:
         models = from_arrays(arrays, header.models, len(experiment.tree))
         if header.metric not in experiment.columns:
-            raise _broken(store.path, f"{prefix}: no metric is called {header.metric!r}")
+            raise _broken(store.path, f"{prefix}: there is no metric {header.metric!r}")
         names = header.parameters or [header.parameter]
         check_models(models, names, header.settings, experiment)
         check_findings(header.findings)
@@ -389,8 +389,8 @@ def verify(path: Path) -> int:
     store = replace(_open(path), whole=True)
     for name, told in store.checksums.items():
         if Path(name).name != name or not (path / name).is_file():
-            # A name with a path could lead to any file, or to a device that never ends.
-            raise _broken(path, f"{_CHECKSUMS}: no file is called {shortened(name)!r}")
+            # A name with a path could point to any file, or to an endless device.
+            raise _broken(path, f"{_CHECKSUMS}: a file cannot have the name {shortened(name)!r}")
         try:
             found = _checksum(path / name)
         except OSError as cause:
@@ -416,7 +416,7 @@ def _open(path: Path) -> _Store:
         content = (path / _HEADER).read_bytes()
     except OSError as cause:
         raise InputError(
-            f"{path}: no stored experiment: {cause.strerror}",
+            f"{path}: not a stored experiment: {cause.strerror}",
             hint="make one: cpmodel fit PROFILES -o NAME.cpm",
         ) from cause
     try:
@@ -433,7 +433,8 @@ def _open(path: Path) -> _Store:
                 raise _broken(path, f"{_HEADER}: {_OTHER}")
             return _Store(path, header, checksums)
     raise InputError(
-        f"{path}: store of schema {schema}, this version reads {SCHEMA}", hint=_MAKE_ANEW
+        f"{path}: this store has schema {schema}, but this version reads schema {SCHEMA}",
+        hint=_MAKE_ANEW,
     )
 
 
@@ -457,13 +458,13 @@ def _schema(content: bytes) -> int | None:
 def _array(
     store: _Store, name: str, dtype: str | None = None, shape: tuple[int, ...] | None = None
 ) -> np.ndarray:
-    """Return an array that is as the header says, and of a type and shape where they are given."""
+    """Return an array that matches the header, and the given type and shape."""
     path, file = store.path, store.path / f"{name}.npy"
     if file.name != f"{name}.npy":
-        raise _broken(path, f"an array is called {shortened(name)!r}")
+        raise _broken(path, f"an array cannot have the name {shortened(name)!r}")
     try:
         with warnings.catch_warnings():
-            # A header that numpy has to mend is none of ours.
+            # This package writes no header that numpy has to repair.
             warnings.simplefilter("error", UserWarning)
             stored = np.load(file, mmap_mode="r", allow_pickle=False)
         is_checked = stored.nbytes <= _SOON_READ
@@ -471,18 +472,18 @@ def _array(
     except OSError as cause:
         raise _broken(path, f"{name}.npy: {cause.strerror or cause}") from cause
     except (ValueError, EOFError, TokenError, SyntaxError, UserWarning) as cause:
-        # The header of an array is an expression of Python.
+        # The header of an array is a Python expression, so parsing it can fail.
         raise _broken(path, f"{name}.npy: {cause}") from cause
     if is_other or (stored.dtype.str, list(stored.shape)) != store.header.arrays.get(name):
         raise _broken(path, f"{name}.npy: {_OTHER}")
     if (dtype or stored.dtype.str, shape or stored.shape) != (stored.dtype.str, stored.shape):
         raise _broken(path, f"{name}.npy: {stored.dtype.str} of shape {stored.shape}")
-    # As mapped as before, without what `np.memmap` does at every access to a number.
+    # A plain array of the same mapping avoids the overhead of `np.memmap` at each access.
     return np.asarray(stored)
 
 
 def _measured(store: _Store, name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array of what was measured: numbers of a possible size, or NaN."""
+    """Return an array of measured values: numbers of a plausible size, or NaN."""
     array = _array(store, name, dtype, shape)
     if array.size and (store.whole or array.nbytes <= _SOON_READ):
         least, most = (float(each.reduce(array, axis=None)) for each in (np.fmin, np.fmax))

@@ -1,7 +1,7 @@
-"""Checks of what a store says of its runs and models: every part has to agree with the others.
+"""Checks that the parts of a store agree with each other.
 
 A store may come from anybody. Types and shapes of arrays are checked by the schema of the models,
-and texts by the types of the header. Here are the rules that relate one part to another.
+and texts by the types of the header. This module holds the rules that relate parts to each other.
 """
 
 from __future__ import annotations
@@ -33,25 +33,33 @@ def check_runs(
     constants: Mapping[str, float],
     metrics: Sequence[Metric],
 ) -> None:
-    """Refuse runs that do not have the parameters of their experiment.
+    """Raise an error if runs do not have the parameters of their experiment.
+
+    Parameters
+    ----------
+    runs : the runs
+    parameters : parameters of the experiment
+    constants : its constants
+    metrics : its metrics
 
     Raises
     ------
     ValueError
-        If a run lacks a parameter, values are not those of the runs, or a name stands twice.
+        If a run lacks a parameter, if values differ from those of the runs, or if a name occurs
+        twice.
     """
     if not runs:
-        raise ValueError("there is no run")
+        raise ValueError("there are no runs")
     for names in ([each.name for each in parameters], [metric.name for metric in metrics]):
         if len({*names}) < len(names):
-            raise ValueError("two parameters or metrics have one name")
+            raise ValueError("two parameters or metrics have the same name")
     for run in runs:
         _check_run(run, parameters)
         if run.parameters.keys() != runs[0].parameters.keys():
             raise ValueError("two runs have different parameters")
     for each in parameters:
         if list(each.values) != sorted({run.parameters[each.name] for run in runs}):
-            raise ValueError(f"values of {each.name!r} are not those of the runs")
+            raise ValueError(f"values of {each.name!r} differ from those of the runs")
     for name, value in constants.items():
         if any(run.parameters.get(name, value) != value for run in runs):
             raise ValueError(f"{name!r} is not constant")
@@ -68,20 +76,23 @@ def _check_run(run: Run, parameters: Sequence[Parameter]) -> None:
 
 
 def check_findings(findings: Iterable[Finding]) -> None:
-    """Raise `ValueError` where a finding is of no known kind, or of less than one item."""
+    """Raise `ValueError` if a finding has an unknown kind or counts fewer than one item."""
     for finding in findings:
         if finding.code not in KINDS or finding.count < 1:
-            raise ValueError(f"no finding is {finding.code!r} x{finding.count}")
+            raise ValueError(f"invalid finding {finding.code!r} x{finding.count}")
 
 
 def check_models(
     models: Models, names: Sequence[str], settings: Mapping[str, str], experiment: Experiment
 ) -> None:
-    """Refuse models that are not of this experiment, or were not made with these settings.
+    """Raise an error if models do not belong to this experiment or these settings.
 
     Parameters
     ----------
-    names : the parameters of the models
+    models : the models
+    names : parameters of the models
+    settings : settings of the models
+    experiment : the experiment
 
     Raises
     ------
@@ -108,9 +119,9 @@ def check_models(
 def check_measured(
     models: Models, names: Sequence[str], experiment: Experiment, metric: str
 ) -> None:
-    """Raise `ValueError` where a point of models in several parameters has no value of `metric`.
+    """Raise `ValueError` if a point of models in several parameters has no value of `metric`.
 
-    Lines through these points are modelled when a store is opened.
+    Opening a store makes models of lines through these points.
     """
     there = np.isfinite(experiment.columns[metric].exclusive).any(axis=0)
     runs = [experiment.runs[k] for k in np.flatnonzero(there).tolist()]
@@ -155,9 +166,9 @@ def _check_points(models: Models, names: Sequence[str], runs: Sequence[Run]) -> 
         raise ValueError(f"models in {models.axes} parameters have {len(names)} names")
     measured = {tuple(run.parameters[name] for name in names) for run in runs}
     if any(value <= 0 for values in measured for value in values):
-        raise ValueError("a parameter of the models is not above zero")
+        raise ValueError("a parameter of the models has a value that is not above zero")
     points = models.points.reshape(len(models.points), -1).tolist()
     if not {*map(tuple, points)} <= measured:
-        raise ValueError("points are not those of the runs")
+        raise ValueError("points differ from those of the runs")
     if len({*map(tuple, points)}) < len(points) or (models.axes == 1 and points != sorted(points)):
         raise ValueError("points are not in order")

@@ -1,4 +1,4 @@
-"""Small languages that users write: tokens that know their place, and errors that point there."""
+"""Parsing of small languages that users write, with errors that point to the column."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 END = "end"
-"""Kind of the token after the last."""
+"""Kind of the token that marks the end."""
 
 _SHOWN = 200
-"""Characters of a text that an error quotes."""
+"""Number of characters that an error quotes."""
 
 
 class ExpressionError(ValueError):
-    """A text that is not understood.
+    """A text with a syntax error.
 
     Attributes
     ----------
     text : str
         The whole text.
     column : int
-        Where in it the fault is, from 0.
+        Position of the error, from 0.
     message : str
         What is wrong, and what would be right.
     """
 
     def __init__(self, text: str, column: int, message: str) -> None:
-        # Around the fault: the text may be a file.
+        # Only the surroundings of the error are quoted, because the text may be a whole file.
         begin = max(0, column - _SHOWN // 2)
         shown = text if len(text) <= _SHOWN else text[begin : begin + _SHOWN]
         super().__init__(f"{message}, at column {column + 1} of {shown!r}")
@@ -39,7 +39,7 @@ class ExpressionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of a text: its kind, what it says, and where it starts, from 0."""
+    """A token: its kind, its text, and its start, from 0."""
 
     kind: str
     text: str
@@ -52,16 +52,16 @@ class Cursor:
     Parameters
     ----------
     text : str
-        What the user wrote.
+        The input of the user.
     grammar : compiled pattern
-        Of one token, with its kind as the name of the group that matches; blanks are skipped.
+        Pattern of one token; the name of the matching group is its kind. Blanks are skipped.
     fault : type of ExpressionError
         The error of this language.
 
     Raises
     ------
     ExpressionError
-        If a character begins no token.
+        If a character does not start a token.
     """
 
     def __init__(self, text: str, grammar: re.Pattern[str], fault: type[ExpressionError]) -> None:
@@ -78,7 +78,7 @@ class Cursor:
                 continue
             found = grammar.match(self.text, column)
             if found is None or found.lastgroup is None:
-                raise self._fault(self.text, column, f"{self.text[column]!r} means nothing here")
+                raise self._fault(self.text, column, f"{self.text[column]!r} is not allowed here")
             yield Token(found.lastgroup, found.group(), column)
             column = found.end()
         yield Token(END, "", len(self.text.rstrip()))
@@ -93,19 +93,19 @@ class Cursor:
         return self._tokens[min(self._next + 1, len(self._tokens) - 1)]
 
     def take(self) -> Token:
-        """Return the next token and go on."""
+        """Return the next token and advance."""
         token = self.ahead
         self._next = min(self._next + 1, len(self._tokens) - 1)
         return token
 
     def accept(self, *words: str) -> Token | None:
-        """Take the next token if it is one of `words`, told by text or by kind."""
+        """Return the next token and advance if its text or kind is one of `words`, else None."""
         return self.take() if self.ahead.text in words or self.ahead.kind in words else None
 
     def expect(self, word: str, message: str) -> Token:
-        """Take the next token, which has to be `word`, by text or by kind."""
+        """Return the next token and advance; fail unless its text or kind is `word`."""
         return self.accept(word) or self.fail(message)
 
     def fail(self, message: str, at: Token | None = None) -> NoReturn:
-        """Raise the error of this language, at a token or the next one."""
+        """Raise the error of this language at a token, by default at the next one."""
         raise self._fault(self.text, (at or self.ahead).column, message)

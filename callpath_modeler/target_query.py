@@ -1,4 +1,4 @@
-"""What is asked of models: targets in the words of the command line, and models held there."""
+"""Targets and questions in the words of the command line, and models held at a target."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from callpath_modeler.targets import target_of
 from callpath_modeler.units import factor_text, parameter_value, setting_text
 
 FURTHER = 4.0
-"""How many times the largest scale is asked about by commands that need no target."""
+"""Default target of commands that need none, as a multiple of the largest scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionQuery:
-    """What is asked of the models, in the words of the command line.
+    """A question to the models, in the words of the command line.
 
     Attributes
     ----------
-    target, at : the target scale as ``"4096"`` or ``"p=4096,n=1e6"``; one of them
-    metric : which metric; None = the run time
-    inclusive : of call paths with all that they call
-    predicted : ask the models, even where the target was measured
+    target, at : target scale as ``"4096"`` or ``"p=4096,n=1e6"``; at most one of them is given
+    metric : name of the metric; None = the run time
+    inclusive : use inclusive values
+    predicted : use predictions even where the target was measured
     """
 
     target: str | None = None
@@ -42,13 +42,13 @@ class PredictionQuery:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to predict.
+    """The scale of predictions.
 
     Attributes
     ----------
-    value : of the main parameter; None = not said
+    value : value of the main parameter; None = not given
     named : values of parameters by name, in the order given
-    chosen : which of these was chosen, if any
+    chosen : the parameter that ``--parameter`` chose, or None
     """
 
     value: float | None = None
@@ -57,22 +57,22 @@ class Target:
 
     @property
     def parameter(self) -> str | None:
-        """The parameter that the target is along: what was chosen, else p, else the first named."""
+        """The parameter of the target: the chosen one, else p, else the first one named."""
         return self.chosen or main_parameter(self.named)
 
 
 def parse_target(target: str | None, at: str | None, parameter: str | None = None) -> Target:
-    """Return what ``--target`` and ``--at``, and with them ``--parameter``, stand for.
+    """Return the target of ``--target``, ``--at`` and ``--parameter``.
 
-    ``--target 4096`` is short for ``--at p=4096`` when p is what is modelled.
+    ``--target 4096`` is short for ``--at p=4096`` if the models are over p.
     """
     if target is not None and at is not None:
         names = {part.partition("=")[0].strip() for part in at.split(",")}
         if (parameter or "p") in names:
-            raise UsageError("--target and --at say the same", hint="give one of them")
+            raise UsageError("--target and --at give the same value", hint="give one of them")
         raise UsageError(
             "--target and --at exclude each other",
-            hint="say all of it with --at " + shell_word(f"{parameter or 'p'}={target},{at}"),
+            hint="give all values with --at " + shell_word(f"{parameter or 'p'}={target},{at}"),
         )
     if target is not None:
         return Target(_scale(target))
@@ -95,7 +95,7 @@ def _scale(text: str) -> float:
 
 
 def slice_at(fitted: Fitted, target: Target) -> Fitted:
-    """Return the models along the parameter of the target, with others held where it says.
+    """Return the models along the parameter of the target, with its values of the others.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def slice_at(fitted: Fitted, target: Target) -> Fitted:
 
 
 def check_names(fitted: Fitted, names: Iterable[str]) -> None:
-    """Raise `UsageError` where one is no parameter of the models."""
+    """Raise `UsageError` if the models lack one of the parameters."""
     for name in names:
         if name not in fitted.parameters:
             hint = f"parameters: {', '.join(fitted.parameters)}"
@@ -117,16 +117,16 @@ def check_names(fitted: Fitted, names: Iterable[str]) -> None:
 
 
 def checked_target(fitted: Fitted, value: float) -> float:
-    """Return a target if the models can be asked about it.
+    """Return a target at which the models can be evaluated.
 
     Raises
     ------
     UsageError
-        If it is a fraction of a process, or what models say of it is beyond all numbers.
+        If it is a fraction of a process, or if a prediction overflows.
     """
     if value < 1 <= fitted.points[0]:
         raise UsageError(
-            f"target {parameter_value(value)} is below 1, the runs are not",
+            f"target {parameter_value(value)} is below 1, but the runs are not",
             hint="e.g. --target 4096",
         )
     if np.isfinite(value) and np.isinf(np.nansum(fitted.models.values(np.array([value])))):
@@ -138,7 +138,7 @@ def checked_target(fitted: Fitted, value: float) -> float:
 
 
 def findings_at(fitted: Fitted, target: float) -> tuple[Finding, ...]:
-    """Return what a user should know about the data, the models and the target."""
+    """Return the findings about data, models and target."""
     found = [*fitted.experiment.findings, *fitted.findings]
     for name, value in fitted.at(target).items():
         factor = value / fitted.measured_range(name)[1]
@@ -156,7 +156,7 @@ def findings_at(fitted: Fitted, target: float) -> tuple[Finding, ...]:
 def slice_findings(
     held: Mapping[str, float], assumed: Sequence[str], why: str = "the largest measured"
 ) -> tuple[Finding, ...]:
-    """Say where parameters are held that no one said where to hold."""
+    """Return findings about held values of parameters that the user did not choose."""
     return tuple(
         Finding("CPM206", "target", f"{setting_text({name: held[name]})}, {why}")
         for name in assumed

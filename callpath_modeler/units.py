@@ -1,4 +1,4 @@
-"""Quantities as people write them: the only place where numbers become text."""
+"""Quantities as text; no other module formats numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TO_ASCII = str.maketrans(
      "µ": "u", "∞": "inf", "—": "-", "≥": ">=", "≤": "<="}
 )  # fmt: skip
 _FACTOR = 10.0
-"""From this relative change on, a factor says more than a percentage."""
+"""Relative change from which a factor is clearer than a percentage."""
 
 _LARGE = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _DECIMAL = {"": 1.0, "K": 1e3, **{prefix: scale for scale, prefix in _LARGE}}
@@ -26,10 +26,10 @@ _QUANTITY = re.compile(
 
 
 def quantity(value: float, unit: str, *, ascii_only: bool = False) -> str:
-    """Write `value` in three significant digits with its unit and an SI prefix.
+    """Return `value` in three significant digits with its unit and an SI prefix.
 
-    Seconds get prefixes below one only (``2.5 ms``, ``16 900 s``), everything else above
-    one only (``1.28 M``, ``3.51 MB``).
+    Seconds only have prefixes below one (``2.5 ms``, ``16 900 s``), all other units only prefixes
+    above one (``1.28 M``, ``3.51 MB``).
 
     >>> quantity(0.0025, "s"), quantity(16938, "s"), quantity(3512000, "B"), quantity(1280, "1")
     ('2.50 ms', '16 900 s', '3.51 MB', '1.28 k')
@@ -47,7 +47,7 @@ def quantity(value: float, unit: str, *, ascii_only: bool = False) -> str:
 
 
 def interval(low: float, high: float, unit: str, *, ascii_only: bool = False) -> str:
-    """Write an interval; a unit that both ends share stands once.
+    """Return an interval as text; a common unit of both ends is written once.
 
     >>> interval(9.6, 12.7, "s"), interval(0.0012, 4.0, "s"), interval(0.0, 4.0, "s")
     ('9.60 … 12.7 s', '1.20 ms … 4.00 s', '0 … 4.00 s')
@@ -61,7 +61,7 @@ def interval(low: float, high: float, unit: str, *, ascii_only: bool = False) ->
 def _prefix(size: float, *, seconds: bool) -> tuple[str, float]:
     if seconds:
         for scale, prefix in (("", 1.0), *((p, s) for s, p in _SMALL)):
-            # 0.9995 would round up to 1.00 of the next prefix
+            # 0.9995 would be rounded up to 1.00 of the next prefix
             if size >= 0.9995 * prefix:
                 return scale, prefix
         return ("n", 1e-9) if size > 0 else ("", 1.0)
@@ -72,7 +72,9 @@ def _prefix(size: float, *, seconds: bool) -> tuple[str, float]:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Write `value` in `digits` significant digits, thousands apart, tiny and huge as powers.
+    """Return `value` in `digits` significant digits, with blanks between thousands.
+
+    Very small and very large numbers have an exponent.
 
     >>> significant(16938.0), significant(0.04), significant(1.5e9), significant(0.0)
     ('16 900', '0.0400', '1.50e+09', '0')
@@ -87,7 +89,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def scientific(value: float) -> tuple[str, int]:
-    """Return four significant digits of a number, and the power of ten that they are times.
+    """Return four significant digits of a number, and the power of ten of its exponent.
 
     >>> scientific(12.3456), scientific(2.1e-7)
     (('12.35', 0), ('2.1', -7))
@@ -97,7 +99,7 @@ def scientific(value: float) -> tuple[str, int]:
 
 
 def factor_text(factor: float) -> str:
-    """Write how many times as large something is.
+    """Return a factor as text.
 
     >>> factor_text(8.0), factor_text(2.567), factor_text(52400.0)
     ('8', '2.57', '52 400')
@@ -106,7 +108,7 @@ def factor_text(factor: float) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """Write a number of things.
+    """Return a number of things as text.
 
     >>> counted(1, "call path"), counted(63, "other")
     ('1 call path', '63 others')
@@ -115,7 +117,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """Write a fraction as a percentage with so many decimals; without any, tiny ones as ``<1 %``.
+    """Return a fraction as a percentage; without decimals, very small ones are ``<1 %``.
 
     >>> percent(0.318), percent(0.001), percent(0.0), percent(-0.04), percent(0.318, 1)
     ('32 %', '<1 %', '0 %', '-4 %', '31.8 %')
@@ -128,7 +130,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def signed_percent(relative: float) -> str:
-    """Write a relative change as a signed percentage, from eleven times on as a factor.
+    """Return a relative change as a signed percentage, from 11 on as a factor.
 
     >>> [signed_percent(x) for x in (0.198, -0.042, 11.0, 0.0, float("nan"))]
     ['+20 %', '-4.2 %', '×12', '0 %', '-']
@@ -144,7 +146,7 @@ def signed_percent(relative: float) -> str:
 
 
 def parameter_value(value: float) -> str:
-    """Write the value of a parameter in full: ``262144``, ``0.5``, ``1e+12``, ``inf``.
+    """Return the value of a parameter in full: ``262144``, ``0.5``, ``1e+12``, ``inf``.
 
     >>> parameter_value(262144.0), parameter_value(0.5), parameter_value(float("inf"))
     ('262144', '0.5', 'inf')
@@ -155,7 +157,7 @@ def parameter_value(value: float) -> str:
 
 
 def rough_value(value: float) -> str:
-    """Write about which value of a parameter it is: in two digits, below ten in one.
+    """Return the value of a parameter in two digits, or in one below ten.
 
     >>> rough_value(418.3), rough_value(8.3), rough_value(1.35e6)
     ('420', '8', '1400000')
@@ -164,7 +166,7 @@ def rough_value(value: float) -> str:
 
 
 def setting_text(values: Mapping[str, float]) -> str:
-    """Write values of parameters.
+    """Return values of parameters as text.
 
     >>> setting_text({"p": 4096.0, "n": 1e6})
     'p = 4096, n = 1000000'
@@ -173,7 +175,7 @@ def setting_text(values: Mapping[str, float]) -> str:
 
 
 def as_option(values: Mapping[str, float]) -> str:
-    """Write values of parameters as the command line takes them.
+    """Return values of parameters in the syntax of the command line.
 
     >>> as_option({"p": 4096.0, "n": 1e6})
     'p=4096,n=1000000'
@@ -182,7 +184,7 @@ def as_option(values: Mapping[str, float]) -> str:
 
 
 def to_ascii(text: str) -> str:
-    """Write `text` in ASCII; what has no likeness there becomes a question mark.
+    """Return `text` in ASCII; a character without an equivalent becomes a question mark.
 
     >>> to_ascii("1.20 µs … 4.00 s · ●●○○ ü")
     '1.20 us ... 4.00 s - **.. ?'
@@ -191,7 +193,7 @@ def to_ascii(text: str) -> str:
 
 
 def parse_quantity(text: str) -> tuple[float, str]:
-    """Split a quantity into its number and its unit as written, which may be empty.
+    """Return the number and the unit of a quantity; the unit may be empty.
 
     >>> parse_quantity("2.5 ms"), parse_quantity("5%"), parse_quantity("16 900")
     ((2.5, 'ms'), (5.0, '%'), (16900.0, ''))
@@ -199,19 +201,19 @@ def parse_quantity(text: str) -> tuple[float, str]:
     Raises
     ------
     ValueError
-        If there is no number at its beginning.
+        If the text does not begin with a number.
     """
     found = _QUANTITY.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"{shortened(text.strip())!r} is no quantity")
+        raise ValueError(f"{shortened(text.strip())!r} is not a quantity")
     return float(re.sub("[ _]", "", found[1])), found[2] or ""
 
 
 def base_and_factor(unit: str) -> tuple[str, float]:
-    """Return the SI base unit of a unit as people write it, and the factor that leads to it.
+    """Return the SI base unit of a unit, and the factor to convert to it.
 
-    Prefixes are known of bytes, seconds, joules, watts, hertz and plain numbers; any other unit is
-    a base unit. The unit of plain numbers is ``"1"``.
+    Bytes, seconds, joules, watts, hertz and plain numbers may have prefixes; any other unit is a
+    base unit. The unit of plain numbers is ``"1"``.
 
     >>> base_and_factor("ms"), base_and_factor("%"), base_and_factor("k"), base_and_factor("page")
     (('s', 0.001), ('1', 0.01), ('1', 1000.0), ('page', 1.0))

@@ -45,8 +45,9 @@ class Rank:
     def send(self, peer, size, tag=0, comm=WORLD, call="MPI_Send"):
         self.call(call, ("mpi_send", peer, comm, tag, size))
 
-    def receive(self, peer, size, tag=0, comm=WORLD):
-        self.call("MPI_Recv", ("mpi_recv", peer, comm, tag, size))
+    def receive(self, peer, size, tag=0, comm=WORLD, posted=None):
+        """Receive; `posted` is the source that the receive names, where the trace tells it."""
+        self.call("MPI_Recv", ("mpi_recv", peer, comm, tag, size, *_posted(posted)))
 
     def exchange(self, to, source, size, tag=0):
         sent = ("mpi_send", to, WORLD, tag, size)
@@ -58,9 +59,9 @@ class Rank:
         self.call(call, ("mpi_isend", peer, comm, tag, size, self._requests))
         return ("mpi_isend_complete", self._requests)
 
-    def ireceive(self, peer, size, tag=0, comm=WORLD):
+    def ireceive(self, peer, size, tag=0, comm=WORLD, posted=None):
         self._requests += 1
-        self.call("MPI_Irecv", ("mpi_irecv_request", self._requests))
+        self.call("MPI_Irecv", ("mpi_irecv_request", self._requests, *_posted(posted)))
         return ("mpi_irecv", peer, comm, tag, size, self._requests)
 
     def wait(self, *requests, call="MPI_Waitall"):
@@ -82,11 +83,16 @@ class Rank:
         self.call(call, ("mpi_collective_begin",), end)
 
 
+def _posted(source):
+    return () if source is None else ({"posted_source": source},)
+
+
 def traced(
     folder: Path,
     ranks: int,
     program: Callable[[Rank], None],
     communicators: Mapping[str, Sequence[int] | None] | None = None,
+    grids: Sequence[Sequence[tuple[int, bool]]] = (),
 ) -> Path:
     """Write the trace of a program on a number of ranks, and return its anchor."""
     threads = []
@@ -95,7 +101,7 @@ def traced(
         with rank.region("main"):
             program(rank)
         threads.append([Thread([*rank.events, ("program_end", rank.now, 0)])])
-    return write_trace(folder, Trace(threads, communicators=communicators or {}))
+    return write_trace(folder, Trace(threads, communicators=communicators or {}, grids=grids))
 
 
 def recorded(path: Path) -> Traced:
@@ -185,3 +191,10 @@ def exchange(rank):
             rank.wait(*requests)
         if step % 5 == 4:
             rank.collective("allreduce", 8 * rank.ranks, 8 * rank.ranks)
+
+
+def head_to_head(rank):
+    """Two ranks send 2 KiB, and then receive."""
+    with rank.region("exchange"):
+        rank.send(rank.rank ^ 1, 2048)
+        rank.receive(rank.rank ^ 1, 2048)

@@ -37,6 +37,7 @@ from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.info import info_table, info_text
 from callpath_modeler.report.ranking import ranking_text
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.target_query import PredictionQuery
 from store_mutations import Stored, mutate
 
@@ -58,7 +59,9 @@ def answers(path: Path) -> str:
         *info_text(experiment),
         *map(
             str,
-            ranking_text(ranking, rows, width=120, full_names=True, ascii_only=True),
+            ranking_text(
+                ranking, rows, style=TextStyle(width=120, full_names=True, ascii_only=True)
+            ),
         ),
     ]
     return "\n".join(texts)

@@ -2,7 +2,8 @@
 
 An event is a tuple: the name of a method of `otf2.event_writer.EventWriter`, the time in ticks, and
 the arguments. Regions are strings, communicators are `Comm`. `METRICS` is the class of all metrics,
-`WINDOW` is memory shared by all processes, and `CONTEXT` is a sampled calling context.
+`WINDOW` is memory shared by all processes, and `CONTEXT` is a sampled calling context. A
+dictionary at the end has the attributes of the event by name.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Trace:
     processes : threads of each process; only the first thread uses MPI
     resolution : ticks per second
     communicators : ranks in the world, by name; None = a communicator of each single process
+    grids : Cartesian topologies: size of each dimension, and whether it is periodic
     metrics : (unit, mode, type, exponent) by name
     counted : True if the definitions contain the number of events of each location
     """
@@ -49,6 +51,7 @@ class Trace:
     communicators: Mapping[str, Sequence[int] | None] = field(default_factory=dict)
     metrics: Mapping[str, tuple[str, str, str, int]] = field(default_factory=dict)
     counted: bool = True
+    grids: Sequence[Sequence[tuple[int, bool]]] = ()
 
 
 def write_trace(folder: Path, trace: Trace) -> Path:
@@ -108,6 +111,7 @@ class _Writer:
 
         self._otf2, self._archive, self._definitions = otf2, archive, archive.definitions
         self._regions: dict[str, Any] = {}
+        self._attributes: dict[str, Any] = {}
         self.locations = [self._process(n, t) for n, t in enumerate(trace.processes)]
         world = [threads[0] for threads in self.locations]
         self._group("COMM_LOCATIONS", world)
@@ -121,6 +125,19 @@ class _Writer:
             )
             for name, ranks in named.items()
         }
+        for number, grid in enumerate(trace.grids):
+            periodicity = otf2.CartPeriodicity
+            dimensions = [
+                self._definitions.cart_dimension(
+                    f"{number}.{k}",
+                    size=size,
+                    cart_periodicity=periodicity.TRUE if periodic else periodicity.FALSE,
+                )
+                for k, (size, periodic) in enumerate(grid)
+            ]
+            self._definitions.cart_topology(
+                f"grid {number}", communicator=self._comms["WORLD"], dimensions=tuple(dimensions)
+            )
         members = [self._metric(name, *about) for name, about in trace.metrics.items()]
         metrics = self._definitions.metric_class(tuple(members)) if members else None
         self._special = {
@@ -134,7 +151,16 @@ class _Writer:
     def write(self, location: Any, events: Sequence[Event]) -> None:
         writer = self._archive.event_writer_from_location(location)
         for method, time, *arguments in events:
-            getattr(writer, method)(time, *(self._defined(method, a) for a in arguments))
+            known = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
+            attributes = {self._attribute(name, x): x for name, x in known.items()}
+            defined = [self._defined(method, a) for a in arguments]
+            getattr(writer, method)(time, *defined, attributes=attributes or None)
+
+    def _attribute(self, name: str, value: str | int) -> Any:
+        kind = self._otf2.Type.STRING if isinstance(value, str) else self._otf2.Type.INT32
+        if name not in self._attributes:
+            self._attributes[name] = self._definitions.attribute(name, type=kind)
+        return self._attributes[name]
 
     def _defined(self, method: str, argument: Any) -> Any:
         if method in {"enter", "leave"}:

@@ -1,8 +1,8 @@
-"""Browse generated models of many call paths by keys: print what start and keys took.
+"""Browse generated models of many call paths by keys, and print the cost of the start and of keys.
 
-python browse_ours.py CALL_PATHS FILE.cpm
+    python browse_ours.py CALL_PATHS FILE.cpm
 
-The store is made if it is not there: some hundred models are fitted, and every call path has one.
+If the store is missing, the program fits some hundred models and assigns one to every call path.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ KEYS = {
     "opened: double the target": ["right_square_bracket"],
     "opened: down": ["down"],
 }
-"""What is pressed, one after the other; the last key of each is timed."""
+"""Sequences of keys; the last key of each is timed."""
 
 
 def make(count: int, path: Path) -> None:
@@ -109,7 +109,7 @@ def main() -> None:
         nonlocal peak
         async with app.run_test(size=(160, 50)) as pilot:
             took["first screen"] = time.thread_time() - started
-            # Views are prepared in the background before anyone can have pressed a key or two.
+            # Views are prepared in the background before a user can press keys.
             await asyncio.sleep(2)
             for name, pressed in KEYS.items():
                 await pilot.press(*pressed[:-1])
@@ -120,7 +120,7 @@ def main() -> None:
                 for _ in range(50):
                     await asyncio.sleep(0.01)
                     peak = max(peak, private())
-            app.workers.cancel_all()  # no bands are wanted any more
+            app.workers.cancel_all()  # bands are no longer needed
             await asyncio.sleep(2)
             before = time.process_time()
             forecast(session.forecast.inputs, 12345.0, bands=False)

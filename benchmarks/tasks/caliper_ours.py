@@ -1,4 +1,4 @@
-"""Read a Caliper profile and sum its time up over ranks; print what it cost and what came out.
+"""Read a Caliper profile and sum its time over ranks; print the cost and the result.
 
 python caliper_ours.py FILE
 """

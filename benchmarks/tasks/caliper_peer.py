@@ -1,4 +1,4 @@
-"""Read a Caliper profile with caliper-reader and sum its time up over ranks; print the cost.
+"""Read a Caliper profile with caliper-reader and sum its time over ranks; print the cost.
 
 python caliper_peer.py FILE
 """

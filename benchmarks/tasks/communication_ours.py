@@ -1,4 +1,4 @@
-"""Tell the communication of a trace; print what it cost and what came out.
+"""Extract the communication of a trace; print the cost and the result.
 
 python communication_ours.py ANCHOR
 """

@@ -1,4 +1,4 @@
-"""Read an HPCToolkit database with Hatchet; print what it cost and what came out.
+"""Read an HPCToolkit database with Hatchet; print the cost and the result.
 
 python databases_hatchet.py DATABASE
 """

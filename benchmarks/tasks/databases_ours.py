@@ -1,4 +1,4 @@
-"""Read HPCToolkit databases; print what it cost and what came out.
+"""Read HPCToolkit databases; print the cost and the result.
 
 python databases_ours.py one DATABASE sum|max      open one and reduce its run time
 python databases_ours.py series DIRECTORY          read a series, align it, compute excess work

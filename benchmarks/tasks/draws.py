@@ -1,8 +1,8 @@
-"""Measurements of known models, to be fitted for their cost.
+"""Measurements of known models, for the cost of fits.
 
-The protocol is that of the field: ``c0 + c1 p^i log2(p)^j``, coefficients uniform in
-0.001 ... 1000, 10 % noise as a factor uniform in 0.95 ... 1.05, points 8, 16, 32, ..., five
-repetitions. Every second row is a constant.
+The laws follow the usual protocol of the field: ``c0 + c1 p^i log2(p)^j`` with coefficients uniform
+in 0.001 ... 1000. The noise of 10 % is a factor uniform in 0.95 ... 1.05. There are five
+repetitions at the points 8, 16, 32, ... Every second row is a constant.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def points(count: int) -> NDArray[np.float64]:
 
 
 def draw(rows: int, count: int) -> NDArray[np.float64]:
-    """Return values [rows, count, repetitions]; fewer rows are the first ones of more."""
+    """Return values [rows, count, repetitions]; fewer rows are the first rows of more."""
     p = points(count)
     values = np.empty((rows, count, REPETITIONS))
     for start in range(0, rows, _BLOCK):

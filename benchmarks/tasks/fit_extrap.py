@@ -1,10 +1,10 @@
-"""Model measurements with Extra-P's default modeler; print what it cost.
+"""Model measurements with Extra-P's default modeler; print the cost.
 
-python fit_extrap.py MEASURED FITTED
+    python fit_extrap.py MEASURED FITTED
 
 MEASURED has points `p` [K] or [K, D], values `y` [n, K, R] (NaN = missing) and `targets` [m] or
-[m, D]. FITTED gets predictions `value` [n, m] and, of one parameter, `lead` [n, 2], the exponents
-of the fastest growing term.
+[m, D]. FITTED gets predictions `value` [n, m]. With one parameter, it also gets `lead` [n, 2], the
+exponents of the fastest growing term.
 """
 
 import json

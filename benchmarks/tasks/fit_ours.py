@@ -1,4 +1,4 @@
-"""Model drawn measurements and predict them with bands; print what it cost.
+"""Model drawn measurements and predict them with bands; print the cost.
 
 python fit_ours.py ROWS POINTS TIMES
 """

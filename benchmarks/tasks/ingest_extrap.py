@@ -1,4 +1,4 @@
-"""Import a series with Extra-P, as its command line does; print what it cost.
+"""Import a series with Extra-P, as its command line does; print the cost.
 
 python ingest_extrap.py DIRECTORY
 """

@@ -1,4 +1,4 @@
-"""Read a series with all its metrics; print what it cost and what came out.
+"""Read a series with all its metrics; print the cost and the result.
 
 python ingest_ours.py DIRECTORY
 """

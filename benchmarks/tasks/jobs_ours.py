@@ -1,4 +1,4 @@
-"""Read a series, or model drawn measurements, with some processes or threads; print what it took.
+"""Read a series, or model drawn measurements, with some processes or threads; print the cost.
 
 python jobs_ours.py read DIRECTORY JOBS
 python jobs_ours.py one|several ROWS JOBS
@@ -23,7 +23,7 @@ what, told, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
 
 def spent() -> tuple[float, float]:
-    """Return the processor time of this thread, and of all others and the processes that ended."""
+    """Return the processor time of this thread, and that of other threads and ended processes."""
     alone, here, others = (
         usage.ru_utime + usage.ru_stime
         for usage in map(
@@ -46,12 +46,12 @@ else:
     p, values = points(5), draw(int(told), 8 if what == "one" else 5)
     where = points(8)
     if what == "several":
-        # A law of p times another one of n.
+        # The product of a law of p and a law of n.
         where = np.array([(x, y) for x in p for y in p])
         values = values[:, :, None, :3] * np.roll(values, 7, axis=0)[:, None, :, :3]
         values = values.reshape(len(values), len(where), 3)
     begin, before = time.perf_counter(), spent()
-    # As `pipeline.fit` does.
+    # This is the choice of `pipeline.fit`.
     with Threads(jobs) if what == "one" else Workers(jobs) as shared:
         modeling.fit(where, values, each=shared.map)
 wall = time.perf_counter() - begin

@@ -1,4 +1,4 @@
-"""The memory that a process has for itself alone (its unique set), watched by a thread."""
+"""Private memory of a process (its unique set), sampled by a thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def private_bytes() -> int:
 
 
 def _give_back() -> None:
-    # What was freed but kept would be used again, and new memory would go unnoticed.
+    # New memory would otherwise reuse freed memory, and would not be noticed.
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
@@ -29,7 +29,7 @@ def _give_back() -> None:
 
 
 class Watch:
-    """Notices the largest private memory while a block runs.
+    """The largest private memory during a block.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Watch:
         self._thread = threading.Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> Watch:
-        # The watching thread must get its turn between two short calls of the watched one.
+        # The sampling thread must run between two short calls of the other thread.
         sys.setswitchinterval(_EVERY / 2)
         _give_back()
         self.before = self.peak = private_bytes()

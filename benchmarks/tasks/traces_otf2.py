@@ -1,4 +1,4 @@
-"""Read a trace with the interface of the package `otf2`: count calls and bytes, and no more.
+"""Read a trace with the package `otf2`, and only count calls and bytes.
 
 python traces_otf2.py ANCHOR
 """

@@ -1,4 +1,4 @@
-"""Replay a trace into a profile; print what it cost and what came out.
+"""Replay a trace into a profile; print the cost and the result.
 
 python traces_ours.py ANCHOR
 """

@@ -1,4 +1,4 @@
-"""A generated call tree, as large applications have them."""
+"""A generated call tree with the shape of large applications."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from callpath_modeler.profile.schema import Region
 
 
 def tree_of(size: int, rng: np.random.Generator) -> CallTree:
-    """Return a tree up to 40 calls deep, where few functions have most call paths."""
+    """Return a tree with up to 40 levels of calls, where few functions have most call paths."""
     steps = rng.choice([1, 0, -1, -2, -3], size, p=[0.5, 0.2, 0.15, 0.1, 0.05]).tolist()
     parents, callers, depth = [], [], 0
     for row, step in enumerate(steps):

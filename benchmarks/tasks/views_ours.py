@@ -1,4 +1,4 @@
-"""Views of a generated call tree, and losses of five scales: print what each step took.
+"""Views of a generated call tree, and losses at five scales; print the cost of each step.
 
 python views_ours.py CALL_PATHS
 """
@@ -57,7 +57,7 @@ def ensemble(tree: CallTree, rng: np.random.Generator) -> Experiment:
 
 
 def first_screen(view: View, costs: Costs) -> np.ndarray:
-    """Return what a browser shows first: the costliest nodes at the top."""
+    """Return the first screen of a browser: the costliest nodes at the top."""
     nodes = view.roots
     own, whole = view.values(nodes, costs.only(0))
     decides = whole if view.kind is ViewKind.TOP_DOWN else own

@@ -18,7 +18,7 @@ from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.modeling import Aggregate, Centre, centre
-from callpath_modeler.notebook_repr import HtmlReprMixin
+from callpath_modeler.notebook_repr import LossesPlotMixin
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
@@ -49,7 +49,7 @@ class ExcessPattern(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Losses(HtmlReprMixin):
+class Losses(LossesPlotMixin):
     """Excess work of every call path between pairs of measured scales.
 
     Attributes

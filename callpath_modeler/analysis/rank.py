@@ -38,7 +38,7 @@ from callpath_modeler.argument_checks import check_type, parse_enum
 from callpath_modeler.arrays import FloatArray, Int8Array, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.notebook_repr import HtmlReprMixin
+from callpath_modeler.notebook_repr import RankingPlotMixin
 from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.targets import target_of
 
@@ -64,7 +64,7 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking(HtmlReprMixin):
+class Ranking(RankingPlotMixin):
     """Call paths in the order of their cost at a target.
 
     All columns are [call paths] in the order of the experiment, with values in SI base units.

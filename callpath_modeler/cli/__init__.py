@@ -10,7 +10,7 @@ def main() -> None:
     import os
     import warnings
 
-    # Users can do nothing about an overflow of numpy; a model without a number says so by itself.
+    # Users cannot act on overflow warnings of numpy; a model without a number has its own message.
     warnings.simplefilter("ignore", RuntimeWarning, append=True)
     # For matrices as small as ours, further threads of the linear algebra only wait: on a login
     # node as many as it has cores. They are made when numpy is imported.

@@ -1,4 +1,4 @@
-"""`cpmodel baseline`: today's models as an expectation file."""
+"""`cpmodel baseline`: an expectation file from the models of an experiment."""
 
 from __future__ import annotations
 
@@ -36,15 +36,17 @@ if TYPE_CHECKING:
     metavar="SHARE",
     default="99%",
     show_default=True,
-    help="The costliest call paths that have this share of the cost together.",
+    help="Costliest call paths that have this share of the cost in total.",
 )
-@click.option("-n", "--top", type=click.IntRange(1), metavar="N", help="At most N call paths.")
+@click.option(
+    "-n", "--top", type=click.IntRange(1), metavar="N", help="Largest number of call paths."
+)
 @click.option(
     "--margin",
     metavar="SHARE",
     default="10%",
     show_default=True,
-    help="What values may exceed their bands by: machines differ from day to day.",
+    help="Margin above the bands, because machines differ from day to day.",
 )
 @question_options
 @load_options
@@ -63,10 +65,11 @@ def command(
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
-    """Write what today's runs show as expectations, to hold later runs against.
+    """Write limits for later runs, derived from today's runs, as an expectation file.
 
-    Growth and value of the whole program and of the call paths that matter, the values at the
-    largest scale that was measured, or at --target; of several parameters, --at p=128,n=1e6.
+    The limits are on growth and value of the whole program and of its costliest call paths. Values
+    are at the largest measured scale, or at --target; with several parameters, use
+    --at p=128,n=1e6.
     """
     from callpath_modeler import pipeline, target_query
     from callpath_modeler.analysis.expectations.baseline import BaselineSettings, baseline
@@ -74,7 +77,7 @@ def command(
 
     if question.inclusive:
         raise UsageError(
-            "--inclusive: call paths are expected by themselves, the program as a whole",
+            "--inclusive: limits are on exclusive values of call paths, and on the whole program",
             hint="inclusive = true in the file",
         )
     covered, allowed = parse_share(cover, "--cover"), parse_share(margin, "--margin")

@@ -1,4 +1,4 @@
-"""`cpmodel browse`: the views on a terminal, with keys."""
+"""`cpmodel browse`: the views in a browser on the terminal."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from callpath_modeler.cli.options import (
     load_options,
     target_options,
 )
-from callpath_modeler.cli.table_options import TABLE, format_of
+from callpath_modeler.cli.table_options import TABLE, OutputRequest
 from callpath_modeler.cli.view_options import sort_options, view_options
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_words
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
     from callpath_modeler.tui.services import BrowserServices, CommandAnswer
 
 _SAID_ANEW = ("--target", "--at", "--metric", "--inclusive", "--exclusive", "--predicted")
-"""Options that a view in words says itself."""
+"""Options that the request of a view contains."""
 
 _EXPECTATIONS = "expectations.toml"
-"""What the examples of the documentation call the file."""
+"""Name of the expectation file in the documentation."""
 
 _LISTED = 500
-"""So many call paths are listed of a comparison; the others share a line."""
+"""Number of call paths that a comparison lists; the others share a line."""
 
 
 @click.command("browse", cls=Configured)
@@ -63,11 +64,11 @@ def command(
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
-    """Browse what a target costs: top-down, bottom-up, flat, at any target.
+    """Browse costs at any target: top-down, bottom-up or flat.
 
-    That is measured where the target was run two times or more, and predicted elsewhere. Opens
-    with the hot path. Without a target it is four times the largest scale. Every key is under ?;
-    y shows the command that prints what is on the screen.
+    Costs are measured if the target was run at least twice, else predicted. The browser opens at
+    the hot path. The default target is 4 times the largest scale. Press ? for all keys, and y for
+    the command that prints the view on the screen.
     """
     ctx = click.get_current_context()
     _refuse_pipes(console, ctx)
@@ -104,7 +105,7 @@ def command(
 
 
 def _refuse_pipes(console: Console, ctx: click.Context) -> None:
-    """Raise `UsageError` where there is no terminal to browse on."""
+    """Raise `UsageError` if there is no terminal."""
     if console.is_interactive:
         return
     twin = invocation_of(ctx, in_full=True, every=True).line("views")
@@ -126,7 +127,7 @@ def browser_services(
         compare=here.compare,
         check=here.check,
         expectations=here.expectations(),
-        ascii_only=console.ascii_only,
+        style=TextStyle(ascii_only=console.ascii_only),
     )
 
 
@@ -145,7 +146,7 @@ class _Services:
         self._fitting = replace(fitting, parameter=self._asked.parameter or fitting.parameter)
 
     def models_of(self, metric: str) -> Fitted:
-        """Make the models of another metric."""
+        """Return the models of another metric."""
         from callpath_modeler import pipeline, target_query
 
         load = self._load.of_metric(metric)
@@ -153,7 +154,7 @@ class _Services:
         return target_query.slice_at(found, self._asked)
 
     def target_of(self, text: str, fitted: Fitted) -> float:
-        """Read a target as it is typed."""
+        """Return the target for a typed text."""
         from callpath_modeler import target_query
 
         value = target_query.parse_target(text, None).value
@@ -162,40 +163,38 @@ class _Services:
         return target_query.checked_target(fitted, value)
 
     def command(self, request: ViewRequest, inputs: ForecastInputs, target: float) -> str:
-        """Write the command that prints a view."""
+        """Return the command that prints a view."""
         from callpath_modeler.tui.cli_options import to_cli_options
 
         words = [*self._asked_of(inputs, target), *to_cli_options(request)]
         return self._same.line("views", shell_words(words))
 
     def _asked_of(self, inputs: ForecastInputs, target: float) -> list[str]:
-        """Return the options that ask for values at a target."""
+        """Return the options for values at a target."""
         metric = ["-m", inputs.fitted.metric.name]
         return [*self._at(target), *metric, *["--predicted"] * inputs.predicted]
 
     def save(self, forecast: Forecast, request: ViewRequest, path: Path) -> str:
         """Write a view to a file."""
-        from callpath_modeler.cli.render import render_lines, render_table
         from callpath_modeler.report.views import ForecastView, views_table, views_text
         from callpath_modeler.target_query import findings_at
         from callpath_modeler.units import counted
 
-        shown, form = ForecastView(forecast, request), format_of(None, path)
-        if form == TABLE:
+        shown, output = ForecastView(forecast, request), OutputRequest(None, path, force=False)
+        if output.form == TABLE:
             words = shell_words(self._asked_of(forecast.inputs, forecast.target))
             again = replace(self._same, options=f"{words} {self._same.options}".rstrip())
-            lines = views_text(shown, width=None, full_names=False, invocation=again,
-                               ascii_only=self._console.ascii_only)  # fmt: skip
-            render_lines(self._console, lines, path, force=False)
+            style = output.style(self._console)
+            output.write_lines(self._console, views_text(shown, style=style, invocation=again))
         else:
             findings = findings_at(forecast.fitted, forecast.target)
-            render_table(self._console, views_table(shown, findings), form, path, force=False)
+            output.write_table(self._console, views_table(shown, findings))
         return f"{path}: {counted(len(shown.outline), 'line')}"
 
     def compare(self, other: str, forecast: Forecast, inclusive: bool) -> CommandAnswer:
-        """Compare another experiment, measured before, with what is shown."""
+        """Compare an earlier experiment with the one on the screen."""
         from callpath_modeler.comparison import compare_with
-        from callpath_modeler.report.diff import TextStyle, difference_listing
+        from callpath_modeler.report.diff import difference_listing
         from callpath_modeler.tui.services import CommandAnswer
 
         fitted = forecast.fitted
@@ -205,8 +204,8 @@ class _Services:
         found = compared.difference
 
         def listing(width: int) -> Listing:
-            look = TextStyle(width, full_names=False, ascii_only=self._console.ascii_only)
-            return difference_listing(found, found.order[:_LISTED], look)
+            style = TextStyle(width=width, ascii_only=self._console.ascii_only)
+            return difference_listing(found, found.order[:_LISTED], style)
 
         asked = ["-m", fitted.metric.name]
         if found.at_target is not None:
@@ -225,7 +224,7 @@ class _Services:
         return CommandAnswer(f"base: {other}", listing, command)
 
     def check(self, name: str, forecast: Forecast) -> CommandAnswer:
-        """Hold the expectations of a file against the models; they say their targets themselves."""
+        """Evaluate an expectation file at its own targets."""
         from callpath_modeler.analysis.expectations.interpretation import read
         from callpath_modeler.expectation_check import check_of
         from callpath_modeler.report.check import check_listing
@@ -241,13 +240,14 @@ class _Services:
                             load_options=self._load, fit_options=self._fitting)  # fmt: skip
 
         def listing(width: int) -> Listing:
-            return check_listing(found, width, ascii_only=self._console.ascii_only)
+            style = TextStyle(width=width, ascii_only=self._console.ascii_only)
+            return check_listing(found, style=style)
 
         command = self._same.line("check", shell_words([str(path), *at, "-m", metric]))
         return CommandAnswer(f"expectations: {path}", listing, command)
 
     def expectations(self) -> str:
-        """Return the expectation file that is likely meant: beside the runs, or here."""
+        """Return the most likely expectation file: next to the runs, or in this directory."""
         near = [Path(source) for source in self._paths[:1]]
         folders = [*near, *(path.parent for path in near), Path()]
         found = (folder / _EXPECTATIONS for folder in folders)

@@ -1,4 +1,4 @@
-"""`cpmodel check`: expectations held against models; for continuous integration."""
+"""`cpmodel check`: evaluation of expectations, for continuous integration."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from callpath_modeler.cli.options import (
 )
 from callpath_modeler.cli.table_options import FORMATS, format_of
 from callpath_modeler.errors import UsageError
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
@@ -65,7 +66,7 @@ def command(
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
-    """Hold the expectations of FILE.toml against models; leave with status 1 if one fails.
+    """Check models against the expectations of FILE.toml; exit with status 1 if one fails.
 
     `cpmodel baseline` writes a file to start from.
     """
@@ -78,7 +79,7 @@ def command(
     form = format_ if format_ == _GITHUB else format_of(format_, output)
     if question.inclusive:
         raise UsageError(
-            "--inclusive: expectations say what they are about",
+            "--inclusive: each expectation states whether it is inclusive",
             hint="inclusive = true in FILE.toml",
         )
     found, findings = check_of(
@@ -93,7 +94,7 @@ def command(
         console.write(to_junit(found), junit, overwrite=force)
     if form == "table":
         width = None if output is not None else console.width
-        lines = check_text(found, width=width, ascii_only=console.ascii_only)
+        lines = check_text(found, style=TextStyle(width=width, ascii_only=console.ascii_only))
         render_lines(console, lines, output, force=force)
     elif form == _GITHUB:
         console.write(to_annotations(found), output, overwrite=force)

@@ -34,20 +34,20 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.toml.positions import Place
 
 INSTEAD = (("target", "at"), ("inclusive", "exclusive"))
-"""Options that say the same thing: one that counts more takes the place of the other, too."""
+"""Options with the same meaning: the one with higher priority replaces the other."""
 
 _META = "callpath_modeler.configuration"
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What files say, for one run of a command.
+    """The configuration of one run of a command.
 
     Attributes
     ----------
-    places : where they were looked for
-    files : those that were read, first the one that counts most
-    settings : their values by table and key
+    places : places of configuration files
+    files : files that were read, in order of priority
+    settings : values by table and key
     """
 
     places: ConfigPaths
@@ -55,7 +55,7 @@ class Configuration:
     settings: Mapping[Place, ConfiguredValue]
 
     def of(self, key: str) -> list[ConfiguredValue]:
-        """Return what sets an option: nothing, a value, or one for each parameter."""
+        """Return the values of an option: none, one, or one for each parameter."""
         home = ELSEWHERE.get(key, (config.DEFAULTS, key))
         return [each for place, each in self.settings.items() if place[: len(home)] == home]
 
@@ -67,7 +67,7 @@ def configuration_of(ctx: click.Context) -> Configuration:
 
 
 def was_asked(ctx: click.Context, name: str) -> bool:
-    """Tell whether the command line, or a variable, gave a parameter its value."""
+    """Return whether the command line or an environment variable set a parameter."""
     given = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
     return ctx.get_parameter_source(name) in given
 
@@ -76,17 +76,17 @@ _UNSET = {"by": ("--by", "value"), "select": ("--select", "**"), "top": ("--top"
 
 
 def unset(ctx: click.Context, *keys: str) -> Sequence[str]:
-    """Return the options by which another command does without what is configured for it."""
+    """Return the options that make another command ignore the configured values."""
     found = configuration_of(ctx)
     return [word for key in keys if found.of(key) or os.environ.get(f"{PREFIX}_{key}".upper())
             for word in _UNSET[key]]  # fmt: skip
 
 
 class Configured(click.Command):
-    """A command that heeds the configuration around its experiment.
+    """A command that follows the configuration around its experiment.
 
-    What the command line does not say is as environment variables have it, else as files have it,
-    else as the options have it themselves.
+    The command line has priority over environment variables, these over files, and these over the
+    defaults.
     """
 
     heeds_configuration = True
@@ -107,7 +107,7 @@ class Configured(click.Command):
             rest = super().parse_args(ctx, args)
         except click.MissingParameter as error:
             last = [each for each in self.params if isinstance(each, click.Argument)][-1:]
-            # Of too few words click gives the last argument its own, and misses those before it.
+            # With too few words, click fills the last argument and misses the earlier ones.
             if last and isinstance(given.get(last[0].name or ""), str):
                 error.param = last[0]
             raise
@@ -122,7 +122,7 @@ class Configured(click.Command):
         return rest
 
     def _words(self, ctx: click.Context, args: Sequence[str]) -> Mapping[str, Any]:
-        """Return what the command line says of each parameter, as it is written."""
+        """Return the text of each parameter on the command line."""
         try:
             words: Mapping[str, Any] = self.make_parser(ctx).parse_args(list(args))[0]
         except click.UsageError as error:
@@ -131,7 +131,7 @@ class Configured(click.Command):
         return words
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run; what is wrong with a value of a file is said with its file and line."""
+        """Run the command; an error about a value from a file names file and line."""
         if isinstance(ctx.obj, Console) and _makes_models(ctx):
             _note_way(ctx.obj)
         try:
@@ -146,7 +146,7 @@ class Configured(click.Command):
 
 
 def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
-    """Read the files and let what they say be defaults, of options before the command, too."""
+    """Read the files and use their values as defaults, also for options before the command."""
     root = ctx.find_root()
     places = config.config_paths(_start(sources), root.params.get("config"))
     found = ctx.meta[_META] = _read(root, places)
@@ -165,14 +165,14 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
 
 
 def _makes_models(ctx: click.Context) -> bool:
-    """Tell whether a command makes models: `info` does so for advice and diagnostics alone."""
+    """Return whether a command makes models: `info` only does so for advice and diagnostics."""
     asked = [ctx.params[name] for name in ("advise", "diagnostics") if name in ctx.params]
     has_method = any(option.name == "method" for option in ctx.command.params)
     return has_method and (not asked or any(asked))
 
 
 def _note_way(console: Console) -> None:
-    """Say how models are made: always where someone compiled for speed and does not get it."""
+    """Print whether models use compiled code; always if compiled code exists but cannot be used."""
     from callpath_modeler.modeling.compiled import library
 
     if console.verbose:
@@ -181,13 +181,13 @@ def _note_way(console: Console) -> None:
     asked_for = os.environ.get(library.VARIABLE) == "0"
     if not asked_for and not library.compiled() and is_outdated(Path(library.__file__).parent):
         console.note(
-            "models are made in numpy, several times as slow: the sources in C have changed since "
-            "they were compiled; `pip install -e .` compiles them anew"
+            "models are made in numpy, several times slower: the sources in C have changed since "
+            "they were compiled; `pip install -e .` compiles them again"
         )
 
 
 def is_outdated(folder: Path) -> bool:
-    """Tell whether libraries were compiled of other sources than lie in a folder, none of these."""
+    """Return whether the libraries in a folder were compiled from other sources."""
     from callpath_modeler.modeling.compiled.sources import libraries
 
     wanted = libraries(folder).values()
@@ -196,18 +196,18 @@ def is_outdated(folder: Path) -> bool:
 
 
 def _note_strangers(console: Console, ctx: click.Context) -> None:
-    """Say which variables are meant for us, as it seems, and set nothing."""
+    """Print the environment variables that look like options but set nothing."""
     root = ctx.find_root()
     mine = variables_of(ctx.command) | variables_of(root.command)
-    # Those of other commands are ours, too, but to know them takes to import these.
+    # Variables of other commands are valid as well, but knowing them requires imports.
     if any(name.startswith(f"{PREFIX}_") and name not in mine for name in os.environ):
         for name, hint in unknown_variables(root).items():
-            if hint:  # others may be of whoever installed us: CPMODEL_HOME
+            if hint:  # others may belong to an installer: CPMODEL_HOME
                 console.note(f"{name} sets nothing; {hint}")
 
 
 def _dress(root: click.Context, found: Configuration) -> None:
-    """Let files set the options before the command, which were read before these were known."""
+    """Apply files to the options before the command, which were parsed before."""
     for key, option in settable(root.command).items():
         if _source(root, option) is ParameterSource.DEFAULT:
             for each in found.of(key):
@@ -218,23 +218,23 @@ def _dress(root: click.Context, found: Configuration) -> None:
 
 
 def _start(sources: Sequence[str] | None) -> Path | None:
-    """Return the directory where an experiment begins; of a pattern, what comes before it."""
+    """Return the directory of an experiment; for a pattern, the part before the first wildcard."""
     if not isinstance(sources, tuple) or not sources:
         return None
     path = sources[0]
-    # Unlike those of pathlib, these never fail, whatever the user calls an experiment.
+    # Unlike pathlib, these functions never fail for strange names.
     while glob.has_magic(path) and not os.path.exists(path):  # noqa: PTH110
         path = os.path.dirname(path)  # noqa: PTH120
     return Path(path if os.path.isdir(path) else os.path.dirname(path))  # noqa: PTH112, PTH120
 
 
 def note_other(ctx: click.Context, source: str) -> None:
-    """Say that the configuration around one more experiment is not heeded, if it has another."""
+    """Print that the configuration of a further experiment is ignored, if it differs."""
     places = configuration_of(ctx).places
     start = _start((source,))
     other = None if start is None else config.find_upwards(start)
     if places.named is None and other is not None and not _same(other, places.found):
-        ctx.obj.note(f"{other}: not heeded: the configuration of the first experiment counts")
+        ctx.obj.note(f"{other}: ignored, because the configuration of the first experiment applies")
 
 
 def _same(one: Path, other: Path | None) -> bool:
@@ -256,7 +256,7 @@ def _read(root: click.Context, places: ConfigPaths) -> Configuration:
 def _check(
     root: click.Context, setting: ConfiguredValue, options: Mapping[str, click.Option]
 ) -> None:
-    """Refuse a value that the command line would refuse."""
+    """Raise an error for a value that the command line would refuse."""
     from callpath_modeler.readers.parameters import check_source
     from callpath_modeler.target_query import parse_target
 
@@ -267,11 +267,11 @@ def _check(
         return
     option = options.get(key)
     if option is None:
-        return  # a command that runs by itself has no names of runs
+        return  # a command without a group has no names of runs
     if key == "reader" and setting.value.endswith(".py"):
         setting.written.refuse(
             setting.place,
-            f"reader {setting.value!r}: a file with code of its own is named on the command line",
+            f"reader {setting.value!r}: a file with code must be named on the command line",
             "--reader FILE.py",
         )
     value = value_of(setting, key, option)
@@ -287,7 +287,7 @@ def _check(
 
 @contextmanager
 def _naming(setting: ConfiguredValue) -> Iterator[None]:
-    """Say where the value stands that is complained of."""
+    """Add file and line of the value to an error."""
     try:
         yield
     except UsageError as error:
@@ -295,14 +295,14 @@ def _naming(setting: ConfiguredValue) -> Iterator[None]:
 
 
 def value_of(setting: ConfiguredValue, key: str, option: click.Option) -> Any:
-    """Return one value of an option as the command line writes it."""
+    """Return the value of an option in the syntax of the command line."""
     return (
         f"{setting.place[1]}={setting.value}" if key == "param" else setting_value(setting, option)
     )
 
 
 def _from_files(ctx: click.Context) -> Iterator[tuple[str, str, str]]:
-    """Go through the options that a file set: key, value in words, and where it stands."""
+    """Yield key, value as text, and origin of the options that a file set."""
     for key, option in settable(ctx.command).items():
         is_set = _source(ctx, option) is ParameterSource.DEFAULT_MAP
         for setting in configuration_of(ctx).of(key):
@@ -313,8 +313,8 @@ def _from_files(ctx: click.Context) -> Iterator[tuple[str, str, str]]:
 
 
 def _mentions(message: str, key: str, value: str) -> bool:
-    """Tell whether a message is about an option, or the value that it has."""
-    # Words and numbers alone may be there for other reasons, unless they are quoted.
+    """Return whether a message is about an option or its value."""
+    # Unquoted words and numbers may occur for other reasons.
     parts = [each for each in (value, *value.split(",")) if _says_more(each)]
     about = (f"--{key.replace('_', '-')}", f"{key} {value}", *parts)
     quoted = re.findall(r"'([^']+)'", message)
@@ -322,7 +322,7 @@ def _mentions(message: str, key: str, value: str) -> bool:
 
 
 def _says_more(text: str) -> bool:
-    """Tell whether a text holds a letter, and behind it something that is none."""
+    """Return whether a text contains a letter, followed by a character that is not a letter."""
     first = re.search(r"[A-Za-z_]", text)
     return first is not None and re.search(r"\W", text[first.end() :]) is not None
 
@@ -336,7 +336,7 @@ def _source(ctx: click.Context, option: click.Parameter) -> ParameterSource | No
 
 
 def _origin(ctx: click.Context, option: click.Parameter | None) -> str:
-    """Return what gave an option its value; "" = the command line, or the option itself."""
+    """Return the origin of an option's value; "" = the command line or the default."""
     source = None if option is None else _source(ctx, option)
     if option is not None and source is ParameterSource.ENVIRONMENT:
         return variable_of(option)
@@ -346,7 +346,7 @@ def _origin(ctx: click.Context, option: click.Parameter | None) -> str:
 
 
 def _settle(ctx: click.Context, options: Sequence[click.Parameter]) -> None:
-    """Of options that say the same thing, unset those that count less than another."""
+    """Among options with the same meaning, unset those with lower priority."""
     levels = {option.name or "": _level(ctx, option) for option in options}
     first = min((level for level in levels.values() if level is not None), default=None)
     for name, level in levels.items():
@@ -356,7 +356,7 @@ def _settle(ctx: click.Context, options: Sequence[click.Parameter]) -> None:
 
 
 def _level(ctx: click.Context, option: click.Parameter) -> tuple[int, int] | None:
-    """Return how much the value of an option counts, 0 most; None = it has none."""
+    """Return the priority of the value of an option, 0 = highest; None = no value."""
     source = _source(ctx, option)
     if not ctx.params.get(option.name or "") or source is None:
         return None

@@ -1,4 +1,4 @@
-"""Standard output, standard error, colour, progress, exit status: the only module that writes."""
+"""Standard output, standard error, colour, progress, exit status; only this module writes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SHOWN_FINDINGS = 3
 
 
 class Notes(Enum):
-    """How findings are said after an answer."""
+    """The form of findings after a result."""
 
     FULL = "what happened, why it matters and what to do"
     SHORT = "what happened"
@@ -48,13 +48,13 @@ class Notes(Enum):
 
 
 class ClosedPipeError(Exception):
-    """Whoever read standard output is gone; click would make status 1 of a `BrokenPipeError`."""
+    """Standard output was closed; click would turn a `BrokenPipeError` into status 1."""
 
 
 class Console:
-    """Where results and talk go, and in which dress.
+    """Output of results and messages, and its style.
 
-    Results go to standard output and nothing else does; all talk goes to standard error.
+    Results, and nothing else, go to standard output. Messages go to standard error.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Console:
 
     @classmethod
     def asked(cls, options: Mapping[str, Any]) -> Console:
-        """Return what the options before the command ask for."""
+        """Return the console for the options before the command."""
         return cls(
             verbose=options["verbose"],
             quiet=options["quiet"],
@@ -88,23 +88,23 @@ class Console:
 
     @property
     def is_terminal(self) -> bool:
-        """Tell whether results go to a terminal."""
+        """Return whether results go to a terminal."""
         return sys.stdout.isatty()
 
     @property
     def is_interactive(self) -> bool:
-        """Tell whether there is a terminal to be asked on and to draw on."""
+        """Return whether there is a terminal for input and output."""
         streams = (sys.stdin, sys.stdout, sys.stderr)
         return os.environ.get("TERM") != "dumb" and all(stream.isatty() for stream in streams)
 
     def without_color(self) -> None:
-        """Tell what draws on the terminal itself to use no colour, where the user wants none."""
+        """Turn off colour in libraries that draw on the terminal, if the user wants none."""
         if not self._use_color():
             os.environ["NO_COLOR"] = "1"
 
     @property
     def width(self) -> int | None:
-        """Width of the terminal in cells, or None where nothing needs to be cut."""
+        """Width of the terminal in cells, or None if nothing needs to be cut."""
         if "COLUMNS" in os.environ or self.is_terminal:
             return shutil.get_terminal_size().columns
         return None
@@ -115,11 +115,11 @@ class Console:
         return shutil.get_terminal_size().lines if self.is_terminal else None
 
     def result(self, text: str) -> None:
-        """Write a result; what the terminal's encoding lacks becomes a question mark."""
+        """Write a result; characters that the terminal's encoding lacks become question marks."""
         _send(text.encode(sys.stdout.encoding or "ascii", "replace"))
 
     def lines(self, lines: Iterable[Text | str]) -> None:
-        """Write lines, in colour where the user wants it, never wrapped or cut."""
+        """Write lines without wrapping or cutting, in colour if the user wants it."""
         color = self._use_color()
         for line in lines:
             safe = _without_controls(line)
@@ -127,7 +127,7 @@ class Console:
             self.result(self.dress(text) + "\n")
 
     def dress(self, text: str) -> str:
-        """Return `text` in the characters that the terminal has."""
+        """Return `text` in characters that the terminal can show."""
         return to_ascii(text) if self.ascii_only else text
 
     def _use_color(self) -> bool:
@@ -140,17 +140,17 @@ class Console:
         return self.is_terminal and os.environ.get("TERM") != "dumb"
 
     def note(self, text: str, *, asked: bool = False) -> None:
-        """Say something beside the result; what the user `asked` for is said even if quiet."""
+        """Write a message; one that the user `asked` for appears even with ``--quiet``."""
         if asked or not self.quiet:
             _say(self.dress(text))
 
     def findings(self, findings: Sequence[Finding], notes: Notes = Notes.FULL) -> None:
-        """Say the findings that change the answer most, and count the others."""
+        """Write the most important findings, and the number of the others."""
         for line in self._said(findings, notes):
             self.note(line)
 
     def lines_of_findings(self, findings: Sequence[Finding], notes: Notes) -> int:
-        """Return how many lines of the terminal findings take."""
+        """Return the number of terminal lines that findings need."""
         if self.quiet or not sys.stderr.isatty():
             return 0
         return sum(len(_wrapped(self.dress(line))) for line in self._said(findings, notes))
@@ -171,12 +171,12 @@ class Console:
         return [f"{counted(count, 'note')}: {listing}"] if count else []
 
     def heard(self, findings: Sequence[Finding]) -> Sequence[Finding]:
-        """Return the findings that the user wants to hear of."""
+        """Return the findings that the user does not ignore."""
         silent = () if self.verbose else self._ignored
         return [finding for finding in findings if finding.code not in silent]
 
     def progress(self, stage: str) -> Callable[[int, int], None]:
-        """Return a callback that shows how far `stage` is: on a terminal, after half a second."""
+        """Return a callback that shows the progress of `stage` on a terminal, after 0.5 s."""
         started = time.monotonic()
 
         def report(done: int, total: int) -> None:
@@ -201,7 +201,7 @@ class Console:
         if path is None and isinstance(content, bytes):
             raise OutputError("this format is binary", hint="write it to a file with -o")
         if isinstance(content, str):
-            # File names need not be text: their bytes go out as they came in.
+            # File names need not be text: their bytes are written unchanged.
             content = content.encode("utf-8", "surrogateescape")
         if path is None:
             _send(content)
@@ -219,7 +219,7 @@ def _without_controls(line: Text | str) -> Text | str:
     safe = "\n".join(in_one_line(part, "?") for part in plain.split("\n"))
     if isinstance(line, str):
         return safe
-    # One sign stands for one sign, so the styles stay where they are.
+    # Each character is replaced by one, so the positions of styles stay valid.
     copy = line.copy()
     copy.plain = safe
     return copy
@@ -271,19 +271,19 @@ def _no_output(cause: OSError) -> OutputError:
 
 
 def _abandon(stream: TextIO) -> None:
-    """Let go of what could not be written, or Python complains of it again at exit."""
+    """Discard unwritten output, so that Python does not report it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _open_streams() -> None:
-    """Put nowhere in the place of standard streams that were closed, as `>&-` does."""
+    """Replace standard streams that were closed, as by `>&-`, with the null device."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 def _say(text: str) -> None:
-    # Whatever a message quotes from a file or from a name must not steer the terminal.
+    # Quotations from files and names must not control the terminal.
     text = "\n".join(map(printable, text.split("\n")))
     if sys.stderr.isatty():
         text = "\n".join("\n".join(_wrapped(line)) for line in text.split("\n"))
@@ -292,13 +292,13 @@ def _say(text: str) -> None:
 
 
 def _wrapped(line: str) -> list[str]:
-    """Return a line as the terminal shows it, with what goes on indented."""
+    """Return a line as the terminal shows it, with indented continuation lines."""
     width = shutil.get_terminal_size().columns
     return textwrap.wrap(line, width, subsequent_indent="  ")
 
 
 def _talk(text: str) -> None:
-    """Write to standard error; that nobody can hear it changes neither result nor status."""
+    """Write to standard error; a closed stream changes neither result nor status."""
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -312,7 +312,7 @@ def run(command: click.Command) -> NoReturn:
     try:
         left = command.main(prog_name="cpmodel", standalone_mode=False)
         sys.stdout.flush()
-        # With standalone_mode off, click returns the status that a command leaves with.
+        # With standalone_mode off, click returns the exit status of a command.
         status = left if isinstance(left, int) else 0
     except CallpathModelerError as error:
         status = _refuse(error)
@@ -323,7 +323,7 @@ def run(command: click.Command) -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         status = EXIT_INTERRUPT
     except (ClosedPipeError, BrokenPipeError):
-        _abandon(sys.stdout)  # the reader has what it wanted
+        _abandon(sys.stdout)  # the reader has closed the pipe
         status = EXIT_CLOSED_PIPE
     except PermissionError as cause:
         what = f"{cause.filename}: {cause.strerror}"
@@ -333,7 +333,7 @@ def run(command: click.Command) -> NoReturn:
     except OSError as cause:
         is_full = cause.errno == errno.ENOSPC and not cause.filename
         status = _refuse(_no_output(cause)) if is_full else _report_bug(cause)
-    except Exception as bug:  # noqa: BLE001 - the last resort: whatever is left is ours
+    except Exception as bug:  # noqa: BLE001 - any other exception is a bug of this package
         status = _report_bug(bug)
     raise SystemExit(status)
 
@@ -347,7 +347,7 @@ def _usage_hint(error: click.UsageError) -> str:
             if option.name == "format_" and name in getattr(option.type, "choices", ()):
                 return f"{error.ctx.command_path} ... -f {name}"
     if isinstance(error, click.MissingParameter) and error.ctx:
-        # Which one is missing is not what click says where the first takes several words.
+        # click names the wrong argument if the first one takes several words.
         pieces = error.ctx.command.collect_usage_pieces(error.ctx)
         return " ".join([error.ctx.command_path, *pieces])
     return f"{error.ctx.command_path} --help" if error.ctx else "cpmodel --help"
@@ -367,7 +367,7 @@ def _refuse(error: CallpathModelerError) -> int:
 
 
 def _trace(error: BaseException) -> None:
-    """Show where an error that is not the user's comes from, to those who want to know."""
+    """Show the origin of an unexpected error with ``--verbose``."""
     if {"-v", "--verbose"} & set(sys.argv):
         import traceback
 

@@ -1,8 +1,7 @@
-"""`cpmodel diff`: what is different between two experiments."""
+"""`cpmodel diff`: comparison of two experiments."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,11 +13,9 @@ from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import fit_options, load_options, target_options
 from callpath_modeler.cli.table_options import (
-    format_of,
-    output_options,
-    picked,
-    refuse_columns,
+    TableRequest,
     table_options,
+    table_output_options,
 )
 from callpath_modeler.errors import UsageError
 
@@ -37,7 +34,7 @@ _TOP_OF_A_TABLE = 10
 @click.option(
     "--fail-on",
     metavar="LIMITS",
-    help="Leave with status 1 if something got worse: 'worse>5%', growth, or both by comma.",
+    help="Exit with status 1 if something got worse: 'worse>5%', growth, or both by comma.",
 )
 @click.option(
     "--select", metavar="PATTERN", help="Show and judge call paths that match, e.g. '**/MPI_*'."
@@ -46,7 +43,7 @@ _TOP_OF_A_TABLE = 10
 @target_options
 @load_options
 @fit_options
-@output_options
+@table_output_options
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -54,28 +51,21 @@ def command(
     experiment: tuple[str, ...],
     fail_on: str | None,
     select: str | None,
-    top: int | None,
-    columns: str | None,
-    no_header: bool,
-    wide: bool,
+    table: TableRequest,
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
-    format_: str | None,
-    output: Path | None,
-    force: bool,
 ) -> None:
     """Compare two experiments: what got better or worse, at which scale.
 
     BASE and NEW are each a profile, a directory of runs, a glob in quotes, a manifest, or a stored
-    NAME.cpm. Call paths are compared as measured at the largest common scale, by their growth, and
-    with --target there: as measured where both ran it two times or more, else as predicted. Of
-    several parameters, --at p=4096,n=1e6 says where.
+    NAME.cpm. Call paths are compared by measured cost at the largest common scale, by growth, and
+    at --target. Costs at the target are measured if both ran it at least twice, else predicted.
+    With several parameters, use --at p=4096,n=1e6.
     """
     from callpath_modeler.analysis.gates import RegressionGate, violations
-    from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.comparison import difference_of
-    from callpath_modeler.report.diff import TextStyle, difference_text, violation_lines
+    from callpath_modeler.report.diff import difference_text, violation_lines
     from callpath_modeler.report.diff_table import difference_table
 
     console: Console = ctx.obj
@@ -85,9 +75,8 @@ def command(
             hint="quote globs: cpmodel diff 'base/*.cubex' 'new/*.cubex'",
         )
     if question.predicted and question.target is question.at is None:
-        raise UsageError("--predicted: no target is asked for", hint="add --target P")
-    form = format_of(format_, output)
-    refuse_columns(form, columns)
+        raise UsageError("--predicted: there is no target", hint="add --target P")
+    form = table.form
     limits = None if fail_on is None else RegressionGate.parse(fail_on)
     base, new = experiment
     note_other(ctx, new)
@@ -103,14 +92,12 @@ def command(
     rows = _chosen(found, select)
     broken = [] if limits is None else violations(found, limits, rows)
     if form == "table":
-        width = None if output is not None or wide else console.width
-        look = TextStyle(width, wide, console.ascii_only)
+        style = table.style(console)
         again = invocation_of(ctx, sources=[new], of_files=True)
-        lines = difference_text(found, rows[: top or _TOP_OF_A_TABLE], look, again)
-        render_lines(console, lines, output, force=force)
+        lines = difference_text(found, rows[: table.top or _TOP_OF_A_TABLE], style, again)
+        table.write_lines(console, lines)
     else:
-        content = picked(difference_table(compared, rows[:top], broken), columns)
-        render_table(console, content, form, output, force=force, header=not no_header)
+        table.write_table(console, difference_table(compared, rows[: table.top], broken))
     console.findings(compared.findings)
     for line in violation_lines(found, broken):
         console.note(line)

@@ -1,4 +1,4 @@
-"""`cpmodel excess`: what is lost between measured scales."""
+"""`cpmodel excess`: excess work between measured scales."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from callpath_modeler.cli.options import (
     load_options,
     metric_options,
 )
+from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.table_options import (
-    format_of,
-    output_options,
-    picked,
-    refuse_columns,
+    TableRequest,
     table_options,
+    table_output_options,
 )
 from callpath_modeler.cli.view_options import view_options
 from callpath_modeler.errors import DataError, UsageError
@@ -42,14 +41,15 @@ if TYPE_CHECKING:
 @EXPERIMENT
 @click.option("--pair", metavar="P,Q", help="Compare two scales, e.g. 8,128.")
 @click.option("--base", metavar="P", help="Compare all larger scales with this one.")
-@click.option("--at", metavar="n=N,...", help="Where other parameters are held: measured values.")
+@click.option("--at", metavar="n=N,...", help="Measured values of the other parameters.")
 @view_options
 @table_options
+@PLOT
 @metric_options
 @PARAMETER
 @AGGREGATE
 @load_options
-@output_options
+@table_output_options
 @click.pass_obj
 def command(
     console: Console,
@@ -59,36 +59,29 @@ def command(
     base: str | None,
     at: str | None,
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
-    top: int | None,
-    columns: str | None,
-    no_header: bool,
-    wide: bool,
+    plot: Path | None,
+    table: TableRequest,
     metric: str | None,
     inclusive: bool,
     exclusive: bool,
     parameter: str | None,
     aggregate: Aggregate,
     load: LoadOptions,
-    format_: str | None,
-    output: Path | None,
-    force: bool,
 ) -> None:
-    """Say what is lost between measured scales, and where.
+    """Show how much time is lost between measured scales, and where.
 
-    Excess work is the share of the run time that perfect scaling would not have. Without --pair
-    or --base, every scale is compared with the smallest. Of several parameters, p scales; others
-    are held where --at says, or at their largest measured value.
+    Excess work is the share of the run time that would be saved by perfect scaling. Without --pair
+    or --base, every scale is compared with the smallest. With several parameters, p varies, and
+    the others have the values of --at, or their largest measured values.
     """
     from callpath_modeler.analysis.ensemble import losses
-    from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.loading import load as read
     from callpath_modeler.pipeline import FitOptions, aggregate_of
     from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
     from callpath_modeler.target_query import parse_target, slice_findings
 
-    form = format_of(format_, output)
-    refuse_columns(form, columns)
-    wanted = viewing(form, top, inclusive, exclusive)
+    form = table.form
+    wanted = viewing(form, table.top, inclusive, exclusive)
     chosen, first = _scales(pair, base)
     load = load.of_metric(metric)
     experiment_read = read(experiment, load, console.progress("read"))
@@ -106,29 +99,31 @@ def command(
             aggregate=aggregate_of(experiment_read, experiment, metric, load, how),
         )
     except DataError:
-        # A run that was left out may be the scale that is missing.
+        # The missing scale may be a run that was excluded.
         console.findings(findings)
         raise
     findings += slice_findings(found.line.held, found.line.assumed)
     shown = ExcessView(found, wanted)
+    if plot is not None:
+        from callpath_modeler.report.plot.drawing import excess_drawing
+
+        # It has the lines of the table, whatever else is written.
+        lined = ExcessView(found, viewing("table", table.top, inclusive, exclusive))
+        write_plot(console, excess_drawing(lined), plot, force=table.output.force)
     if form == "table":
-        width = None if output is not None or wide else console.width
         lines = excess_text(
             shown,
-            width=width,
-            full_names=wide,
-            ascii_only=console.ascii_only,
+            style=table.style(console),
             invocation=_again(click.get_current_context(), pair, base),
         )
-        render_lines(console, lines, output, force=force)
+        table.write_lines(console, lines)
     else:
-        content = picked(excess_table(shown, findings), columns)
-        render_table(console, content, form, output, force=force, header=not no_header)
+        table.write_table(console, excess_table(shown, findings))
     console.findings(findings)
 
 
 def _again(ctx: click.Context, pair: str | None, base: str | None) -> Invocation:
-    """Return what asks for the same losses."""
+    """Return the command lines for the same losses."""
     again = invocation_of(ctx)
     scales = {"--pair": pair, "--base": base}
     given = [shell_words([option, text]) for option, text in scales.items() if text is not None]
@@ -136,7 +131,7 @@ def _again(ctx: click.Context, pair: str | None, base: str | None) -> Invocation
 
 
 def _scales(pair: str | None, base: str | None) -> tuple[Pair | None, float | None]:
-    """Return the pair and the base that were asked for."""
+    """Return the pair and the base of the options."""
     from callpath_modeler.loading import parse_number
 
     if pair is not None and base is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EXIT_NO = 1
-"""The answer is no: said by `click.Context.exit` once the answer is out."""
+"""Status of a negative answer, for `click.Context.exit` after the output."""
 
 EXIT_BUG = 70
 EXIT_INTERRUPT = 130

@@ -1,4 +1,4 @@
-"""The option that holds an expectation file against the models of another command."""
+"""The option that checks an expectation file within another command."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ EXPECT = click.option(
 
 
 def check_ranking(ranking: Ranking, path: Path | None) -> Check | None:
-    """Hold the models against expectations, at their own targets unless one was asked for.
+    """Return the results of expectations, at their own targets unless the user chose one.
 
-    A target in a configuration file is for everything else: `cpmodel check` does not heed it
-    either. Nothing but growth has a verdict at infinity, so there the file's own targets count.
+    A target from a configuration file does not apply, as in `cpmodel check`. At infinity, only
+    growth has a verdict, so the targets of the file apply there.
     """
     if path is None:
         return None

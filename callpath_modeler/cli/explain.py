@@ -14,8 +14,8 @@ from callpath_modeler.errors import UsageError, closest
 def command(console: Console, code: str | None) -> None:
     """Explain a finding: what it means, why it matters, and what to do.
 
-    CODE stands in parentheses at the end of a message, e.g. CPM115. Without CODE, all findings
-    are listed.
+    CODE is in parentheses at the end of a message, e.g. CPM115. Without CODE, the command lists
+    all findings.
     """
     from callpath_modeler.diagnostics import KINDS
     from callpath_modeler.report.explanation import explanation, overview

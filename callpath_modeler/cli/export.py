@@ -25,6 +25,7 @@ from callpath_modeler.cli.table_options import FORMATS, format_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.arrays import FloatArray
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
@@ -34,8 +35,11 @@ if TYPE_CHECKING:
 
 GRAPHS = ("graphml", "dot")
 PROFILES = ("folded", "speedscope", "hatchet")
-EXTRAP, PYTHON = "extra-p", "python"
-_OTHERS = (*GRAPHS, EXTRAP, *PROFILES, PYTHON)
+EXTRAP, PYTHON, SVG = "extra-p", "python", "svg"
+FLAME = "flame"
+_OTHERS = (*GRAPHS, EXTRAP, *PROFILES, SVG, PYTHON)
+_OF_ONE_SCALE = (*PROFILES, SVG)
+_FLAMES = (SVG, "folded", "speedscope")
 _TABLES = FORMATS[1:]
 
 
@@ -51,10 +55,22 @@ _TABLES = FORMATS[1:]
 )
 @click.option(
     "--what",
-    type=click.Choice(["models", "values", "ranking"]),
+    type=click.Choice(["models", "values", "ranking", FLAME]),
     default="models",
     show_default=True,
-    help="Rows of a table: a model per call path; a value per call path and run; the ranking.",
+    help="Rows of a table: models of call paths, values of call paths and runs, or the ranking. "
+    "Or a flame graph: svg, folded, speedscope.",
+)
+@click.option(
+    "--color-by",
+    type=click.Choice(["excess", "share", "growth", "none"]),
+    help="Colour of a flame graph in svg: excess work; change of the share of the total; growth. "
+    "Default: excess, if there are two scales.",
+)
+@click.option(
+    "--base",
+    metavar="P",
+    help="Measured scale that a flame graph is compared with. Default: the smallest.",
 )
 @EXPECT
 @FORCE
@@ -69,6 +85,8 @@ def command(
     output: Path | None,
     format_: str | None,
     what: str,
+    color_by: str | None,
+    base: str | None,  # noqa: ARG001
     expect: Path | None,
     force: bool,
     question: PredictionQuery,
@@ -77,10 +95,11 @@ def command(
 ) -> None:
     """Write models, values, the ranking, the call-path graph, or the experiment.
 
-    Graphs are graphml and dot. extra-p is the experiment for Extra-P: JSON Lines, or what FILE
-    ends in: .txt, .json, .extra-p. folded, speedscope and hatchet are one profile: as measured in
-    the largest runs, or with --target at that, measured where it was run two times or more, else
-    predicted; folded has whole microseconds. python is a module with the models as functions.
+    graphml and dot are graphs. extra-p is the experiment for Extra-P; the suffix .txt, .json or
+    .extra-p of FILE selects its format, and any other suffix JSON Lines. folded, speedscope,
+    hatchet and svg are one profile: of the largest runs, or at --target. The profile at the target
+    is measured if it was run at least twice, else predicted. folded has whole microseconds. svg is
+    a flame graph that zooms in a browser. python is a module with the models as functions.
     """
     from callpath_modeler import pipeline
     from callpath_modeler.cli.render import render_table
@@ -90,16 +109,20 @@ def command(
     from callpath_modeler.report.ranking_table import ranking_table
     from callpath_modeler.target_query import FURTHER
 
-    form = _form(format_, output)
+    form = _form(format_, output, what)
     ctx = click.get_current_context()
     expect = _expected(ctx, form, what)
+    _check_flame(ctx, form, what)
     if expect is not None:
         load = reading_for(expect, question.metric, load)
     at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted"))
+    if form == SVG and not at_target and color_by != "growth":
+        _measured_flame(console, experiment, question, load, fitting, output, force=force)
+        return
     if form == EXTRAP or what == "values" or (form in PROFILES and not at_target):
         _measured(console, experiment, question, load, fitting, form, output, force=force)
         return
-    if form in PROFILES:
+    if form in _OF_ONE_SCALE:
         question = replace(question, inclusive=False)
     ranking, findings = pipeline.ranking_of(
         experiment,
@@ -109,13 +132,8 @@ def command(
         progress=console.progress("read"),
         default_factor=FURTHER,
     )
-    if form in PROFILES and math.isinf(ranking.target):
-        raise UsageError(
-            f"{form} at infinity: there is no profile, only growth", hint="--target with a number"
-        )
-    if form in PROFILES:
-        of_metric = {ranking.fitted.metric: ranking.value}
-        text = _profile(form, ranking.fitted.experiment, of_metric)
+    if form in _OF_ONE_SCALE:
+        text = _of_ranking(ranking, form, at_target=at_target)
         console.write(text, output, overwrite=force)
     elif form == PYTHON:
         console.write(python_source(ranking.fitted), output, overwrite=force)
@@ -131,9 +149,9 @@ def command(
 
 
 def _expected(ctx: click.Context, form: str, what: str) -> Path | None:
-    """Return the expectation file, where what is written has verdicts.
+    """Return the expectation file if the output contains verdicts.
 
-    A file that is configured, not asked for, is for what has verdicts.
+    A file that is configured, but not given on the command line, only applies to such output.
     """
     expect: Path | None = ctx.params["expect"]
     if form in GRAPHS or (form not in _OTHERS and what == "ranking"):
@@ -157,9 +175,10 @@ def _measured(
     *,
     force: bool,
 ) -> None:
-    """Write what needs no models: all metrics, or the one that was asked for.
+    """Write output that needs no models: all metrics, or the chosen one.
 
-    A metric that is configured is for what has one: it leads where there are several.
+    A configured metric only applies to formats with one metric; it comes first if there are
+    several.
     """
     from callpath_modeler import loading, pipeline
     from callpath_modeler.cli.render import render_table
@@ -188,8 +207,77 @@ def _measured(
     console.findings(experiment.findings)
 
 
+def _of_ranking(ranking: Ranking, form: str, *, at_target: bool) -> str:
+    """Write the profile of a target; or of the largest runs, with the growth of models."""
+    if math.isinf(ranking.target):
+        raise UsageError(
+            f"{form} at infinity: there is no profile, only growth", hint="--target with a number"
+        )
+    if form != SVG:
+        of_metric = {ranking.fitted.metric: ranking.value}
+        return _profile(form, ranking.fitted.experiment, of_metric)
+    from callpath_modeler.report.flame.content import ColorBy, of_ranking
+    from callpath_modeler.report.flame.picture import flame_svg
+
+    params = click.get_current_context().params
+    shown = ColorBy(params["color_by"] or "excess")
+    return flame_svg(of_ranking(ranking, shown, _base(params["base"]), at_largest=not at_target))
+
+
+def _measured_flame(
+    console: Console,
+    sources: tuple[str, ...],
+    question: PredictionQuery,
+    load: LoadOptions,
+    fitting: FitOptions,
+    output: Path | None,
+    *,
+    force: bool,
+) -> None:
+    """Write the flame graph of the largest runs, coloured against a smaller scale."""
+    from callpath_modeler import loading, pipeline
+    from callpath_modeler.analysis.ensemble import losses
+    from callpath_modeler.report import exchange
+    from callpath_modeler.report.flame.content import ColorBy, check_additive, of_losses, plain
+    from callpath_modeler.report.flame.picture import flame_svg
+
+    params = click.get_current_context().params
+    load = load.of_metric(question.metric)
+    experiment = loading.load(sources, load, console.progress("read"))
+    metric = experiment.metric(question.metric)
+    how = pipeline.aggregate_of(experiment, sources, question.metric, load, fitting)
+    compared = params["base"] is not None or bool(experiment.parameters)
+    shown = ColorBy(params["color_by"] or ("excess" if compared else "none"))
+    if shown is ColorBy.NONE and not compared:
+        flame = plain(experiment, metric, exchange.at_largest(experiment, metric.name, how))
+    else:
+        check_additive(metric)
+        base = _base(params["base"])
+        found = losses(experiment, metric.name, fitting.parameter, base=base, aggregate=how)
+        flame = of_losses(found, shown)
+    console.write(flame_svg(flame), output, overwrite=force)
+    console.findings(experiment.findings)
+
+
+def _base(text: str | None) -> float | None:
+    from callpath_modeler.loading import parse_number
+
+    return None if text is None else parse_number(text, "--base")
+
+
+def _check_flame(ctx: click.Context, form: str, what: str) -> None:
+    """Refuse options of flame graphs for other formats, and flame graphs in other formats."""
+    if what == FLAME and form not in _FLAMES:
+        raise UsageError(f"no flame graph in {form}", hint=f"-f with one of {', '.join(_FLAMES)}")
+    if form == SVG and what != FLAME and was_asked(ctx, "what"):
+        raise UsageError(f"--what {what} is not svg", hint="--what flame, or another format")
+    for name, option in (("color_by", "--color-by"), ("base", "--base")):
+        if form != SVG and was_asked(ctx, name):
+            raise UsageError(f"{option} is for flame graphs in svg", hint="--what flame -f svg")
+
+
 def _profile(form: str, experiment: Experiment, columns: Mapping[Metric, FloatArray]) -> str:
-    """Write one profile; of folded stacks, which have one metric, that of the first."""
+    """Return the text of one profile; folded stacks only hold the first metric."""
     from callpath_modeler.report import exchange
 
     tree = experiment.tree
@@ -200,17 +288,19 @@ def _profile(form: str, experiment: Experiment, columns: Mapping[Metric, FloatAr
     metric, exclusive = next(iter(columns.items()))
     if not metric.additive:
         raise UsageError(
-            f"{metric.name} does not add up over call paths: stacks would",
-            hint="-m with one that does",
+            f"{metric.name} does not add up over call paths, but stacks do",
+            hint="choose an additive metric with -m",
         )
     return exchange.folded(tree, exclusive, metric.unit)
 
 
-def _form(format_: str | None, output: Path | None) -> str:
+def _form(format_: str | None, output: Path | None, what: str) -> str:
     ending = "" if output is None else output.suffix.removeprefix(".")
     ending = PYTHON if ending == "py" else ending
     if format_ is None and ending in _OTHERS:
         return ending
+    if what == FLAME and format_ is None and not ending:
+        return SVG
     form = format_ if format_ in _OTHERS else format_of(format_, output, (*_TABLES, *_OTHERS))
     if form == "table":
         raise UsageError("no format", hint=f"-f with one of {', '.join((*_TABLES, *_OTHERS))}")

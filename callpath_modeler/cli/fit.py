@@ -1,4 +1,4 @@
-"""`cpmodel fit`: model every call path and keep the result."""
+"""`cpmodel fit`: models of every call path in a store."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 @click.command("fit", cls=Configured)
 @EXPERIMENT
 @click.option("-m", "--metric", "metrics", metavar="NAME", multiple=True, help="Default: all.")
-@output_file("Where to keep the result. Default: the program's name.", "NAME.cpm")
-@click.option("--force", is_flag=True, help="Replace it if it exists.")
+@output_file("File of the result. Default: the program's name.", "NAME.cpm")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @load_options
 @fit_options
 @click.pass_obj
@@ -34,7 +34,7 @@ def command(
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
-    """Read the runs, model every call path, keep experiment and models as NAME.cpm."""
+    """Read the runs, model every call path, and store experiment and models as NAME.cpm."""
     from collections import Counter
     from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The command group: what `cpmodel --help` says, and where each command lives."""
+"""The command group: the text of `cpmodel --help`, and the module of each command."""
 
 from __future__ import annotations
 
@@ -17,59 +17,61 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _COMMANDS = {
-    "info": "Say what was read: runs, parameters, metrics, call paths, data quality.",
-    "fit": "Model every call path and keep the result.",
-    "rank": "Rank call paths by predicted cost at a target scale.",
+    "info": "Describe the data: runs, parameters, metrics, call paths, data quality.",
+    "fit": "Model every call path and store the result.",
+    "rank": "Rank call paths by cost at a target scale.",
     "show": "Show one call path: formula, chart, band, alternatives, excess work.",
-    "views": "Show predictions top-down, bottom-up (who calls it) or flat.",
+    "views": "Show costs at a target top-down, bottom-up or flat.",
     "diff": "Compare two experiments: what got better or worse, at which scale.",
-    "browse": "Browse predictions on the terminal: views, charts, any target.",
-    "excess": "Say what is lost between measured scales, and where: excess work.",
-    "baseline": "Write today's models as expectations for `check`.",
-    "check": "Hold expectations against the models; for continuous integration.",
+    "browse": "Browse costs at any target on the terminal: views, charts.",
+    "excess": "Show the time lost between measured scales, and where: excess work.",
+    "baseline": "Write limits derived from today's runs, for `check`.",
+    "check": "Check models against expectations, in continuous integration.",
     "report": "Write one page of HTML: ranking, charts, call tree, data quality.",
     "export": "Write models, values, ranking or the call-path graph to a file.",
     "explain": "Explain a finding, e.g. CPM115: what it means and what to do.",
-    "plugins": "List readers and commands, and what keeps any from loading.",
-    "completion": "Print what makes a shell complete commands and options.",
+    "plugins": "List readers and commands, and why any cannot be loaded.",
+    "completion": "Print a script that lets a shell complete commands and options.",
 }
 
 
 _OF_PLUGINS = {
     "guidelines": "Check MPI performance guidelines: which collectives are too slow.",
-    "trace": "Tell the communication of a run from its trace, as loops or as a program in C.",
+    "trace": "Show the communication in a trace, as loops or as a program in C.",
 }
-"""What the help says of commands that plugins of ours add: it imports none."""
+"""Descriptions of commands in our plugins, so that the help need not import them."""
 
 
 class _Codes(click.types.StringParamType):
-    """Codes of findings, joined by commas."""
+    """Codes of findings, separated by commas."""
 
     name = "codes"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the codes in capitals, or refuse one that no finding has."""
+        """Return the codes in capitals; fail for an unknown code."""
         from callpath_modeler.diagnostics import KINDS
 
         codes = [code.strip().upper() for code in value.split(",")]
         for code in codes:
             if code not in KINDS:
-                self.fail(f"no finding {code!r}; {nearest_or_all(code, KINDS)}", param, ctx)
+                self.fail(
+                    f"there is no finding {code!r}; {nearest_or_all(code, KINDS)}", param, ctx
+                )
         return ",".join(codes)
 
 
 PLUGINS = "callpath_modeler.commands"
-"""Entry points of this group are commands that other packages add."""
+"""Group of entry points for commands of other packages."""
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command's module when the command is run.
+    """A group that imports the module of a command when the command is run.
 
-    Commands of plugins stand behind our own, and never in place of one.
+    Commands of plugins come after the built-in ones, and never replace one.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names of the commands, in the order of a session's work."""
+        """Return the names of the commands, in the order of a typical session."""
         return list(_described())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -89,7 +91,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one may be meant."""
+        """Return a command, or fail with the nearest name."""
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in _COMMANDS:
             known = _described()
@@ -99,7 +101,7 @@ class LazyGroup(click.Group):
 
 
 def _described() -> dict[str, str]:
-    """Return what the help says of every command, ours first."""
+    """Return the description of every command, built-in ones first."""
     found = dict(_COMMANDS)
     for name, entry in added().items():
         package = package_of(entry)
@@ -108,14 +110,14 @@ def _described() -> dict[str, str]:
 
 
 def offered() -> list[EntryPoint]:
-    """Return all commands that installed packages offer, importing none."""
+    """Return all commands of installed packages, without importing them."""
     from importlib.metadata import entry_points
 
     return sorted(entry_points(group=PLUGINS))
 
 
 def added() -> dict[str, EntryPoint]:
-    """Return the commands of other packages by name; of two of one name the first counts."""
+    """Return the commands of other packages by name; of two with one name, the first one."""
     by_name: dict[str, EntryPoint] = {}
     for entry in offered():
         if entry.name not in _COMMANDS:
@@ -129,7 +131,7 @@ def load(entry: EntryPoint) -> click.Command:
     Raises
     ------
     PluginError
-        If it does not load, or is no command.
+        If it does not load, or is not a command.
     """
     try:
         command = entry.load()
@@ -140,7 +142,7 @@ def load(entry: EntryPoint) -> click.Command:
         ) from cause
     if not isinstance(command, click.Command):
         raise PluginError(
-            f"{entry.value} is no click command", hint=f"reinstall or remove {package_of(entry)}"
+            f"{entry.value} is not a click command", hint=f"reinstall or remove {package_of(entry)}"
         )
     return command
 
@@ -155,8 +157,8 @@ def load(entry: EntryPoint) -> click.Command:
     },
 )
 @click.version_option(package_name="callpath-modeler", prog_name="cpmodel")
-@click.option("-v", "--verbose", is_flag=True, help="Say more; show where a bug happened.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but results and errors.")
+@click.option("-v", "--verbose", is_flag=True, help="Show more messages, and the origin of a bug.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only results and errors.")
 @click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
@@ -168,7 +170,7 @@ def load(entry: EntryPoint) -> click.Command:
     "ascii_only",
     is_flag=True,
     envvar="CPMODEL_ASCII",
-    help="Use no character beyond ASCII.",
+    help="Use ASCII characters only.",
 )
 @click.option("--no-progress", is_flag=True, help="Show no progress.")
 @click.option(
@@ -176,7 +178,7 @@ def load(entry: EntryPoint) -> click.Command:
     "ignored",
     type=_Codes(),
     metavar="CODES",
-    help="Do not speak of such findings, e.g. CPM203,CPM204; -v does.",
+    help="Do not show these findings, e.g. CPM203,CPM204; -v does.",
 )
 @click.option(
     "--config",

@@ -1,4 +1,4 @@
-"""`cpmodel info`: what was read."""
+"""`cpmodel info`: description of an experiment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import load_options, model_names, model_options
-from callpath_modeler.cli.table_options import format_of, output_options
+from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.units import counted
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 @click.option(
     "--verify",
     is_flag=True,
-    help="Read again with an independent reader and compare; of a .cpm, checksums.",
+    help="Compare with an independent reader; for a .cpm, verify checksums.",
 )
 @click.option("--write-manifest", is_flag=True, help="Print a manifest runs.toml of the runs.")
-@click.option("--config", is_flag=True, help="Say what options are set to, and where.")
-@click.option("--advise", is_flag=True, help="Say which scale to run next.")
+@click.option("--config", is_flag=True, help="Show the values of options and their origins.")
+@click.option("--advise", is_flag=True, help="Show which scale to run next.")
 @model_options
 @load_options
 @output_options
@@ -48,25 +48,23 @@ def command(
     question: PredictionQuery,
     fitting: FitOptions,
     load: LoadOptions,
-    format_: str | None,
-    output: Path | None,
-    force: bool,
+    output: OutputRequest,
 ) -> None:
-    """Say what was read: runs, parameters, metrics, call paths, data quality.
+    """Describe the data: runs, parameters, metrics, call paths, data quality.
 
-    Targets, metrics and options of models are for --advise, by default at 4 times the largest
-    run, and for --diagnostics, which lists the findings about runs, models and target.
+    Targets, metrics and options of models only apply to --advise and --diagnostics. The default
+    target of --advise is 4 times the largest run. --diagnostics lists the findings about runs,
+    models and target.
     """
     from dataclasses import replace
 
     from callpath_modeler import loading
     from callpath_modeler.analysis.repetitions import repetition_findings
-    from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.pipeline import findings_of
     from callpath_modeler.report.info import diagnostics_text, info_table, info_text
 
     if config:
-        _configuration(console, format_of(format_, output), output, force=force)
+        _configuration(console, output)
         return
     if not experiment:
         ctx = click.get_current_context()
@@ -74,42 +72,42 @@ def command(
     if not (advise or diagnostics):
         _refuse_model_options(click.get_current_context())
     if advise:
-        form = format_of(format_, output)
-        _advise(console, experiment, load, question, fitting, form, output, force=force)
+        _advise(console, experiment, load, question, fitting, output)
         return
     if verify:
         _verify(console, experiment, load)
         return
     if write_manifest:
-        text = loading.manifest(experiment, load, output.parent if output else Path())
-        console.write(text, output, overwrite=force)
+        text = loading.manifest(experiment, load, output.path.parent if output.path else Path())
+        console.write(text, output.path, overwrite=output.force)
         return
+    form = output.form
     everything = replace(load, read=replace(load.read, metrics=None))
     read = loading.load(experiment, everything, console.progress("read"))
     findings = (*read.findings, *repetition_findings(read))
     if diagnostics:
         findings = findings_of(read, experiment, question, load, fitting)
     read = replace(read, findings=findings)
-    form = format_of(format_, output)
-    if form == "table":
-        width = None if output is not None else console.width
-        lines = diagnostics_text(findings, width) if diagnostics else info_text(read)
-        render_lines(console, lines, output, force=force)
+    if form == TABLE:
+        width = output.style(console).width
+        output.write_lines(
+            console, diagnostics_text(findings, width) if diagnostics else info_text(read)
+        )
     else:
-        render_table(console, info_table(read), form, output, force=force)
+        output.write_table(console, info_table(read))
     if not diagnostics:
         console.findings(read.findings)
 
 
 def _refuse_model_options(ctx: click.Context) -> None:
-    """Refuse options of models where none is made; those of files are for other commands."""
+    """Raise an error for options of models if no models are made, unless a file sets them."""
     names = model_names()
     for option in ctx.command.params:
         source = ctx.get_parameter_source(option.name or "")
         if option.opts[-1] in names and source is ParameterSource.COMMANDLINE:
             raise UsageError(
-                f"{option.opts[-1]}: what was read has no models",
-                hint="with --advise or --diagnostics; or cpmodel rank",
+                f"{option.opts[-1]}: info makes no models",
+                hint="add --advise or --diagnostics, or use cpmodel rank",
             )
 
 
@@ -119,18 +117,15 @@ def _advise(
     load: LoadOptions,
     question: PredictionQuery,
     fitting: FitOptions,
-    form: str,
-    output: Path | None,
-    *,
-    force: bool,
+    output: OutputRequest,
 ) -> None:
-    """Say which scale would tell most of the target."""
+    """Print which scale narrows the band at the target most."""
     from callpath_modeler import pipeline
     from callpath_modeler.analysis.advise import advise
-    from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.report.advice import advice_table, advice_text
     from callpath_modeler.target_query import FURTHER, findings_at
 
+    form = output.form
     fitted, value = pipeline.models_and_target_of(
         sources,
         question,
@@ -140,34 +135,31 @@ def _advise(
         default_factor=FURTHER,
     )
     advice = advise(fitted, value)
-    if form == "table":
-        lines = advice_text(fitted, advice, ascii_only=console.ascii_only)
-        render_lines(console, lines, output, force=force)
+    if form == TABLE:
+        output.write_lines(console, advice_text(fitted, advice, style=output.style(console)))
     else:
-        render_table(console, advice_table(fitted, advice), form, output, force=force)
+        output.write_table(console, advice_table(fitted, advice))
     console.findings(findings_at(fitted, value))
 
 
-def _configuration(console: Console, form: str, output: Path | None, *, force: bool) -> None:
-    """Say what options are set to, and where."""
+def _configuration(console: Console, output: OutputRequest) -> None:
+    """Print the values of options and their origins."""
     from callpath_modeler.cli.configured_command import configuration_of
     from callpath_modeler.cli.option_origins import origins
-    from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.cli.settings import unknown_variables
     from callpath_modeler.report.configuration import configuration_table, configuration_text
 
     ctx = click.get_current_context()
     found, told = configuration_of(ctx), origins(ctx)
-    if form == "table":
-        width = None if output is not None else console.width
-        lines = configuration_text(told, found.places, unknown_variables(ctx.find_root()), width)
-        render_lines(console, lines, output, force=force)
+    if output.form == TABLE:
+        unknown, width = unknown_variables(ctx.find_root()), output.style(console).width
+        output.write_lines(console, configuration_text(told, found.places, unknown, width))
     else:
-        render_table(console, configuration_table(told, found.files), form, output, force=force)
+        output.write_table(console, configuration_table(told, found.files))
 
 
 def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> None:
-    """Compare value by value; end with a DataError if anything differs."""
+    """Compare value by value; raise `DataError` if anything differs."""
     from callpath_modeler import loading, store
 
     if len(sources) == 1 and store.is_stored(Path(sources[0])):
@@ -179,7 +171,7 @@ def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> No
         if agreements is None:
             raise UsageError(
                 f"{path}: its reader has no independent implementation to compare with",
-                hint="leave --verify out",
+                hint="omit --verify",
             )
         for found in agreements:
             compared += found.compared

@@ -1,4 +1,4 @@
-"""How other commands are asked for the same as this one."""
+"""Command lines of other commands on the same experiment."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ def invocation_of(
     of_files: bool = False,
     every: bool = False,
 ) -> Invocation:
-    """Return what asks other commands for the same.
+    """Return the command lines of other commands with the options of this command.
 
-    That is the options that every command knows, where the command line or a variable gave them.
-    What configuration files gave is found again, as they are.
+    These are the options that every command knows, as far as the command line or an environment
+    variable set them. Values from configuration files apply to other commands anyway.
 
     Parameters
     ----------
-    sources : to be asked about; None = those of the command
-    without : long names of options to leave out
-    in_full : write all sources; else many, as a shell makes them of a glob, are ``EXP...``
-    of_files : tell, too, what files gave: other files may be found around `sources`
-    every : tell options that the command has of its own, too: the other command has them
+    ctx : context of the command
+    sources : sources of the other command; None = those of this command
+    without : long names of options to omit
+    in_full : write all sources; else a long list, such as a shell makes from a glob, is ``EXP...``
+    of_files : include values from files, because `sources` may have other files
+    every : include options of this command that not every command knows
     """
     from callpath_modeler.loading import OF_PROFILES
     from callpath_modeler.report.invocation import Invocation
@@ -67,9 +68,9 @@ def invocation_of(
 
 
 def listing_of_findings(ctx: click.Context | None) -> str:
-    """Return the command that lists all findings of what a command answers.
+    """Return the command that lists all findings of a result.
 
-    Commands that are not about one experiment have findings of their own.
+    Commands that are not about one experiment have their own findings.
     """
     arguments = () if ctx is None else ctx.command.params[:1]
     if ctx is None or not any(each.metavar == "EXP..." for each in arguments):

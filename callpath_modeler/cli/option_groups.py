@@ -1,4 +1,4 @@
-"""Options gathered: commands get one object in place of what each of several options says."""
+"""Groups of options whose values reach a command as one object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add_options(command: F, options: tuple[Callable[[F], F], ...]) -> F:
 def option_group(
     command: F, options: tuple[Callable[[F], F], ...], name: str, make: Callable[..., object]
 ) -> F:
-    """Add `options` to a command; their values arrive as one object called `name`."""
+    """Add `options` to a command; their values arrive as one argument called `name`."""
     code = make.__code__
     taken = code.co_varnames[: code.co_kwonlyargcount]
 

@@ -1,4 +1,4 @@
-"""What every option is, and where that comes from: for `cpmodel info --config`."""
+"""Values and origins of all options, for `cpmodel info --config`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LINE = "command line"
 
 
 def origins(ctx: click.Context) -> list[OptionValue]:
-    """Return value and origin of all options that can be configured."""
+    """Return value and origin of all configurable options."""
     root = ctx.find_root()
     rows = (_of(ctx, key, option) for key, option in catalogue(root).items())
     told = [*chain.from_iterable(rows), *_of_one_command(root)]
@@ -38,20 +38,20 @@ def origins(ctx: click.Context) -> list[OptionValue]:
 def _settled(
     values: list[OptionValue], pair: tuple[str, str], files: Sequence[str]
 ) -> list[OptionValue]:
-    """Say of two options that say the same thing which one counts."""
+    """Mark which of two options with the same meaning has priority."""
     levels = {one.setting: _level(one.origin, files) for one in values
               if one.setting in pair and one.origin and one.value != "false"}  # fmt: skip
     if len({*levels.values()}) < len(pair):
         return values
     first, second = sorted(levels, key=lambda name: levels[name])
     return [
-        replace(one, origin=f"{one.origin}; {first} counts") if one.setting == second else one
+        replace(one, origin=f"{one.origin}; {first} has priority") if one.setting == second else one
         for one in values
     ]
 
 
 def _level(origin: str, files: Sequence[str]) -> int:
-    """Return how much an origin counts, 0 most."""
+    """Return the priority of an origin, 0 = highest."""
     if origin == _LINE:
         return 0
     return 2 + files.index(origin.rpartition(":")[0]) if ":" in origin else 1
@@ -78,7 +78,7 @@ def _of(ctx: click.Context, key: str, option: click.Option) -> Iterator[OptionVa
 
 
 def _parameters(ctx: click.Context) -> Iterator[OptionValue]:
-    """Go through the sources of parameters, which may come from several places."""
+    """Yield the sources of parameters, which may come from several places."""
     settings = {setting.place[1]: setting for setting in configuration_of(ctx).of("param")}
     option = next(each for each in ctx.command.params if key_of(each) == "param")
     is_given = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
@@ -92,7 +92,7 @@ def _parameters(ctx: click.Context) -> Iterator[OptionValue]:
 
 
 def _of_one_command(root: click.Context) -> Iterator[OptionValue]:
-    """Go through the variables that set an option of one command."""
+    """Yield the environment variables that set an option of one command."""
     for command in commands_of(root):
         for option in command.params:
             variable = option.envvar[0] if isinstance(option.envvar, list) else ""
@@ -103,13 +103,13 @@ def _of_one_command(root: click.Context) -> Iterator[OptionValue]:
 
 
 def _general(key: str, option: click.Option) -> str:
-    """Return the variable that sets an option of all commands."""
+    """Return the environment variable that sets an option of all commands."""
     names = option.envvar
     return names[-1] if isinstance(names, list) else f"{PREFIX}_{key}".upper()
 
 
 def _text(value: object) -> str | None:
-    """Return how a value is written; click has a sentinel where an option has none."""
+    """Return a value as text, or None if an option has no value."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Options that several commands share: one spelling everywhere."""
+"""Options that several commands share, with the same names everywhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def refuse_both(*, inclusive: bool, exclusive: bool) -> None:
-    """Raise `UsageError` where both flavours of values are asked for."""
+    """Raise `UsageError` if both inclusive and exclusive values are requested."""
     if inclusive and exclusive:
         raise UsageError("--inclusive and --exclusive exclude each other", hint="give one of them")
 
@@ -29,7 +29,7 @@ def refuse_both(*, inclusive: bool, exclusive: bool) -> None:
 def _every_parameter(
     ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Add the parameters that configuration files tell the sources of and the user does not."""
+    """Add parameters whose sources only configuration files state."""
     names = {text.partition("=")[0] for text in given}
     others = (ctx.default_map or {}).get(option.name or "", ())
     return (*given, *(text for text in others if text.partition("=")[0] not in names))
@@ -40,13 +40,13 @@ FORCE = click.option("--force", is_flag=True, help="Replace the file if it exist
 
 
 A_FILE = click.Path(readable=False, path_type=Path)
-"""Of one that may not be read we say so ourselves, with the status of files, not of options."""
+"""Files that cannot be read have their own message and exit status."""
 
 
 def output_file(
     about: str = "Default: standard output.", metavar: str = "FILE"
 ) -> Callable[[F], F]:
-    """Return the option that names the file to write; ``-`` is none, and standard output."""
+    """Return the option for the output file; ``-`` is standard output."""
     return click.option(
         "-o", "--output", type=A_FILE, callback=_no_dash, metavar=metavar, help=about
     )
@@ -57,23 +57,25 @@ def _no_dash(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
 
 
 _LOAD = (
-    click.option("--where", metavar="COND", default="", help="Choose runs, e.g. 'p>=64,n=30'."),
+    click.option(
+        "--where", metavar="COND", default="", help="Conditions on runs, e.g. 'p>=64,n=30'."
+    ),
     click.option(
         "--ignore",
         metavar="PATTERN",
         multiple=True,
-        help="Leave out call paths with all that they call, e.g. '**/MPI_Init'.",
+        help="Exclude call paths with their subtrees, e.g. '**/MPI_Init'.",
     ),
     click.option(
         "--hide",
         metavar="PATTERN",
         multiple=True,
-        help="Count call paths as what calls them, e.g. '**/pthread_*'.",
+        help="Fold call paths into their callers, e.g. '**/pthread_*'.",
     ),
     click.option(
         "--locations",
         type=click.Choice(["max", "mean", "median", "geomean", "min", "sum", "imbalance"]),
-        help="How the values of many processes become one. Default: mean.",
+        help="Statistic over the values of processes. Default: mean.",
     ),
     click.option("--scaling", type=click.Choice(["weak", "strong"]), help="Default: recognised."),
     click.option(
@@ -82,8 +84,8 @@ _LOAD = (
         metavar="NAME[=SOURCE]",
         multiple=True,
         callback=_every_parameter,
-        help="Its source: name (or column; the default), profile, processes, threads, nodes, "
-        "metadata:KEY, none.",
+        help="Source of a parameter: name (or column; default), profile, processes, threads, "
+        "nodes, metadata:KEY, none.",
     ),
     click.option(
         "--unit",
@@ -96,7 +98,7 @@ _LOAD = (
     click.option(
         "--reader",
         metavar="NAME",
-        help="Read with this reader, or with the one in FILE.py. Default: recognised.",
+        help="Reader, or FILE.py with a reader. Default: recognised.",
     ),
     click.option("--strict", is_flag=True, help="Stop at the first profile that cannot be used."),
 )
@@ -108,21 +110,26 @@ _JOBS = click.option(
     metavar="N",
     default=1,
     show_default=True,
-    help="Read and model with N processes; 0: with one for each processor.",
+    help="Number of processes that read and model; 0: one for each processor.",
 )
 _METRIC = (
     click.option("-m", "--metric", metavar="NAME", help="Metric. Default: the run time."),
-    click.option("-i", "--inclusive", is_flag=True, help="Call paths with all that they call."),
+    click.option("-i", "--inclusive", is_flag=True, help="Use inclusive values."),
     click.option(
-        "-e", "--exclusive", is_flag=True, help="By themselves. Default, except in call trees."
+        "-e",
+        "--exclusive",
+        is_flag=True,
+        help="Use exclusive values. Default, except in call trees.",
     ),
 )
 _PREDICTED = click.option(
-    "--predicted", is_flag=True, help="Ask the models, even where the target was measured."
+    "--predicted", is_flag=True, help="Use predictions even if the target was measured."
 )
 _SCALE = (
     click.option("--target", metavar="P", help="Scale: a number, or inf for growth alone."),
-    click.option("--at", metavar="p=P,...", help="The same by name; values of other parameters."),
+    click.option(
+        "--at", metavar="p=P,...", help="Target by name, with values of other parameters."
+    ),
 )
 _ASK = (*_SCALE, *_METRIC)
 PARAMETER = click.option("--parameter", metavar="NAME", help="Parameter to scale in. Default: p.")
@@ -131,7 +138,7 @@ AGGREGATE = click.option(
     type=click.Choice(["auto", "mean", "median", "trimmed", "midrange", "first-quartile", "min"]),
     default="auto",
     show_default=True,
-    help="How repetitions become one value; auto: whatever scatters least here.",
+    help="Statistic over repetitions; auto: the one that scatters least.",
 )
 _FIT = (
     PARAMETER,
@@ -140,7 +147,7 @@ _FIT = (
         type=click.Choice(["mixture", "classic"]),
         default="mixture",
         show_default=True,
-        help="A probability for every hypothesis, or the choice of one by cross-validation.",
+        help="Probabilities of all hypotheses, or one hypothesis by cross-validation.",
     ),
     AGGREGATE,
     click.option(
@@ -148,19 +155,19 @@ _FIT = (
         type=click.FloatRange(0, 1, min_open=True, max_open=True),
         default=0.95,
         show_default=True,
-        help="Probability that a band is to hold.",
+        help="Probability that a band holds the value.",
     ),
     click.option("--exponents", metavar="LIST", help="Exponents I, e.g. '0,1/4,1/2,1,3/2,2'."),
     click.option(
         "--exponential",
         metavar="LIST",
-        help="Rates of 2^(rate x), e.g. '1/2,1': for parameters of algorithms. Default: none.",
+        help="Rates of 2^(rate x), e.g. '1/2,1', for parameters of algorithms. Default: none.",
     ),
     click.option("--logs", metavar="LIST", help="Exponents J of log2, e.g. '0,1,2'."),
     click.option(
         "--terms",
         type=click.IntRange(1, 9),
-        help="Most terms of a model. Default: 2, which is all that a mixture has; classic: 5.",
+        help="Largest number of terms. Default: 2, the limit of mixture; classic: 5.",
     ),
     click.option(
         "--folds",
@@ -171,28 +178,28 @@ _FIT = (
 
 
 def load_options(command: F) -> F:
-    """Add the options that say which runs to read, and how; they arrive as ``load``."""
+    """Add the options that select and read runs; they arrive as ``load``."""
     return option_group(command, (*_LOAD, _JOBS), "load", _make_load)
 
 
 def fit_options(command: F) -> F:
-    """Add the options that say how to model; they arrive as ``fitting``."""
+    """Add the options of making models; they arrive as ``fitting``."""
     return option_group(command, _FIT, "fitting", _make_fit)
 
 
 def question_options(command: F) -> F:
-    """Add the options that say what is asked; they arrive as ``question``."""
+    """Add the options of the question; they arrive as ``question``."""
     return option_group(command, _ASK, "question", _make_question)
 
 
 def model_options(command: F) -> F:
-    """Add the options that say which models are meant; as ``question`` and ``fitting``."""
+    """Add the options of question and models; they arrive as ``question`` and ``fitting``."""
     asked = option_group(command, (*_SCALE, _METRIC[0]), "question", _make_question_of_metric)
     return fit_options(asked)
 
 
 def target_options(command: F) -> F:
-    """Add those of `question_options`, and ``predicted``: of runs or models at the target."""
+    """Add `question_options` and ``predicted``: use models even at a measured target."""
     return option_group(command, (*_ASK, _PREDICTED), "question", _make_question_at_target)
 
 
@@ -208,16 +215,16 @@ def model_names() -> frozenset[str]:
 
 
 def shared_names() -> frozenset[str]:
-    """Return the names of the options that every command knows which answers a question.
+    """Return the names of options that every command with an answer knows.
 
-    ``--predicted`` is among them, which only those know that tell what a target costs.
+    They include ``--predicted``, which only commands with costs at a target know.
     """
     options = (*_ASK, _PREDICTED, *_LOAD, *_FIT)
     return frozenset(name for option in options for name in _parameter(option).opts)
 
 
 def _parameter(option: Callable[..., Any]) -> click.Parameter:
-    """Return what an option decorator adds."""
+    """Return the parameter that an option decorator adds."""
 
     def bare() -> None: ...
 
@@ -262,7 +269,7 @@ def _make_load(
 
 
 def _units(given: tuple[str, ...]) -> dict[str, str]:
-    """Return the unit of each metric that the user states one of."""
+    """Return the units that the user states, by metric."""
     units = {}
     for text in given:
         name, sign, unit = text.rpartition("=")
@@ -273,9 +280,9 @@ def _units(given: tuple[str, ...]) -> dict[str, str]:
 
 
 def _preset() -> frozenset[str]:
-    """Return the options that were not given on the command line itself.
+    """Return the options that were not given on the command line.
 
-    A variable that says which call paths to take away is meant for what is asked here.
+    An environment variable that excludes call paths counts as given.
     """
     ctx, source = click.get_current_context(), click.core.ParameterSource
     here, there = {source.COMMANDLINE}, {source.COMMANDLINE, source.ENVIRONMENT}
@@ -352,7 +359,7 @@ def _space(
     logs: str | None,
     terms: int | None,
 ) -> SearchSpace | None:
-    """Return the space that was asked for; None for the method's own."""
+    """Return the requested space of hypotheses; None = the default of the method."""
     if (exponents, exponential, logs, terms) == (None,) * 4:
         return None
     from dataclasses import replace
@@ -363,7 +370,7 @@ def _space(
     default = default_space(method)  # type: ignore[arg-type] # click allows no other
     if method != "classic" and terms is not None and terms > default.max_terms:
         raise UsageError(
-            f"--terms {terms}: a mixture is of models with up to {default.max_terms} terms",
+            f"--terms {terms}: the mixture method has models of up to {default.max_terms} terms",
             hint="--method classic refines term by term",
         )
     try:
@@ -376,13 +383,13 @@ def _space(
         return replace(default, logs=chosen_logs, max_terms=most, exponential=rates)
     except ValueError as cause:
         raise UsageError(
-            f"no such space of hypotheses: {cause}", hint="--exponents 0,1/2,1,2 --logs 0,1,2"
+            f"invalid space of hypotheses: {cause}", hint="--exponents 0,1/2,1,2 --logs 0,1,2"
         ) from None
 
 
 def _power(text: str) -> int:
-    """Return a power of the logarithm, or raise `ValueError` in words for people."""
+    """Return a power of the logarithm; raise `ValueError` with a message for users."""
     number = text.strip()
     if not re.fullmatch(r"[-+]?[0-9]{1,3}", number):
-        raise ValueError(f"{shortened(number)!r} is no power of the logarithm; write 0, 1 or 2")
+        raise ValueError(f"{shortened(number)!r} is not a power of the logarithm; write 0, 1 or 2")
     return int(number)

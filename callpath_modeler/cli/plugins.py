@@ -1,4 +1,4 @@
-"""`cpmodel plugins`: what is installed beside the program itself."""
+"""`cpmodel plugins`: the installed plugins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from callpath_modeler.cli import group
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.table_options import format_of, output_options
+from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
 from callpath_modeler.errors import PluginError
 from callpath_modeler.readers import registry
 from callpath_modeler.readers.base import Reader
@@ -26,27 +26,22 @@ def command(
     console: Console,
     *,
     files: tuple[Path, ...],
-    format_: str | None,
-    output: Path | None,
-    force: bool,
+    output: OutputRequest,
 ) -> None:
-    """List readers and commands, where they come from, and what keeps any from loading.
+    """List readers and commands, their origins, and why any cannot be loaded.
 
-    With FILE.py, the readers in that file; they are used with `--reader FILE.py`.
+    With FILE.py, list the readers in that file; use them with `--reader FILE.py`.
     """
-    from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.readers.single_file import readers_in
 
     if files:
         found = [_reader(each, str(file), "") for file in files for each in readers_in(file)]
     else:
         found = [*_readers(), *_commands()]
-    form = format_of(format_, output)
-    if form == "table":
-        width = None if output is not None else console.width
-        render_lines(console, plugins_text(found, width), output, force=force)
+    if output.form == TABLE:
+        output.write_lines(console, plugins_text(found, output.style(console).width))
     else:
-        render_table(console, plugins_table(found), form, output, force=force)
+        output.write_table(console, plugins_table(found))
 
 
 def _readers() -> Iterator[Plugin]:

@@ -1,4 +1,4 @@
-"""`cpmodel rank`: the main command."""
+"""`cpmodel rank`: ranking of call paths at a target."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from callpath_modeler.cli.options import (
     load_options,
     target_options,
 )
+from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.screen_size import ROWS, fit_to_screen
 from callpath_modeler.cli.table_options import (
-    format_of,
-    output_options,
-    picked,
-    refuse_columns,
+    TableRequest,
     table_options,
+    table_output_options,
 )
+from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -36,13 +36,17 @@ if TYPE_CHECKING:
     from callpath_modeler.target_query import PredictionQuery
 
 _TRUST = """\
-●●●● four marks: the band lies within 10 % of the value; ●●●○ within 25 %;
-●●○○ within a factor of 2; ●○○○ within a factor of 5; ○○○○ beyond.
-A band is made to hold the value in 95 of 100 cases (--confidence), so four
-marks say: in 95 of 100 cases the prediction is right to 10 %. Of what was
-measured, the confidence interval takes the place of the band.
-A prediction has at most two marks outside the model class or at 16 times the
-largest run and beyond, and at most three where no run was repeated.
+The marks of trust state the width of the band:
+●●●● four marks: within 10 % of the value
+●●●○ within 25 %
+●●○○ within a factor of 2
+●○○○ within a factor of 5
+○○○○ wider
+The band holds the value with 95 % probability (--confidence). With four
+marks, the prediction is accurate to 10 % in 95 of 100 cases. For measured
+values, the confidence interval replaces the band.
+A prediction has at most two marks outside the model class, and from 16 times
+the largest run on. It has at most three marks if no run was repeated.
 """
 
 
@@ -53,21 +57,24 @@ largest run and beyond, and at most three where no run was repeated.
     type=click.Choice(["value", "growth", "loss", "share"]),
     default="value",
     show_default=True,
-    help="Order: value at the target; growth; cost beyond the ideal; growth of the share.",
+    help="Order: value at the target, growth, cost beyond the ideal, or growth of the share.",
 )
 @click.option(
     "--select", metavar="PATTERN", help="Show call paths that match, e.g. 'main/**/MPI_*'."
 )
 @click.option(
-    "--group-by", metavar="NAME", help="Rank the runs of each value of a metadata or a parameter."
+    "--group-by",
+    metavar="NAME",
+    help="Rank the runs separately for each value of a metadata key or parameter.",
 )
 @table_options
-@click.option("--explain-trust", is_flag=True, help="Say what the marks of trust mean.")
+@PLOT
+@click.option("--explain-trust", is_flag=True, help="Explain the marks of trust.")
 @EXPECT
 @target_options
 @load_options
 @fit_options
-@output_options
+@table_output_options
 @click.pass_obj
 def command(
     console: Console,
@@ -76,29 +83,23 @@ def command(
     by: str,
     select: str | None,
     group_by: str | None,
-    top: int | None,
-    columns: str | None,
-    no_header: bool,
-    wide: bool,
+    plot: Path | None,
+    table: TableRequest,
     explain_trust: bool,
     expect: Path | None,
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
-    format_: str | None,
-    output: Path | None,
-    force: bool,
 ) -> None:
-    """Rank call paths by what they cost at a target scale.
+    """Rank call paths by cost at a target scale.
 
-    That is measured where the target was run two times or more, and predicted elsewhere.
-    Verdicts of --expect do not change the exit status; `cpmodel check` has one for them.
+    Costs are measured if the target was run at least twice, else predicted. Verdicts of --expect
+    do not change the exit status; use `cpmodel check` for that.
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """
     import numpy as np
 
-    from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.expectation_check import reading_for
     from callpath_modeler.pipeline import rankings_of
     from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
@@ -107,8 +108,12 @@ def command(
 
     if explain_trust:
         console.note(_TRUST.rstrip(), asked=True)
-    form = format_of(format_, output)
-    refuse_columns(form, columns)
+    form = table.form
+    if plot is not None and group_by is not None:
+        raise UsageError(
+            "--plot and --group-by exclude each other: a plot is of one ranking",
+            hint="--where NAME=VALUE chooses a group",
+        )
     if expect is not None:
         load = reading_for(expect, question.metric, load)
     groups = rankings_of(
@@ -123,8 +128,9 @@ def command(
     checks = {value: check_ranking(ranking, expect) for value, (ranking, _) in groups.items()}
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     findings, notes = of_groups(group_by, groups), Notes.FULL
+    if plot is not None:
+        _plot(console, groups[""][0], chosen[""], table, plot)
     if form == "table":
-        width = None if output is not None or wide else console.width
         without = ("--where",) if group_by else ()
         again = invocation_of(click.get_current_context(), without=without)
         shown = {
@@ -140,31 +146,40 @@ def command(
                 lines += ranking_text(
                     ranking,
                     shown[value][:count],
-                    width=width,
-                    full_names=wide,
-                    ascii_only=console.ascii_only,
+                    style=table.style(console),
                     invocation=of_group(again, load.where, group_by, value) if group_by else again,
                     check=checks[value],
                     complete=complete,
                 )
             return lines
 
-        if top is None and output is None and not wide and not group_by:
+        if table.is_open and not group_by:
             (rows,) = shown.values()
             lines, notes = fit_to_screen(console, lay, len(rows), findings)
         else:
-            lines = lay(top or ROWS, complete=True)
-        render_lines(console, lines, output, force=force)
+            lines = lay(table.top or ROWS, complete=True)
+        table.write_lines(console, lines)
     else:
         tables = {
-            value: ranking_table(ranking, chosen[value][:top], own, checks[value])
+            value: ranking_table(ranking, chosen[value][: table.top], own, checks[value])
             for value, (ranking, own) in groups.items()
         }
         content = joined(tables, group_by) if group_by else tables[""]
-        render_table(
-            console, picked(content, columns), form, output, force=force, header=not no_header
-        )
+        table.write_table(console, content)
     console.findings(findings, notes)
+
+
+def _plot(
+    console: Console, ranking: Ranking, chosen: IntArray, table: TableRequest, path: Path
+) -> None:
+    """Write the plot of the chosen call paths that are ranked."""
+    import numpy as np
+
+    from callpath_modeler.report.plot.drawing import TOP, ranking_drawing
+
+    rows = ranking.order[np.isin(ranking.order, chosen)]
+    drawing = ranking_drawing(ranking, rows[: table.top or TOP])
+    write_plot(console, drawing, path, force=table.output.force)
 
 
 def _chosen(ranking: Ranking, select: str | None) -> IntArray:

@@ -1,4 +1,4 @@
-"""Results to standard output or a file, in the format asked for."""
+"""Results on standard output or in a file, in the requested format."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def render_table(
 def render_lines(
     console: Console, lines: Sequence[Text | str], output: Path | None, *, force: bool
 ) -> None:
-    """Write lines for people; on a terminal, one that is too wide goes on in the next."""
+    """Write lines; on a terminal, lines that are too wide are wrapped."""
     from rich.text import Text
 
     from callpath_modeler.report.layout import wrap

@@ -1,4 +1,4 @@
-"""`cpmodel report`: one page of HTML that says everything."""
+"""`cpmodel report`: the HTML page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PACKAGES = ("callpath-modeler", "numpy", "scipy")
 
 @click.command("report", cls=Configured)
 @EXPERIMENT
-@output_file("The page.", "FILE.html")
+@output_file("File of the page.", "FILE.html")
 @FORCE
 @click.option(
     "-n",
@@ -45,7 +45,7 @@ _PACKAGES = ("callpath-modeler", "numpy", "scipy")
     metavar="N",
     default=_CARDS,
     show_default=True,
-    help="Charts of the first N call paths.",
+    help="Number of call paths with charts.",
 )
 @EXPECT
 @target_options
@@ -66,8 +66,8 @@ def command(
 ) -> None:
     """Write one page of HTML: ranking, charts, call tree, data quality.
 
-    The page is one file that needs neither network nor JavaScript; it prints. Without a target it
-    is four times the largest scale.
+    The page is one file that needs neither network nor JavaScript, and it can be printed. The
+    default target is 4 times the largest scale.
     """
     if output is None and console.is_terminal:
         raise UsageError("no file for the page", hint="-o report.html")

@@ -1,4 +1,4 @@
-"""How much of a ranking fits the terminal: rows, findings and what goes first."""
+"""Adjustment of a ranking to the size of the terminal."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
 
 ROWS = 10
-"""Rows of a table that goes to a file or a pipe, and those that a terminal shows if it can."""
+"""Rows of a table in a file or a pipe, and rows that a terminal shows if they fit."""
 _MOST = 20
-"""Rows that even a tall terminal shows: the others rarely matter."""
+"""Largest number of rows on a tall terminal; further ones rarely matter."""
 _FEW, _LEAST = 4, 3
-"""Rows below which findings, and then the lines about the table, go."""
+"""Numbers of rows below which findings, and then notes below the table, are dropped."""
 _PROMPT = 1
-"""Lines that a shell takes below the answer."""
+"""Number of lines that the shell needs below the result."""
 
 Lay = Callable[[int, bool], "list[Text | str]"]
 
@@ -27,17 +27,18 @@ Lay = Callable[[int, bool], "list[Text | str]"]
 def fit_to_screen(
     console: Console, lay: Lay, ranked: int, findings: Sequence[Finding]
 ) -> tuple[list[Text | str], Notes]:
-    """Return the lines of a ranking, and how findings are said, so that both fit the terminal.
+    """Return the lines of a ranking and the form of findings, so that both fit the terminal.
 
-    The first line, the table and the total stay visible. Where there is little room, findings
-    become short, then rows go, then findings are only counted, and then the lines about the table
-    go.
+    The first line, the table and the total stay visible. On a small terminal, findings become
+    short, then rows are dropped, then findings are only counted, and then the notes below the table
+    are dropped.
 
     Parameters
     ----------
-    lay : returns the lines for a number of rows, complete or without the lines about the table
-    ranked : how many rows there are
-    findings : what is said after the answer
+    console : the terminal
+    lay : returns the lines for a number of rows, with or without notes below the table
+    ranked : number of rows
+    findings : findings after the result
     """
     height = console.height
     if height is None:
@@ -46,7 +47,7 @@ def fit_to_screen(
         room = height - _PROMPT - console.lines_of_findings(findings, notes)
         rows = min(max(least, room), ranked, _MOST)
         lines = lay(rows, complete)
-        # Widths of columns follow the rows, and few lines below the table follow the columns.
+        # The rows determine the columns, and the columns determine the notes below the table.
         while len(lines) > room and rows > min(least, ranked):
             rows = max(min(least, ranked), rows - (len(lines) - room))
             lines = lay(rows, complete)
@@ -56,7 +57,7 @@ def fit_to_screen(
 
 
 def _ways() -> Iterator[tuple[Notes, int, bool]]:
-    """Go through ways to show less: how findings are said, the fewest rows, and completeness."""
+    """Yield ways to show less: form of findings, least number of rows, notes or not."""
     yield Notes.FULL, ROWS, True
     yield Notes.SHORT, _FEW, True
     yield Notes.COUNT, _FEW, True

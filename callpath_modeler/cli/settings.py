@@ -1,4 +1,4 @@
-"""Which options configuration files and variables set, and how files write them."""
+"""Options that configuration files and environment variables set, and their syntax in files."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from callpath_modeler.toml.positions import Place
 
 PREFIX = "CPMODEL"
-"""Begins the names of all variables."""
+"""Prefix of the names of all environment variables."""
 
 ELSEWHERE: Mapping[str, Place] = {
     "name": (config.EXPERIMENT, "name"),
     "scaling": (config.EXPERIMENT, "scaling"),
     "param": (config.PARAMETERS,),
 }
-"""Options that say what the runs are have tables of their own."""
+"""Options that describe the runs, which have their own tables."""
 
 _OF_ONE_RUN = frozenset({
     "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
     "advise", "output", "force", "format", "columns", "no_header", "junit", "what", "pair", "base",
     "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse", "predicted",
-    "application",
+    "application", "plot", "color_by",
 })  # fmt: skip
-"""Options that say what a command is to do or to show this time."""
+"""Options that only make sense for one call of a command."""
 
 _APART: Mapping[str, frozenset[str]] = {
     "fit": frozenset({"metric"}),  # which models are kept
@@ -43,7 +43,7 @@ _APART: Mapping[str, frozenset[str]] = {
     "report": frozenset({"top"}),  # charts
     "guidelines": frozenset({"fail_on"}),  # verdicts
 }
-"""Options that mean in one command what they do not mean in others: there, they are unset."""
+"""Options that mean something else in one command, where files do not set them."""
 
 _NUMBERS = frozenset({"target", "min_share", "cover", "margin", "tolerance"})
 _LISTS = frozenset({"where", "exponents", "exponential", "logs", "fail_on", "ignore_findings"})
@@ -63,24 +63,24 @@ _EXAMPLES = {
     "rule": '["Allgather <= Gather + Bcast(p*m)"]',
 }
 _SIMILAR = 0.75
-"""From this likeness on, of 1, a variable is meant that has another name."""
+"""Similarity, of at most 1, from which a variable is proposed as a correction."""
 
 
 def key_of(parameter: click.Parameter) -> str:
-    """Return what a file calls an option, or "" if it has no long name."""
+    """Return the name of an option in a file, or "" if it has no long name."""
     names = [name for name in parameter.opts if name.startswith("--")]
     return names[-1].removeprefix("--").replace("-", "_") if names else ""
 
 
 def settable(command: click.Command) -> Mapping[str, click.Option]:
-    """Return the options of a command that files and variables set, by key."""
+    """Return the options of a command that files and variables can set, by key."""
     apart = _APART.get(command.name or "", frozenset()) | _OF_ONE_RUN
     options = ((key_of(each), each) for each in command.params if isinstance(each, click.Option))
     return {key: option for key, option in options if key and key not in apart}
 
 
 def catalogue(root: click.Context) -> dict[str, click.Option]:
-    """Return the options of all commands by key, those before the command first."""
+    """Return the options of all commands by key; those before the command come first."""
     found = dict(settable(root.command))
     for command in commands_of(root):
         for key, option in settable(command).items():
@@ -89,7 +89,7 @@ def catalogue(root: click.Context) -> dict[str, click.Option]:
 
 
 def commands_of(root: click.Context) -> Iterator[click.Command]:
-    """Go through all commands that load and heed configuration."""
+    """Yield all commands that load and follow configuration."""
     from callpath_modeler.errors import PluginError
 
     group = root.command
@@ -107,7 +107,7 @@ def commands_of(root: click.Context) -> Iterator[click.Command]:
 def name_variables(command: click.Command) -> None:
     """Let environment variables set the options of a command.
 
-    First counts one for this command alone, then the one for all commands, if there is.
+    A variable for this command has priority over the one for all commands.
     """
     general = settable(command)
     for option in command.params:
@@ -118,7 +118,7 @@ def name_variables(command: click.Command) -> None:
 
 
 def variables_of(command: click.Command) -> set[str]:
-    """Return all variables that set options of a command, or those before the commands."""
+    """Return all environment variables that set options of a command or of the group."""
     begin = PREFIX if isinstance(command, click.Group) else f"{PREFIX}_{command.name}"
     found: set[str] = set()
     for option in command.params:
@@ -128,22 +128,22 @@ def variables_of(command: click.Command) -> set[str]:
 
 
 def form_of(options: Mapping[str, click.Option], commands: Iterable[str]) -> TomlFormat[Any]:
-    """Return what configuration files may hold, as the options have it.
+    """Return the allowed content of configuration files.
 
     Parameters
     ----------
-    options : by key
-    commands : names of all commands, which are no tables
+    options : options by key
+    commands : names of all commands, which are not tables
     """
     import msgspec
 
     fields = [(key, _type_of(key, option), None) for key, option in options.items()
               if key not in ELSEWHERE]  # fmt: skip
     defaults = msgspec.defstruct("Defaults", fields, forbid_unknown_fields=True, frozen=True)
-    homes = dict.fromkeys(commands, "options of all commands stand in [defaults]")
-    homes |= dict.fromkeys(_OF_ONE_RUN, "it is said on the command line")
-    homes |= dict.fromkeys(options, "it belongs into [defaults]")
-    homes |= {key: f"it belongs into [{place[0]}]" for key, place in ELSEWHERE.items()}
+    homes = dict.fromkeys(commands, "options of all commands belong to [defaults]")
+    homes |= dict.fromkeys(_OF_ONE_RUN, "it is an option of the command line only")
+    homes |= dict.fromkeys(options, "it belongs to [defaults]")
+    homes |= {key: f"it belongs to [{place[0]}]" for key, place in ELSEWHERE.items()}
     examples = {key: f"{key} = {_EXAMPLES.get(key) or _example(option)}"
                 for key, option in options.items()}  # fmt: skip
     return config.format_of(defaults, examples, homes)
@@ -154,7 +154,7 @@ def _type_of(key: str, option: click.Option) -> Any:
     if option.is_flag or option.multiple:
         return bool if option.is_flag else list[str]
     if isinstance(option.type, click.types.IntParamType):
-        # Those that are no plain range have words beside numbers.
+        # Options without a plain range accept words as well as numbers.
         return int if type(option.type) is click.IntRange else int | str
     if isinstance(option.type, click.types.FloatParamType):
         return float
@@ -176,7 +176,7 @@ def _example(option: click.Option) -> str:
 
 
 def setting_value(setting: ConfiguredValue, option: click.Option) -> Any:
-    """Return the value of a setting as the command line writes it."""
+    """Return the value of a setting in the syntax of the command line."""
     value = setting.value
     if option.is_flag or option.multiple:
         return value
@@ -188,19 +188,19 @@ def setting_value(setting: ConfiguredValue, option: click.Option) -> Any:
 
 
 def _word(value: str | float) -> str:
-    """Return text as it is, and a number without needless digits, but exactly."""
+    """Return text unchanged, and a number exactly, without unnecessary digits."""
     return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def variable_of(option: click.Parameter) -> str:
-    """Return the variable that an option has its value from, or ""."""
+    """Return the environment variable that gave an option its value, or ""."""
     names = option.envvar or f"{PREFIX}_{key_of(option)}".upper()
     every = [names] if isinstance(names, str) else names
     return next((name for name in every if os.environ.get(name)), "")
 
 
 def unknown_variables(root: click.Context) -> dict[str, str]:
-    """Return the variables that are named like ours and are none, each with what may be meant."""
+    """Return environment variables that only look like options, each with the nearest option."""
     from callpath_modeler.modeling.compiled.library import VARIABLE
 
     begin = f"{PREFIX}_"

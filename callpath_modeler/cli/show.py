@@ -1,15 +1,24 @@
-"""`cpmodel show`: one call path in full."""
+"""`cpmodel show`: description of one call path."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    FORCE,
+    fit_options,
+    load_options,
+    target_options,
+)
+from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.errors import UsageError
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
@@ -17,13 +26,13 @@ if TYPE_CHECKING:
     from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.target_query import PredictionQuery
 
-_WIDTH_OF_A_PIPE = 100
-
 
 @click.command("show", cls=Configured)
 @EXPERIMENT
 @click.argument("callpath", metavar="CALLPATH")
 @click.option("--linear", is_flag=True, help="Linear axes instead of logarithmic ones.")
+@PLOT
+@FORCE
 @target_options
 @load_options
 @fit_options
@@ -34,14 +43,16 @@ def command(
     experiment: tuple[str, ...],
     callpath: str,
     linear: bool,
+    plot: Path | None,
+    force: bool,
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
     """Show one call path: formula, chart, band, alternatives, excess work.
 
-    CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id.
-    Without a target it is four times the largest scale.
+    CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id. The
+    default target is 4 times the largest scale.
     """
     from callpath_modeler import pipeline
     from callpath_modeler.cli.render import render_lines
@@ -61,17 +72,22 @@ def command(
     lines = model_text(
         ranking,
         row,
-        width=console.width or _WIDTH_OF_A_PIPE,
+        style=TextStyle(width=console.width, ascii_only=console.ascii_only),
         linear=linear,
-        ascii_only=console.ascii_only,
         needs=explain(ranking, row),
     )
+    if plot is not None:
+        from callpath_modeler.report.plot.drawing import model_drawing
+        from callpath_modeler.report.plot.model import ModelPlot
+
+        drawing = model_drawing(ModelPlot.of_ranking(ranking, row, linear=linear))
+        write_plot(console, drawing, plot, force=force)
     render_lines(console, lines, None, force=False)
     console.findings(findings)
 
 
 def _found(experiment: Experiment, callpath: str) -> int:
-    """Return the row of a call path; where it may have been taken away, an error says so."""
+    """Return the row of a call path; an error mentions options that may have excluded it."""
     from callpath_modeler.profile.pattern import find_one
     from callpath_modeler.profile.pruning import excluded_call_paths
 

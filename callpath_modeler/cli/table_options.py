@@ -1,33 +1,38 @@
-"""How tables are asked for: which rows and columns, in which format, and where to."""
+"""Options of tables: rows, columns, format, and output file."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from callpath_modeler.cli.option_groups import F, add_options
+from callpath_modeler.cli.option_groups import F, add_options, option_group
 from callpath_modeler.cli.options import FORCE, output_file
 from callpath_modeler.errors import UsageError
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
+    from callpath_modeler.cli.console import Console
     from callpath_modeler.report.formats import Table
 
 TABLE = "table"
-"""The format for people."""
+"""The text format."""
 FORMATS = (TABLE, "csv", "tsv", "json", "jsonl", "markdown", "latex", "parquet")
 
 
 class _NumberOrAll(click.IntRange):
-    """A number of rows, or all of them."""
+    """A number of rows, or ``all``."""
 
     name = "number of rows, nor 'all'"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number; of all, one that no table reaches."""
+        """Return the number; for ``all``, a number that no table reaches."""
         return sys.maxsize if value == "all" else int(super().convert(value, param, ctx))
 
 
@@ -37,12 +42,12 @@ _TABLE = (
         "--top",
         type=_NumberOrAll(1),
         metavar="N",
-        help="Show the first N, or all; of a view, of every level. "
-        "Default: in rank, what fits the terminal; 10 in other tables, files and pipes; else all.",
+        help="Number of rows, or all; in a view, on every level. Default: rank fits the terminal; "
+        "10 in other tables, files and pipes; else all.",
     ),
-    click.option("--columns", metavar="A,B", help="Columns of all formats but table."),
-    click.option("--no-header", is_flag=True, help="No header row in csv and tsv."),
-    click.option("--wide", is_flag=True, help="Full names, however narrow the terminal."),
+    click.option("--columns", metavar="A,B", help="Columns, in all formats except table."),
+    click.option("--no-header", is_flag=True, help="Omit the header row of csv and tsv."),
+    click.option("--wide", is_flag=True, help="Full names, even on a narrow terminal."),
 )
 _OUTPUT = (
     click.option(
@@ -50,59 +55,172 @@ _OUTPUT = (
         "--format",
         "format_",
         type=click.Choice(FORMATS),
-        help="Default: by the ending of -o, else table.",
+        help="Default: by the suffix of -o, else table.",
     ),
     output_file("Write to a file."),
     FORCE,
 )
 
 
+@dataclass(frozen=True, slots=True)
+class OutputRequest:
+    """Format and file of a result.
+
+    Attributes
+    ----------
+    format_ : name of the format; None = by the suffix of the file
+    path : file; None = standard output
+    force : True = replace an existing file
+    """
+
+    format_: str | None
+    path: Path | None
+    force: bool
+
+    @property
+    def form(self) -> str:
+        """Name of the format; ``table`` is text for people.
+
+        Raises
+        ------
+        UsageError
+            If the suffix selects no format.
+        """
+        return format_of(self.format_, self.path)
+
+    def style(self, console: Console, *, wide: bool = False) -> TextStyle:
+        """Return the style of text: files and wide tables have no limit of width."""
+        width = None if self.path is not None or wide else console.width
+        return TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only)
+
+    def write_lines(self, console: Console, lines: Sequence[Text | str]) -> None:
+        """Write text."""
+        from callpath_modeler.cli.render import render_lines
+
+        render_lines(console, lines, self.path, force=self.force)
+
+    def write_table(self, console: Console, content: Table, *, header: bool = True) -> None:
+        """Write a table in the requested format."""
+        from callpath_modeler.cli.render import render_table
+
+        render_table(console, content, self.form, self.path, force=self.force, header=header)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRequest:
+    """Rows and columns of a table, and its format and file.
+
+    Attributes
+    ----------
+    output : format and file
+    top : number of rows; None = the default of the command
+    columns : names of columns, joined by commas; None = all
+    header : True = a header row in csv and tsv
+    wide : True = full names at any width of the terminal
+    """
+
+    output: OutputRequest
+    top: int | None
+    columns: str | None
+    header: bool
+    wide: bool
+
+    @property
+    def form(self) -> str:
+        """Name of the format; ``table`` is text for people.
+
+        Raises
+        ------
+        UsageError
+            If the suffix selects no format, or columns are requested for a text table.
+        """
+        form = self.output.form
+        if form == TABLE and self.columns is not None:
+            raise UsageError(
+                "--columns does not apply to text tables", hint="add -f csv, tsv, json or markdown"
+            )
+        return form
+
+    @property
+    def is_open(self) -> bool:
+        """True if the height of the terminal sets the number of rows."""
+        return self.top is None and self.output.path is None and not self.wide
+
+    def style(self, console: Console) -> TextStyle:
+        """Return the style of text."""
+        return self.output.style(console, wide=self.wide)
+
+    def write_lines(self, console: Console, lines: Sequence[Text | str]) -> None:
+        """Write text."""
+        self.output.write_lines(console, lines)
+
+    def write_table(self, console: Console, content: Table) -> None:
+        """Write the requested columns of a table in the requested format.
+
+        Raises
+        ------
+        UsageError
+            If there is no such column.
+        """
+        chosen = content if self.columns is None else _picked(content, self.columns.split(","))
+        self.output.write_table(console, chosen, header=self.header)
+
+
 def output_options(command: F) -> F:
-    """Add the options that say where results go: ``format_``, ``output``, ``force``."""
-    return add_options(command, _OUTPUT)
+    """Add the options for the output; they arrive as an `OutputRequest`, ``output``."""
+    return option_group(command, _OUTPUT, "output", _make_output)
 
 
 def table_options(command: F) -> F:
-    """Add what says how much of a table is shown: ``top``, ``columns``, ``no_header``, ``wide``."""
-    return add_options(command, _TABLE)
+    """Add the options for the size of a table.
 
-
-def picked(content: Table, columns: str | None) -> Table:
-    """Return a table with the columns that were asked for.
-
-    Raises
-    ------
-    UsageError
-        If there is no such column.
+    Together with those of `table_output_options`, they arrive as a `TableRequest`, ``table``.
     """
-    if columns is None:
-        return content
-    names = columns.split(",")
+    return option_group(command, _TABLE, "table", _make_table)
+
+
+def table_output_options(command: F) -> F:
+    """Add the options for the output of a command with `table_options`."""
+    return add_options(command, _OUTPUT)
+
+
+def _make_output(*, format_: str | None, output: Path | None, force: bool) -> OutputRequest:
+    return OutputRequest(format_, output, force)
+
+
+def _make_table(
+    *,
+    top: int | None,
+    columns: str | None,
+    no_header: bool,
+    wide: bool,
+    format_: str | None,
+    output: Path | None,
+    force: bool,
+) -> TableRequest:
+    return TableRequest(OutputRequest(format_, output, force), top, columns, not no_header, wide)
+
+
+def _picked(content: Table, names: Sequence[str]) -> Table:
     for name in names:
         if name not in content.columns:
             raise UsageError(f"no column {name!r}", hint=f"columns: {', '.join(content.columns)}")
-    return content.pick(names)
-
-
-def refuse_columns(form: str, columns: str | None) -> None:
-    """Raise `UsageError` where columns are chosen of a table for people."""
-    if form == "table" and columns is not None:
-        raise UsageError(
-            "--columns is for tables that machines read", hint="add -f csv, tsv, json or markdown"
-        )
+    return content.pick(list(names))
 
 
 def format_of(format_: str | None, output: Path | None, formats: Sequence[str] = FORMATS) -> str:
-    """Return the format asked for, else that of the file's ending, else ``table``.
+    """Return the requested format, else the format of the file's suffix, else ``table``.
 
     Parameters
     ----------
-    formats : what can be asked for, which is told where the ending says nothing
+    format_ : the requested format, or None
+    output : the output file, or None
+    formats : the known formats, for the error message
 
     Raises
     ------
     UsageError
-        If the ending says nothing.
+        If the suffix is unknown.
     """
     if format_ is not None:
         return format_
@@ -112,7 +230,7 @@ def format_of(format_: str | None, output: Path | None, formats: Sequence[str] =
     endings = {**{f".{name}": name for name in FORMATS}, **others}
     if output.suffix not in endings:
         raise UsageError(
-            f"{output}: no format is known by the ending {output.suffix!r}",
-            hint=f"name one with -f: {', '.join(formats)}",
+            f"{output}: the suffix {output.suffix!r} selects no format",
+            hint=f"choose one with -f: {', '.join(formats)}",
         )
     return endings[output.suffix]

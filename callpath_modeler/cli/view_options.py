@@ -1,4 +1,4 @@
-"""Options that choose a view of the call tree, and how much of it."""
+"""Options of views of the call tree."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ _VIEW = (
         type=click.Choice(["top-down", "bottom-up", "flat"]),
         default="top-down",
         show_default=True,
-        help="Who calls what; which function, called by whom; functions alone.",
+        help="Callers with callees; functions with callers; functions only.",
     ),
     click.option(
         "--group",
         metavar="A,B",
         help="Levels of the flat view: paradigm, module, file, region. Default: region.",
     ),
-    click.option("--depth", type=click.IntRange(1), metavar="N", help="Show so many levels."),
+    click.option("--depth", type=click.IntRange(1), metavar="N", help="Number of levels."),
     click.option(
         "--min-share",
         metavar="SHARE",
-        help="Smaller ones share a line. Default: 1% in a table, else 0.",
+        help="Smaller shares have a common line. Default: 1% in a table, else 0.",
     ),
-    click.option("--zoom", metavar="PATH", default="", help="Begin with this node of the view."),
+    click.option("--zoom", metavar="PATH", default="", help="Start at this node of the view."),
     click.option(
         "--filter",
         "keep",
         metavar="PATTERN",
         default="",
-        help="Give lines to call paths that match, e.g. '**/MPI_*'; the others share some.",
+        help="Show call paths that match, e.g. '**/MPI_*'; the others share lines.",
     ),
     click.option(
         "--open",
         "opened",
         metavar="PATH",
         multiple=True,
-        help="Open one level, and all down to this node; PATH/** with all below it.",
+        help="Open the tree down to this node; PATH/** also opens its subtree.",
     ),
     click.option(
-        "--close", "closed", metavar="PATH", multiple=True, help="Show nothing below this node."
+        "--close", "closed", metavar="PATH", multiple=True, help="Hide the subtree of this node."
     ),
     click.option(
         "--lines",
         "most",
         type=click.IntRange(1),
         metavar="N",
-        help="From so many lines on, open nothing.",
+        help="Number of lines from which nothing is opened.",
     ),
 )
 _SORT = (
@@ -67,22 +67,23 @@ _SORT = (
         type=click.Choice(["value", "measured", "high", "excess", "growth", "trust", "name"]),
         default="value",
         show_default=True,
-        help="Order of siblings: high is the upper end of the band.",
+        help="Order of siblings: high is the upper limit of the band.",
     ),
-    click.option("--reverse", is_flag=True, help="The smallest first."),
+    click.option("--reverse", is_flag=True, help="Reverse the order: smallest first."),
 )
 
 
 def view_options(command: F) -> F:
-    """Add the options that choose a view; they arrive as ``viewing``.
+    """Add the options of a view; they arrive as ``viewing``.
 
-    It is a function of format, ``top``, ``inclusive`` and ``exclusive`` that makes a `ViewRequest`.
+    It is a function that returns a `ViewRequest` for format, ``top``, ``inclusive`` and
+    ``exclusive``.
     """
     return option_group(command, _VIEW, "viewing", _make_view)
 
 
 def sort_options(command: F) -> F:
-    """Add ``sort`` and ``reverse``: how siblings of a view of predictions are ordered."""
+    """Add ``sort`` and ``reverse``: the order of siblings in a view of predictions."""
     return add_options(command, _SORT)
 
 
@@ -136,12 +137,12 @@ def _make_view(
 
 
 def parse_share(text: str, option: str) -> float:
-    """Return the fraction that ``1%`` or ``0.01`` writes, or raise `UsageError`."""
+    """Return the fraction for ``1%`` or ``0.01``, or raise `UsageError`."""
     number = text.strip().removesuffix("%")
     try:
         share = float(number) / (100 if "%" in text else 1)
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:
-        raise UsageError(f"{option} {text!r} is no share", hint="e.g. 1% or 0.01")
+        raise UsageError(f"{option} {text!r} is not a share", hint="e.g. 1% or 0.01")
     return share

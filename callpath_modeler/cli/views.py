@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -19,11 +18,9 @@ from callpath_modeler.cli.options import (
     target_options,
 )
 from callpath_modeler.cli.table_options import (
-    format_of,
-    output_options,
-    picked,
-    refuse_columns,
+    TableRequest,
     table_options,
+    table_output_options,
 )
 from callpath_modeler.cli.view_options import sort_options, view_options
 
@@ -42,7 +39,7 @@ if TYPE_CHECKING:
 @target_options
 @load_options
 @fit_options
-@output_options
+@table_output_options
 @click.pass_obj
 def command(
     console: Console,
@@ -51,35 +48,27 @@ def command(
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     sort: str,
     reverse: bool,
-    top: int | None,
-    columns: str | None,
-    no_header: bool,
-    wide: bool,
+    table: TableRequest,
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
-    format_: str | None,
-    output: Path | None,
-    force: bool,
 ) -> None:
-    """Show what a target costs top-down, bottom-up or flat.
+    """Show costs at a target top-down, bottom-up or flat.
 
-    That is measured where the target was run two times or more, and predicted elsewhere.
-    Values with callees lead top-down, those of functions by themselves in the other views; -i and
-    -e choose. Without a target it is four times the largest scale.
+    Costs are measured if the target was run at least twice, else predicted. Inclusive values lead
+    top-down, exclusive values in the other views; -i and -e choose. The default target is 4 times
+    the largest scale.
     """
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
-    from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.pipeline import models_and_target_of
     from callpath_modeler.profile.view_request import Sort
     from callpath_modeler.report.views import ForecastView, views_table, views_text
     from callpath_modeler.target_query import FURTHER, findings_at
 
     ctx = click.get_current_context()
-    form = format_of(format_, output)
-    refuse_columns(form, columns)
-    viewed = viewing(form, top, question.inclusive, bool(ctx.params["exclusive"]))
+    form = table.form
+    viewed = viewing(form, table.top, question.inclusive, bool(ctx.params["exclusive"]))
     wanted = replace(viewed, sort=Sort(sort), reverse=reverse)
     fitted, target = models_and_target_of(
         experiment,
@@ -93,16 +82,12 @@ def command(
     shown = ForecastView(forecast(known, target), wanted)
     findings = findings_at(fitted, target)
     if form == "table":
-        width = None if output is not None or wide else console.width
         lines = views_text(
             shown,
-            width=width,
-            full_names=wide,
-            ascii_only=console.ascii_only,
+            style=table.style(console),
             invocation=invocation_of(ctx),
         )
-        render_lines(console, lines, output, force=force)
+        table.write_lines(console, lines)
     else:
-        content = picked(views_table(shown, findings), columns)
-        render_table(console, content, form, output, force=force, header=not no_header)
+        table.write_table(console, views_table(shown, findings))
     console.findings(findings)

@@ -155,6 +155,37 @@ OF_PROFILES = {
         remedy="Check that the missing operations do not matter for your purpose.",
         example="app.p16: 2 one-sided calls",
     ),
+    "CPM144": FindingKind(
+        what="The communication can hang",
+        why="Ranks wait for each other if the MPI library lets a send wait for its receive. "
+        "Large messages do.",
+        remedy="Post the receives before the sends, or use MPI_Sendrecv.",
+        example="app.p2: the program can hang if sends wait for their receives: rank 0 in line 1 "
+        "(send of 2048 bytes to rank 1 of main) waits for rank 1, rank 1 in line 1 (send of 2048 "
+        "bytes to rank 0 of main) waits for rank 0",
+    ),
+    "CPM145": FindingKind(
+        what="Receives from any source can lead to a deadlock",
+        why="The traced run was lucky: its messages arrived in another order. cpmodel keeps the "
+        "recorded order. It simulates one order only, so other deadlocks are possible.",
+        remedy="Name the source in the receive, or use different tags for different messages.",
+        example="app.p3: the program can hang if messages arrive in another order: rank 1 in line "
+        "3 (receive from rank 0 of main) waits for rank 0, which has ended; 1 rank blocked",
+    ),
+    "CPM146": FindingKind(
+        what="Ranks answer the source of receives from any source",
+        why="The partners depend on the order of messages. cpmodel keeps the recorded order, which "
+        "differs in every run and is told without loops.",
+        remedy="You need not do anything. Traces of fewer rounds give shorter programs.",
+        example="app.p8: rank 0 answers the source of each message",
+    ),
+    "CPM147": FindingKind(
+        what="Some communication does not repeat",
+        why="Its lines grow with the length of the run, so they describe this run and not the "
+        "program.",
+        remedy="Use `--any-source` if these receives are from any source; else trace fewer rounds.",
+        example="app.p8: 63 lines for main/farm/MPI_Recv of rank 0",
+    ),
     "CPM151": FindingKind(
         what="TAU cut call paths at a depth limit",
         why="Callers above the limit are unknown, so these call paths start below the program.",

@@ -1,4 +1,7 @@
-"""Performance models: arrays in, arrays out; never sees a name or a path."""
+"""Performance models of measurements: arrays in, arrays out, without names or files.
+
+See docs/explanation/modeling.md.
+"""
 
 from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.change_points import ChangePoint, change_point, changes_since

@@ -1,9 +1,9 @@
-"""Breaks in the law: shapes beside terms of the normal form.
+"""Breaks: shapes for a change of the law, in addition to the terms of the normal form.
 
 A program that switches to another algorithm, fills a cache, or adds a level to a tree does not
-follow one smooth law. Each shape here is one such break as a function of the parameter, to be
-scaled by a coefficient and added to a constant as a term is. A row that is explained by one of them
-is outside the model class, and is said to be.
+follow one smooth law. Each shape here is one such break as a function of the parameter. It is
+multiplied by a coefficient and added to a constant, as a term is. A row with a break is outside the
+model class, and its status says so. See docs/explanation/hypotheses.md, 'Breaks and easings'.
 """
 
 from __future__ import annotations
@@ -31,37 +31,37 @@ from callpath_modeler.modeling.terms import Term
 class BreakKind(StrEnum):
     """Kinds of breaks."""
 
-    STEP = "step"  # 1 beyond `at`, else 0: a protocol or an algorithm switches
-    ONCE = "once"  # 1 at `at`, else 0: a run that was disturbed
-    LEAP = "leap"  # a term beyond `at`, else 0: beside that term, all of it takes longer there
-    DROP = "drop"  # 1 up to `at`, then 0: to one that takes less
-    BEND = "bend"  # flat up to `at`, then a power: a segment of another law
-    ONSET = "onset"  # p / at - 1 from `at` on: what queues or spills once that is full
-    BEYOND = "beyond"  # 1 - at / p from `at` on: of all partners, those outside of a group
+    STEP = "step"  # 1 beyond `at`, else 0: another protocol or algorithm
+    ONCE = "once"  # 1 at `at`, else 0: a disturbed run
+    LEAP = "leap"  # a term beyond `at`, else 0: with that term, all of it takes longer there
+    DROP = "drop"  # 1 up to `at`, then 0: a switch to a faster algorithm
+    BEND = "bend"  # flat up to `at`, then a power: another law
+    ONSET = "onset"  # p / at - 1 from `at` on: queues or spills once it is full
+    BEYOND = "beyond"  # 1 - at / p from `at` on: the share of partners outside of a group
     CLIMB = "climb"  # log2(p / at) from `at` on: levels of a tree above that group
-    PLATEAU = "plateau"  # a power up to `at`, then flat: all neighbours are there
-    FLOOR = "floor"  # falls by a power up to `at`, then flat: no more work to share
-    SWELL = "swell"  # flat, then gradually linear: what fills little by little
-    SETTLE = "settle"  # falls as 1 / p, then gradually flat: launches take over from work
+    PLATEAU = "plateau"  # a power up to `at`, then flat: the number of neighbours is complete
+    FLOOR = "floor"  # falls by a power up to `at`, then flat: all work is shared
+    SWELL = "swell"  # flat, then gradually linear: a resource that fills gradually
+    SETTLE = "settle"  # falls as 1 / p, then gradually flat: launches take longer than the work
     CEILING = "ceiling"  # 1 - exp(-p / at): saturates
     LEVELS = "levels"  # levels of a tree of fan-out `at`
     BLOCKS = "blocks"  # nodes of `at` processes each
-    SORTED = "sorted"  # at/p log2(at/p), over `at`: each sorts its share; no break, but of one form
+    SORTED = "sorted"  # at/p log2(at/p), divided by `at`: each process sorts its share; not a break
 
 
 FROM_NOTHING = (BreakKind.ONSET, BreakKind.BEYOND, BreakKind.CLIMB)
-"""Those that are nothing up to a capacity."""
+"""Kinds of breaks that are zero up to a capacity."""
 GRADUAL = (BreakKind.SWELL, BreakKind.SETTLE)
-"""Those that change little by little about a place."""
+"""Kinds of breaks that change gradually about a place."""
 
 _SHARPNESS = 3.0
-"""Of what is gradual: between a sum, which is 1, and the larger of both, which is infinity."""
+"""Exponent of gradual breaks: 1 would give a sum, infinity the larger of both."""
 WITHIN = 1 - 1e-9
-"""Rounding must not lift log_3(9) over a level."""
+"""Factor that keeps rounding from lifting log_3(9) by a level."""
 
 
 def _gradually(x: FloatArray) -> FloatArray:
-    """Return about the larger of 1 and `x`."""
+    """Return approximately the larger of 1 and `x`."""
     return np.asarray((1 + x**_SHARPNESS) ** (1 / _SHARPNESS))
 
 
@@ -83,6 +83,7 @@ _VALUES: Mapping[BreakKind, Callable[[FloatArray, FloatArray, FloatArray], Float
     BreakKind.BLOCKS: lambda p, at, _: np.ceil(p / at * WITHIN),
     BreakKind.SORTED: lambda p, at, _: np.log2(np.maximum(2.0, at / p)) / p,
 }
+"""Values of each kind of break at the targets p, by its place and power."""
 _TEXTS: Mapping[BreakKind, str] = {
     BreakKind.STEP: "[{p} > {at}]",
     BreakKind.ONCE: "[{p} = {at}]",
@@ -101,23 +102,24 @@ _TEXTS: Mapping[BreakKind, str] = {
     BreakKind.BLOCKS: "ceil({p}/{at})",
     BreakKind.SORTED: "log2(2^{digits}/{p})/{p}",
 }
+"""Factor of a formula for each kind of break."""
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """One shape with a break.
+    """A shape with a break.
 
     Parameters
     ----------
-    kind : Kind
-        What kind.
+    kind : BreakKind
+        Kind of the break.
     at : float
-        Where, in the parameter's unit; the fan-out of `LEVELS`, the size of `BLOCKS`.
+        Its place, in the unit of the parameter; the fan-out of `LEVELS`, the size of `BLOCKS`.
     exponent : Fraction
-        The power beyond a `BEND` or of a `LEAP`, or up to a `PLATEAU`; that of 1 / p up to a
+        The power beyond a `BEND`, of a `LEAP`, or up to a `PLATEAU`; the power of 1/p up to a
         `FLOOR`.
     log : int
-        The power of the binary logarithm that a `LEAP` has besides.
+        The power of the binary logarithm of a `LEAP`.
     """
 
     kind: BreakKind
@@ -127,27 +129,27 @@ class Break:
 
     @property
     def decreasing(self) -> bool:
-        """Whether it is work that is shared."""
+        """Whether the shape is shared work."""
         return self.kind is BreakKind.SORTED
 
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
-        """Value at `p`, which may be infinite; the shape of `p`."""
+        """Return the values at `p`, which may be infinite, in the shape of `p`."""
         scale = np.asarray(p, dtype=np.float64)
         return Breaks.of([self]).values(scale.ravel()).reshape(scale.shape)
 
     @property
     def begins(self) -> bool:
-        """Whether it begins at a capacity, which may be anywhere."""
+        """Whether the break begins at a capacity, which may be anywhere."""
         linear = self.kind is BreakKind.BEND and self.exponent == 1
         return linear or self.kind in FROM_NOTHING
 
     def in_pairs_only(self, last: float) -> bool:
-        """Tell whether alone it is like another one up to the `last` point, but not in pairs."""
+        """Return whether the break equals another one up to the `last` point, but not in pairs."""
         return self.kind is BreakKind.LEAP or (self.kind is BreakKind.FLOOR and self.at >= last)
 
     @property
     def growth(self) -> Growth:
-        """How fast it grows in the end."""
+        """The growth of the shape in the end."""
         if self.kind in {BreakKind.BEND, BreakKind.LEAP}:
             return Growth(self.exponent, self.log)
         if self.kind in {BreakKind.LEVELS, BreakKind.CLIMB}:
@@ -158,9 +160,9 @@ class Break:
         return Growth(Fraction(1), 0) if linear else CONSTANT_GROWTH
 
     def text(self, parameter: str = "p", *, pretty: bool = False, exact: bool = False) -> str:
-        """Write the shape as a factor of a formula, for example ``[p > 91]``.
+        """Return the shape as a factor of a formula, for example ``[p > 91]``.
 
-        Where it is has four digits, or with `exact` all.
+        The place has four digits, or with `exact` all digits.
         """
         numbers = self.at, float(np.log2(self.at))
         at, digits = (repr(n).removesuffix(".0") if exact else f"{n:.4g}" for n in numbers)
@@ -171,20 +173,20 @@ class Break:
         return text.replace(" * ", " ") if pretty else text
 
     def to_header(self) -> dict[str, Any]:
-        """Describe the shape with texts and numbers that JSON can hold."""
+        """Return the shape as texts and numbers for JSON."""
         numbers = {"at": self.at, "exponent": str(self.exponent), "log": self.log}
         return {"kind": str(self.kind), **numbers}
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Self:
-        """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a shape."""
+        """Return the shape of a header; `ValueError` or `KeyError` if it is not one."""
         power = Fraction(header["exponent"]), int(header["log"])
         return cls(BreakKind(header["kind"]), float(header["at"]), *power)
 
 
 @dataclass(frozen=True, slots=True)
 class _OfKind:
-    """Breaks of one kind: which of all they are, [b], and their numbers, [b, 1]."""
+    """Breaks of one kind: their positions among all breaks, [b], and their numbers, [b, 1]."""
 
     kind: BreakKind
     which: IntArray
@@ -193,21 +195,21 @@ class _OfKind:
     orders: FloatArray | None = None
 
     def values(self, p: FloatArray) -> FloatArray:
-        """Evaluate them at `p` [m], [b, m]."""
+        """Return the breaks at `p` [m], [b, m]."""
         found = _VALUES[self.kind](p, self.at, self.power)
         return found if self.orders is None else found * growth_values(self.orders, p)
 
 
 @dataclass(frozen=True, slots=True)
 class Breaks:
-    """Breaks taken apart into the numbers that they are evaluated with, kind by kind."""
+    """Breaks as the numbers that evaluation needs, kind by kind."""
 
     count: int
     kinds: tuple[_OfKind, ...]
 
     @classmethod
     def of(cls, shapes: Sequence[Break]) -> Self:
-        """Take breaks apart."""
+        """Return breaks as numbers."""
         numbers = np.array([(each.at, as_float(each.exponent)) for each in shapes]).reshape(-1, 2)
         of_kind: dict[BreakKind, list[int]] = {}
         for k, each in enumerate(shapes):
@@ -221,7 +223,7 @@ class Breaks:
         return cls(len(shapes), tuple(kinds))
 
     def values(self, p: FloatArray) -> FloatArray:
-        """Evaluate them at `p` [m], [B, m]."""
+        """Return the breaks at `p` [m], [B, m]."""
         values = np.empty((self.count, len(p)))
         for each in self.kinds:
             values[each.which] = each.values(p)
@@ -229,39 +231,42 @@ class Breaks:
 
 
 FEWEST_BEYOND = 4
-"""Points beyond a change point from which on the law there is a model of its own."""
+"""Smallest number of points beyond a change point for a separate law there."""
 MOST_OFF = 0.3
-"""The largest relative deviation of measurements from two laws that a change point separates."""
+"""Largest relative deviation of measurements from two laws that a change point separates."""
 FEWEST_BEFORE = 2
-"""Points before it: of one alone nothing tells whether a law or an outlier."""
+"""Smallest number of points before a change point; one point may be a law or an outlier."""
 
 _LEAPS = ((-6, 0), (-4, 0), (-3, 0), (0, 1), (2, 0), (3, 0), (4, 0), (6, 0), (6, 1))
-"""Terms that leap: sixths of their power, and that of the logarithm."""
+"""Terms that leap: sixths of their power, and the power of the logarithm."""
 _FEWEST_FOR_LEAPS, _MOST_FOR_LEAPS = 5, 40
-"""Points that tell where all of a law took longer; of others it is before the last or nowhere."""
+"""Range of the number of points with leaps at all places; else leaps precede the last point."""
 _FEWEST_FOR_GRADUAL = 5
-"""Points that tell a law that changes gradually from one that changes."""
+"""Points needed to distinguish a gradual change of a law from a sudden one."""
 _SORTED, _MANY = (20, 23, 26, 30, 36), 16
-"""Logarithms of how much may be sorted together, and how much each process has at least."""
+"""Logarithms of the number of items sorted together, and the fewest items of a process."""
 _MOST_PLACES = 380
+"""Largest number of places of each kind that are tried."""
 _BETWEEN = 4
-"""What begins at a capacity begins between two points: into so many parts they are divided."""
+"""Places, per pair of neighbouring points, of breaks that begin at a capacity."""
 
 
 def breaks(points: FloatArray) -> tuple[Break, ...]:
     """Return the breaks that measurements at `points` [K], ascending, could show.
 
-    Steps up or down between any two neighbours, and leaps, a bend, a plateau and a floor from any
-    inner point on, what begins at a capacity at or between inner points, what changes gradually
-    about one, a ceiling reached within or beyond the points, levels and blocks of usual sizes. A
-    floor from the last point on is there for pairs: with that from the point before it is one from
-    anywhere between the two. None below four points, where every law of two coefficients fits about
-    as well; of very many points only some are tried.
+    Steps up or down, and leaps, occur between any two neighbours. Bends, plateaus and floors occur
+    at any inner point. Breaks that begin at a capacity occur at or between inner points, and
+    gradual ones about these places. A ceiling is reached within or beyond the points. Levels and
+    blocks have usual sizes.
+
+    A floor at the last point serves in pairs: with the floor at the point before, it represents
+    floors anywhere between both. Fewer than four points have no breaks, because every law of two
+    coefficients fits them about equally well. With very many points, only some places are tried.
     """
     if len(points) < 4 or points[0] <= 0:
         return ()
     every = -(-len(points) // _MOST_PLACES)
-    # Among some of many is the last place.
+    # If only some places are tried, the last one is among them.
     middle, inner = np.sqrt(points[1:] * points[:-1])[::-every][::-1], points[1:-1:every]
     found = [Break(kind, float(at)) for kind in (BreakKind.STEP, BreakKind.DROP) for at in middle]
     leaping = middle if _FEWEST_FOR_LEAPS <= len(points) <= _MOST_FOR_LEAPS else middle[-1:]
@@ -275,7 +280,7 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
     found += at_last(points)
     for at in _capacities(points):
         found += [Break(kind, float(at)) for kind in FROM_NOTHING]
-        # Beside a constant this is as an onset; of products it is what has none.
+        # With a constant this equals an onset; products have it without a constant.
         found.append(Break(BreakKind.BEND, float(at), Fraction(1)))
     if len(points) >= _FEWEST_FOR_GRADUAL:
         for at in _capacities(points)[1::2]:
@@ -291,10 +296,12 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
 
 
 def at_last(points: FloatArray) -> tuple[Break, ...]:
-    """Return what may be where the last of `points` [K], ascending, takes longer than all others.
+    """Return the breaks for the last one of `points` [K], ascending, if it takes longer.
 
-    From there on, only there, or more and more from the point before on. No measurement at the
-    points tells these apart, but at the next scale they are far from each other. None below three.
+    They are a lasting step, an outlier of the last point, and growth that begins at the point
+    before. Measurements cannot distinguish these, but their predictions at the next scale are far
+    apart. Fewer than three points have no breaks. See docs/explanation/hypotheses.md, 'What only
+    the last run shows'.
     """
     if len(points) < 3:
         return ()
@@ -304,7 +311,7 @@ def at_last(points: FloatArray) -> tuple[Break, ...]:
 
 
 def _capacities(points: FloatArray) -> FloatArray:
-    """Return inner points and places between all points, evenly on a logarithmic scale."""
+    """Return inner points and places between all points, evenly spaced in the logarithm."""
     some = points[:: 2 * _BETWEEN * len(points) // -_MOST_PLACES][::-1]
     parts = np.arange(_BETWEEN) / _BETWEEN
     return np.asarray(some[:-1, None] * (some[1:] / some[:-1])[:, None] ** parts).ravel()[1:]

@@ -1,4 +1,4 @@
-"""Change points: from which scale on another law holds, and what both laws are."""
+"""Change points: the scale from which on another law holds, and both laws."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Pieces = dict[Term | None, float]
 """Coefficients of terms; None = the constant."""
 
 _AFTER = frozenset({BreakKind.STEP, BreakKind.LEAP, BreakKind.DROP})
-"""Kinds whose place is between two points: the law beyond holds after it."""
+"""Kinds of breaks between two points: the law beyond holds after their place."""
 
 
 def _power(each: Break, power: Fraction, sign: int = 1) -> Pieces:
-    """Return ``(p / at) ** power`` as a term, with a sign."""
+    """Return ``(p / at) ** power``, with a sign, as the coefficient of a term."""
     return {Term(power, 0): sign * each.at ** -float(power)}
 
 
@@ -51,17 +51,17 @@ _SIDES: Mapping[BreakKind, tuple[Callable[[Break], Pieces], Callable[[Break], Pi
     BreakKind.PLATEAU: (lambda each: _power(each, each.exponent), lambda _: {None: 1.0}),
     BreakKind.FLOOR: (lambda each: _power(each, -each.exponent), lambda _: {None: 1.0}),
 }
-"""What breaks at one place are before it and beyond it; the others change gradually or often."""
+"""Terms before and beyond the place of a break; other breaks are gradual or have many places."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangePoint:
-    """Two laws of one row.
+    """The two laws of one row.
 
     Attributes
     ----------
-    since : the first point that follows the law beyond
-    law, before : both laws as formulas
+    since : first point that follows the law beyond
+    law, before : formulas of the law beyond and of the earlier law
     """
 
     since: float
@@ -72,21 +72,21 @@ class ChangePoint:
 def changes_since(models: Models) -> FloatArray:
     """Return the first point that follows the law beyond a change point, [n].
 
-    0 where there is no change point, and where fewer than `FEWEST_BEYOND` points lie beyond or
-    fewer than `FEWEST_BEFORE` before.
+    It is 0 without a change point, and where fewer than `FEWEST_BEYOND` points lie beyond or fewer
+    than `FEWEST_BEFORE` before.
     """
     if models.points.ndim > 1:
         return np.zeros(len(models))
     place = np.array([*map(_place, models.shapes), -np.inf])
     if not np.isfinite(place).any():
         return models.since
-    # Of a model with two breaks the last one counts; one without a place hides it.
+    # The last one of two breaks counts; a break without a single place hides it.
     last = place[models.terms].max(axis=1)
     gradual = np.isnan(place)[models.terms].any(axis=1)
     found = np.searchsorted(models.points, np.nan_to_num(last, nan=0.0, neginf=0.0))
     is_there = np.isfinite(last) & ~gradual & (found >= FEWEST_BEFORE)
     is_there &= found <= len(models.points) - FEWEST_BEYOND
-    # What misses by much itself is no law, with a break or without.
+    # A model that misses the values by much is not a law, with or without a break.
     is_there &= models.spread <= MOST_OFF
     since = models.points[np.minimum(found, len(models.points) - 1)]
     return np.where(models.since > 0, models.since, np.where(is_there, since, 0.0))
@@ -130,7 +130,7 @@ def _sum(law: list[tuple[Shape | None, float]], side: int) -> Pieces:
 
 
 def _place(shape: Shape) -> float:
-    """Return where a shape breaks: beyond all numbers never, NaN where that is no one place."""
+    """Return the place of the break in a shape; -inf without a break, NaN without one place."""
     if not isinstance(shape, Break):
         return -np.inf if isinstance(shape, Term) else np.nan
     if shape.kind not in _SIDES:

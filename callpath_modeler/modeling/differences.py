@@ -1,10 +1,9 @@
-"""Shapes that come to nothing at one process: a term less a slower one, as ``p - p**(2/3)``.
+"""Differences of terms that are zero on one process, such as ``p - p**(2/3)``.
 
-Messages between neighbours in a grid of d dimensions are ``2 d (p - p**((d - 1) / d))`` in all,
-those of everybody to everybody ``p**2 - p``, and what each sends to all others of data that both
-sides share, as in a transposition, is ``(p - 1) / p**2``. As two terms with coefficients of their
-own they would be negative somewhere; as one shape they have one coefficient and are positive
-beyond 1.
+All messages between neighbours in a grid of d dimensions are ``2 d (p - p**((d - 1) / d))``. All
+messages of an exchange of all with all are ``p**2 - p``. In a transposition each process sends
+``(p - 1) / p**2`` of data that both sides share. As two terms with separate coefficients these
+would be negative somewhere. As one shape they have one coefficient, and are positive beyond 1.
 """
 
 from __future__ import annotations
@@ -22,12 +21,13 @@ from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.terms import Term
 
 ONE = Term(Fraction(0), 0)
+"""The constant term 1."""
 _P = Term(Fraction(1), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class TermDifference:
-    """A term less a slower one that is as large at 1.
+    """The difference of a term and a slower one that is equal at 1.
 
     Parameters
     ----------
@@ -40,43 +40,43 @@ class TermDifference:
 
     @property
     def decreasing(self) -> bool:
-        """Whether it falls, from 2 on."""
+        """Whether it falls from 2 on."""
         return self.larger.decreasing
 
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
-        """Value at `p`, which may be infinite; the shape of `p`. It is not positive up to 1."""
+        """Return the values at `p`, which may be infinite; they are not positive up to 1."""
         return difference_of(self.larger(p), self.smaller(p))
 
     @property
     def growth(self) -> Growth:
-        """How fast it grows."""
+        """The growth of the larger term."""
         return self.larger.growth
 
     def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
-        """Write the shape as a factor of a formula, for example ``(p - p^(2/3))``."""
+        """Return the shape as a factor of a formula, for example ``(p - p^(2/3))``."""
         larger, smaller = (
             term.text(parameter, pretty=pretty) or "1" for term in (self.larger, self.smaller)
         )
         return f"({larger} - {smaller})"
 
     def to_header(self) -> dict[str, Any]:
-        """Describe the shape with texts and numbers that JSON can hold."""
+        """Return the shape as texts and numbers for JSON."""
         return {"larger": self.larger.to_header(), "smaller": self.smaller.to_header()}
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Self:
-        """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a difference."""
+        """Return the difference of a header; `ValueError` or `KeyError` if it is not one."""
         return cls(Term.from_header(header["larger"]), Term.from_header(header["smaller"]))
 
 
 def difference_of(larger: FloatArray, smaller: FloatArray) -> FloatArray:
-    """Return the difference of values of two terms; infinite where the larger one is."""
-    # What is infinite less what is infinite is no number.
+    """Return the difference of the values of two terms; infinite where the larger one is."""
+    # The difference of two infinite values would be NaN.
     return np.asarray(larger - np.where(np.isinf(larger), 0.0, smaller))
 
 
 def made_of(terms: Iterable[Term], found: Iterable[TermDifference]) -> tuple[TermDifference, ...]:
-    """Return those differences whose terms are among some, or 1."""
+    """Return the differences whose terms are among `terms`, or 1."""
     known = {ONE, *terms}
     return tuple(each for each in found if {each.larger, each.smaller} <= known)
 
@@ -86,20 +86,26 @@ _SEEN_ANYWHERE = (
     TermDifference(_P, Term(Fraction(2, 3), 0)),
     TermDifference(Term(Fraction(2), 0), _P),
 )
+"""Differences that are tried at all points."""
 TO_OTHERS = TermDifference(_P, ONE)
+"""Messages of a process to all others."""
 _SEEN_EARLY = (TO_OTHERS, TermDifference(Term(Fraction(1), 1), Term(Fraction(0), 1)))
+"""Differences that are tried only if the points begin early."""
 _EARLY = 8.0
-"""From 16 on, p - 1 is p to less than noise and deviations, and terms beside p do the rest."""
+"""Largest first point for these differences.
+
+From 16 on, p - 1 equals p within noise and deviations, and other terms represent the rest.
+"""
 TRANSPOSED = TermDifference(Term(Fraction(-1), 0), Term(Fraction(-2), 0))
-"""What each sends to all others of data that both sides share."""
+"""Messages of a process to all others, of data that both sides share."""
 _FROM_TWO = 2.0, 16.0
-"""Where points may begin that tell it from 1 / p: what grows beside either is little at first."""
+"""Range of the first point within which it differs from 1/p; added growth is small there."""
 
 
 def differences(terms: Iterable[Term], points: FloatArray) -> tuple[TermDifference, ...]:
-    """Return the differences of some terms that measurements at `points` [K] could show.
+    """Return the differences of `terms` that measurements at `points` [K], ascending, could show.
 
-    None if the points, ascending, begin below 1; some only where they begin early.
+    Points that begin below 1 have no differences. Some differences need points that begin early.
     """
     if points[0] < 1:
         return ()
@@ -109,7 +115,7 @@ def differences(terms: Iterable[Term], points: FloatArray) -> tuple[TermDifferen
 
 
 def transpositions(terms: Collection[Term], points: FloatArray) -> tuple[TermDifference, ...]:
-    """Return `TRANSPOSED` if work is shared, and points [K] begin where the two differ."""
+    """Return `TRANSPOSED` if work is shared, and the points [K] begin where both differ."""
     least, most = _FROM_TWO
     shared = TRANSPOSED.larger in terms
     return (TRANSPOSED,) if shared and least <= points.min() <= most else ()

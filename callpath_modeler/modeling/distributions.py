@@ -1,8 +1,8 @@
-"""Distributions, and what else of scipy's special functions most commands need.
+"""Distributions and further special functions that most commands need.
 
-To import scipy takes longer than what they do with it. Where there is a compiled library, the
-functions of that are asked; scipy where there is none, and of functions that are needed rarely.
-All go elementwise through arrays that broadcast against each other.
+Importing scipy takes longer than these functions do. So they come from the compiled library if
+there is one, and else from scipy, as functions that are needed rarely do. All work elementwise on
+arrays that broadcast against each other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from callpath_modeler.modeling.compiled.library import compiled
 
 
 def normal_share(z: FloatArray | float) -> FloatArray:
-    """Return the probability of a standard normal variable to lie below `z`."""
+    """Return the probability that a standard normal variable is below `z`."""
     if compiled():
         return elementwise("normal_shares", z)[0]
     from scipy import special
@@ -33,7 +33,7 @@ def log_normal_share(z: FloatArray | float) -> FloatArray:
 
 
 def normal_quantile(probability: FloatArray | float) -> FloatArray:
-    """Return below what a standard normal variable lies with a probability between 0 and 1."""
+    """Return the quantile of the standard normal distribution at a probability between 0 and 1."""
     if compiled():
         return elementwise("normal_quantiles", probability)[0]
     from scipy import special
@@ -42,9 +42,9 @@ def normal_quantile(probability: FloatArray | float) -> FloatArray:
 
 
 def student_share(dof: FloatArray | float, t: FloatArray | float) -> FloatArray:
-    """Return the probability of a Student variable with `dof` degrees of freedom to lie below `t`.
+    """Return the probability that a Student variable with `dof` degrees of freedom is below `t`.
 
-    NaN where there are none.
+    It is NaN without degrees of freedom.
     """
     if compiled():
         return elementwise("student_shares", dof, t)[0]
@@ -54,7 +54,7 @@ def student_share(dof: FloatArray | float, t: FloatArray | float) -> FloatArray:
 
 
 def student_quantile(dof: FloatArray | float, probability: FloatArray | float) -> FloatArray:
-    """Return below what such a variable lies with a probability between 0 and 1."""
+    """Return the quantile of Student's distribution at a probability between 0 and 1."""
     if compiled():
         return elementwise("student_quantiles", dof, probability)[0]
     from scipy import special

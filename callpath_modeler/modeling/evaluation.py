@@ -1,4 +1,4 @@
-"""Values of shapes at targets."""
+"""Values of shapes at points and targets."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from callpath_modeler.modeling.terms import Term
 
 
 def targets(p: npt.ArrayLike, axes: int = 1) -> FloatArray:
-    """Check values of the parameters.
+    """Return checked values of the parameters.
 
     Parameters
     ----------
     p : array_like [m] or [m, D]
-        Of one parameter, or of several.
+        Values of one parameter, or of several.
     axes : int
-        How many are expected.
+        Expected number of parameters.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def targets(p: npt.ArrayLike, axes: int = 1) -> FloatArray:
     Raises
     ------
     ValueError
-        If one is not above zero, or there are more or fewer parameters.
+        If a value is not above zero, or the number of parameters is wrong.
     """
     wanted = np.atleast_1d(np.asarray(p, dtype=np.float64))
     if wanted.shape[1:] != ((axes,) if axes > 1 else ()):
@@ -47,28 +47,28 @@ def targets(p: npt.ArrayLike, axes: int = 1) -> FloatArray:
 
 
 def doublings(points: FloatArray) -> FloatArray:
-    """Return how far `points` [K] or [K, D] are from the largest, [K].
+    """Return the distances of `points` [K] or [K, D] from the largest one, in doublings, [K].
 
-    In doublings of the parameter, of all together with several.
+    With several parameters, the doublings of all parameters are added.
     """
     away = np.log2(points.max(axis=0) / points)
     return np.asarray(away if points.ndim == 1 else away.sum(axis=1))
 
 
 def shape_table(shapes: Sequence[Shape], p: FloatArray) -> FloatArray:
-    """Evaluate all shapes at all targets, [S + 1, m]; the last row, reached by code -1, is zero."""
+    """Return the values of all shapes at all targets, [S + 1, m]; the last row, code -1, is 0."""
     return ShapeFactors.of(shapes).table(p)
 
 
 @dataclass(frozen=True, slots=True)
 class _Factors:
-    """F factors, taken apart: terms are evaluated in one go, and differences out of these.
+    """F factors as numbers: terms are evaluated together, and differences from these.
 
     Attributes
     ----------
-    count : F
-    terms, differ, broken : which are terms, differences and breaks
-    orders : of the terms and of both terms of each difference, as `Growth.order`
+    count : number of factors F
+    terms, differ, broken : positions of the terms, differences and breaks
+    orders : `Growth.order` of the terms, and of both terms of each difference
     breaks : the breaks
     """
 
@@ -96,7 +96,7 @@ class _Factors:
         )
 
     def values(self, p: FloatArray) -> FloatArray:
-        """Evaluate them at all targets, [F, m]."""
+        """Return the values of all factors at all targets, [F, m]."""
         found, size = np.empty((self.count, len(p))), len(self.terms)
         values = growth_values(self.orders, p)
         found[self.terms] = values[:size]
@@ -107,14 +107,14 @@ class _Factors:
 
 @dataclass(frozen=True, slots=True)
 class ShapeFactors:
-    """S shapes, taken apart into what they are evaluated with, which takes longer than that.
+    """S shapes as numbers, since conversion takes longer than evaluation.
 
     Attributes
     ----------
-    count : S
-    factors, alone : those of one parameter, and where they are
-    products : where products are
-    of_each : of each parameter the different factors of products, and which of these each has
+    count : number of shapes S
+    factors, alone : shapes of one parameter, and their positions
+    products : positions of the products
+    of_each : for each parameter the distinct factors of products, and the factor of each product
     """
 
     count: int
@@ -125,12 +125,12 @@ class ShapeFactors:
 
     @classmethod
     def of(cls, shapes: Sequence[Shape]) -> Self:
-        """Take shapes apart."""
+        """Return shapes as numbers."""
         alone = {k: shape for k, shape in enumerate(shapes) if isinstance(shape, Factor)}
         products = {k: shape for k, shape in enumerate(shapes) if isinstance(shape, Product)}
         of_each = []
         for factors in zip(*(each.factors for each in products.values()), strict=True):
-            # Terms are slow to compare; those of one search are the same objects.
+            # Comparing terms is slow; the terms of one search are the same objects.
             distinct = {id(factor): factor for factor in factors}
             number = {name: k for k, name in enumerate(distinct)}
             which = [number[id(factor)] for factor in factors]
@@ -139,7 +139,7 @@ class ShapeFactors:
         return cls(len(shapes), its, list(alone), list(products), tuple(of_each))
 
     def table(self, p: FloatArray) -> FloatArray:
-        """Evaluate all shapes at all targets, as `shape_table`."""
+        """Return the values of all shapes at all targets, as `shape_table` does."""
         table = np.zeros((self.count + 1, len(p)))
         if self.alone:
             table[self.alone] = self.factors.values(p)
@@ -152,9 +152,9 @@ class ShapeFactors:
 
 
 def peaks(table: FloatArray) -> FloatArray:
-    """Return the largest magnitude of shapes at points, [S + 1]; that of no shape is 1.
+    """Return the largest magnitude of each shape at the points, [S + 1]; 1 for no shape.
 
-    `table` [S + 1, K] is their `shape_table` there.
+    `table` [S + 1, K] is the `shape_table` at the points.
     """
     found = np.abs(table).max(axis=1)
     found[-1] = 1.0

@@ -16,14 +16,15 @@ from callpath_modeler.modeling.terms import Term
 RATES = Fraction(1, 2), Fraction(1)
 """Rates of the exponentials that are compared."""
 _POWERS = range(6)
+"""Whole powers that are multiplied by an exponential."""
 _FEWEST = 5
-"""Points that tell an exponential from a power."""
+"""Points needed to distinguish an exponential from a power."""
 _MISSED = 0.02
-"""Relative error, root mean square, from which on a model may be far off."""
+"""Relative error (root mean square) of a model above which exponentials are tried."""
 _BETTER = 4.0
-"""By what factor the error of an exponential is smaller."""
+"""Smallest ratio of the error of the model to that of the exponential."""
 _VARIES = 1e-9
-"""Of its square, what a column has left beside another if the two differ."""
+"""Share of the square of a column below which it equals another column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,9 @@ class Exponentials:
 
     Attributes
     ----------
-    rows : [r] which rows
-    terms : of each row the exponential
-    error, error_of_model : [r] relative errors, root mean square
+    rows : [r] numbers of the rows
+    terms : exponential of each row
+    error, error_of_model : [r] relative errors (root mean square) of both
     """
 
     rows: IntArray
@@ -44,10 +45,10 @@ class Exponentials:
 
 
 def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | None:
-    """Return exponentials that fit far better than models without any; None where there is none.
+    """Return exponentials that fit far better than models without any, or None.
 
-    Each exponential is tried alone and beside a constant that is not negative. Errors are per point
-    to spare, so that models of more coefficients have no advantage.
+    Each exponential is tried alone and with a constant that is not negative. Errors are per degree
+    of freedom, so that models with more coefficients have no advantage.
 
     Parameters
     ----------
@@ -80,18 +81,18 @@ def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | N
 
 
 def _errors(relative: FloatArray, used: npt.NDArray[np.integer], models: Models) -> FloatArray:
-    """Return the error of each model per point to spare, [n]."""
+    """Return the error of each model per degree of freedom, [n]."""
     size = (models.coefficients != 0).sum(axis=1)
     squares = (np.nan_to_num(relative) ** 2).sum(axis=1)
     return np.asarray(np.sqrt(squares / np.maximum(used - size, 1)))
 
 
 def _of_terms(values: FloatArray, there: BoolArray, table: FloatArray) -> FloatArray:
-    """Return the least error of each term alone and beside a constant, [r, T]; relative."""
+    """Return the relative error of each term, alone or with a constant, [r, T]; the smaller one."""
     table = table / table.max(axis=1, keepdims=True)
     per_value = np.where(there, 1 / np.where(there, values, 1.0), 0.0)
     used = there.sum(axis=1)[:, None]
-    # Everything relative to the values, which are all one then.
+    # All columns are relative to the values, which become 1.
     one = there.astype(np.float64)
     x = per_value[:, None] * table
     xx, xy = (x * x).sum(axis=2), (x * one[:, None]).sum(axis=2)

@@ -1,4 +1,4 @@
-"""From measurements to models: arrays in, arrays out."""
+"""Models of measurements: arrays in, arrays out."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, JOINT_
 Method = Literal["mixture", "classic"]
 
 MOST_PARAMETERS = 4
-"""How many parameters a model may have: products of terms of more are beyond counting."""
+"""Largest number of parameters of a model; with more there are too many products of factors."""
 
 _MOST_POINTS = 2**15 - 1
-"""What columns of models can count."""
+"""Largest number of points, which columns of models can count."""
 
 _CLASSIC_CENTRES = ("median", "mean", "min")
+"""Centres that the classic method supports."""
 
 
 def fit(
@@ -36,39 +37,40 @@ def fit(
     beside: int = 0,
     each: MapLike = map,
 ) -> Models:
-    """Model every row.
+    """Return a model of every row.
 
     Parameters
     ----------
     p : array_like [K] or [K, D]
         Points: distinct values of the parameter above zero, in any order; or of 2 to 4 parameters,
-        which the classic method does not know.
+        which the classic method does not support.
     y : array_like [n, K, R]
         Values, in the unit of the metric, with repetitions along the last axis; NaN = missing.
     method : {'mixture', 'classic'}
-        Give every hypothesis a probability, with the noise and the habits of all rows in mind; or
-        choose one per row by cross-validation and term refinement.
+        Give every hypothesis a probability, with noise and priors learnt from all rows; or choose
+        one hypothesis per row by cross-validation and term refinement.
     space : SearchSpace, optional
-        Terms a model may be made of; by default those of the method. Terms with logarithms are
-        left out where a point is below 1, since they are negative there.
+        Terms of the models; by default those of the method. Terms with logarithms are left out if a
+        point is below 1, since they are negative there.
     folds : int, optional
         Folds of the cross-validation of the classic method, point k (in order of p) in fold k
         modulo `folds`; None = leave one out.
     aggregate : {'auto', 'mean', 'median', 'trimmed', 'midrange', 'first-quartile', 'min'}
-        The centre of repetitions. ``'auto'`` is that of least variance under the noise of all
-        rows; of the classic method, which knows no other than mean, median and min, the median.
+        The centre of repetitions. ``'auto'`` is the one with the smallest variance under the noise
+        of all rows. For the classic method, which supports only mean, median and min, it is the
+        median.
     confidence : float
-        Of the bands, between 0 and 1.
+        Confidence of the bands, between 0 and 1.
     beside : int
-        So many rows, the first, are there to learn noise and habits from: the models are those of
-        the others.
-    each : Map
-        Goes through parts of the rows; the models are the same whatever it is.
+        Number of first rows that only serve to learn noise and priors; the models are those of the
+        other rows.
+    each : MapLike
+        Map over parts of the rows; it has no effect on the models.
 
     Returns
     -------
     Models
-        One per row asked about, in order, with an outcome in ``status``.
+        One model per row, except for the first rows, in order, with an outcome in ``status``.
 
     Raises
     ------
@@ -88,13 +90,15 @@ def fit(
 
         centre_ = "median" if aggregate == "auto" else aggregate
         if centre_ not in _CLASSIC_CENTRES:
-            raise ValueError(f"the classic method knows no {aggregate}; mean, median or min")
+            raise ValueError(
+                f"the classic method does not support {aggregate}; use mean, median or min"
+            )
         if folds is not None and not 2 <= folds <= len(points):
             raise ValueError(f"{folds} folds; expected 2 to {len(points)}, the number of points")
         order = np.argsort(points)
         made = fit_classic(
             points[order],
-            # Sums round by their order; that of points and repetitions is not to show.
+            # The order of points and repetitions must not affect the rounding of sums.
             np.sort(values[:, order], axis=2),
             space=chosen,
             folds=folds,
@@ -106,7 +110,7 @@ def fit(
     from callpath_modeler.modeling.mixture.application import fit_mixture
 
     if folds is not None:
-        raise ValueError("folds belong to the classic method")
+        raise ValueError("folds are an option of the classic method only")
     return fit_mixture(
         points,
         values,
@@ -119,12 +123,12 @@ def fit(
 
 
 def centre_of_models(p: npt.ArrayLike, y: npt.ArrayLike, aggregate: Aggregate = "auto") -> Centre:
-    """Return the centre of repetitions that the models of `fit` are of, without making any.
+    """Return the centre of repetitions that `fit` uses, without making models.
 
     Parameters
     ----------
     p, y, aggregate
-        As for `fit`, whose default method and terms these are.
+        As for `fit`, with its default method and terms.
     """
     from callpath_modeler.modeling.mixture import application
 
@@ -134,21 +138,21 @@ def centre_of_models(p: npt.ArrayLike, y: npt.ArrayLike, aggregate: Aggregate = 
 
 
 def default_space(method: Method, *, several: bool = False) -> SearchSpace:
-    """Return the terms that a method looks for models among, unless told otherwise."""
+    """Return the default search space of a method."""
     if method == "classic":
         return CLASSIC_SPACE
     return JOINT_SPACE if several else DEFAULT_SPACE
 
 
 def centre(y: npt.ArrayLike, aggregate: Centre = "median") -> FloatArray:
-    """Reduce repetitions to one value per point, as `fit` does.
+    """Return one value per point from its repetitions, as `fit` does.
 
     Parameters
     ----------
     y : array_like [n, K, R]
         Values; NaN = missing.
     aggregate : {'mean', 'median', 'trimmed', 'midrange', 'first-quartile', 'min'}
-        How; ``Models.aggregate`` tells what was modelled.
+        The centre; ``Models.aggregate`` names the one that was modelled.
 
     Returns
     -------
@@ -166,9 +170,9 @@ def _checked(
     if points.ndim not in (1, 2) or not points.size or not _usable(points).all():
         raise ValueError("points must be a list of finite numbers above zero")
     if points.ndim > 1 and not 2 <= points.shape[1] <= MOST_PARAMETERS:
-        raise ValueError(f"points of several parameters have 2 to {MOST_PARAMETERS}")
+        raise ValueError(f"points in several parameters need 2 to {MOST_PARAMETERS}")
     if len(points) > _MOST_POINTS:
-        raise ValueError(f"{len(points)} points; models are made of {_MOST_POINTS} at most")
+        raise ValueError(f"{len(points)} points; a model can use at most {_MOST_POINTS}")
     if len(np.unique(points, axis=0)) != len(points):
         raise ValueError("points must differ; repetitions go along the last axis of the values")
     if values.ndim != 3 or values.shape[1] != len(points) or values.shape[2] == 0:

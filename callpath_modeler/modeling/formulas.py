@@ -1,4 +1,4 @@
-"""Models of one row, for people: as text, and what else they could be."""
+"""Formulas and alternatives of the model of one row, as text."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ Names = str | Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A runner-up of one row.
+    """An alternative to the model of one row.
 
     Attributes
     ----------
     formula : str
-        The model over ``p``.
+        The formula over ``p``.
     growth : Growth
         Its leading term.
     weight : float
-        The probability of it and of the hypotheses next to it in growth that it stands for; with
-        the classic method its Akaike weight among the chosen model and the alternatives.
+        The probability of the alternative and of the hypotheses near it in growth that it
+        represents; with the classic method its Akaike weight among the chosen model and the
+        alternatives.
     terms : tuple of Shape
-        What it is made of beside the constant.
+        Its shapes, without the constant.
     coefficients : tuple of float
-        The constant, then one per term, in the unit of the metric.
+        The constant, then one coefficient per term, in the unit of the metric.
     """
 
     formula: str
@@ -43,11 +44,11 @@ class Alternative:
     coefficients: tuple[float, ...]
 
     def values(self, p: npt.ArrayLike) -> FloatArray:
-        """Predict at `p` [m]; never below zero."""
+        """Return the predictions at `p` [m]; never negative."""
         scale = targets(p)
         total = np.full(len(scale), self.coefficients[0])
         for term, number in zip(self.terms, self.coefficients[1:], strict=False):
-            if number:  # nothing times infinity is not a number
+            if number:  # zero times infinity is NaN
                 total += number * term(scale)
         value: FloatArray = np.maximum(total, 0.0)
         return value
@@ -63,23 +64,23 @@ def model_texts(
     exact: bool = False,
     conditions: Sequence[str] | None = None,
 ) -> list[str]:
-    """Write models, the constant first; ``no model`` where that is not a number.
+    """Return models as text, the constant first; ``no model`` where the constant is NaN.
 
     Parameters
     ----------
     shapes : sequence of Shape
-        What codes refer to.
+        The shapes that codes stand for.
     terms : ndarray [n, T]
-        Codes; -1 unused.
+        Codes; -1 = unused.
     coefficients : ndarray [n, T + 1]
-        The constant, then one per term.
+        The constant, then one coefficient per term.
     parameter, pretty, exact
         As for `Models.formula`.
     conditions : sequence of str
-        A factor of all pieces of each model, [n], such as ``[p < 8]``; None or empty = none.
+        A factor of all pieces of each model, [n], such as ``[p < 8]``; None or empty = no factor.
     """
     codes = terms.tolist()
-    # There are few shapes, however many models.
+    # There are few shapes, even for many models.
     used = {code for row in codes for code in row if code >= 0}
     written = {code: _shape_text(shapes[code], parameter, pretty, exact) for code in used}
     times = " " if pretty else " * "
@@ -95,7 +96,7 @@ def model_texts(
 
 
 def sum_of_terms(pieces: Sequence[tuple[float, str]], *, pretty: bool = False) -> str:
-    """Write a sum of coefficients and terms, as `model_texts` does; a constant has no term."""
+    """Return a sum of coefficients and terms as text, like `model_texts`; the constant has none."""
     return _sum_text(pieces, " " if pretty else " * ", exact=False)
 
 
@@ -107,7 +108,7 @@ def _shape_text(shape: Shape, parameter: Names, pretty: bool, exact: bool) -> st
 
 
 def _sum_text(pieces: Sequence[tuple[float, str]], times: str, *, exact: bool) -> str:
-    """Write a sum of coefficients and terms with its signs between them."""
+    """Return a sum of coefficients and terms as text, with its signs between them."""
     if not pieces:
         return "0"
     text = ""

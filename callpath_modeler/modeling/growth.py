@@ -1,4 +1,4 @@
-"""How fast things grow: classes of functions, their order, products, quotients and powers.
+"""Growths: classes of functions with an order, products, quotients and powers.
 
 A growth is ``2**(rate p) * p**exponent * log2(p)**log``. These three kinds of factors are the
 classes F3, F2 and F1 of Shudler, Berens, Calotoiu, Hoefler, Strube, Wolf: Engineering Algorithms
@@ -24,11 +24,11 @@ VULGAR = {
     Fraction(1, 4): "¼",
     Fraction(3, 4): "¾",
 }
-"""Fractions that have a sign of their own."""
+"""Fractions that have a character."""
 
 
 def raised(base: str, exponent: Fraction | int, *, pretty: bool) -> str:
-    """Write ``base ** exponent``: ``p``, ``p^2``, ``p^(2/3)``; pretty: ``p²``, ``p^⅔``."""
+    """Return ``base ** exponent`` as text: ``p``, ``p^2``, ``p^(2/3)``; pretty: ``p²``, ``p^⅔``."""
     power = Fraction(exponent)
     if power == 1:
         return base
@@ -40,7 +40,7 @@ def raised(base: str, exponent: Fraction | int, *, pretty: bool) -> str:
 
 
 def exponential_text(rate: Fraction, parameter: str, *, pretty: bool) -> str:
-    """Write ``2 ** (rate * parameter)``; the rate is not zero."""
+    """Return ``2 ** (rate * parameter)`` as text; the rate is not zero."""
     sign, size = "-" if rate < 0 else "", abs(rate)
     if size == 1:
         return f"2^{sign}{parameter}"
@@ -53,10 +53,11 @@ def exponential_text(rate: Fraction, parameter: str, *, pretty: bool) -> str:
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How fast a function grows: a leading term without its coefficient.
+    """Growth of a function: its leading term without a coefficient.
 
-    Growths are ordered by which is larger in the end, and are a group under multiplication, as
-    ``O(p) / O(log p)`` is the growth of the quotient of any two functions of these growths.
+    The larger of two growths is the one that is larger in the end. Growths form a group under
+    multiplication: ``O(p) / O(log p)`` is the growth of the quotient of any two functions with
+    these growths.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class Growth:
     log : Fraction or int
         The power of the binary logarithm; decides between equal exponents.
     rate : Fraction
-        That of an exponential ``2 ** (rate * p)``; decides before all others.
+        The rate of an exponential ``2 ** (rate * p)``; decides first.
     """
 
     exponent: Fraction
@@ -74,9 +75,9 @@ class Growth:
 
     @property
     def order(self) -> tuple[float, float, float]:
-        """What growths are sorted by: rate, exponent and log.
+        """Sort key of growths: rate, exponent and log.
 
-        They are far enough apart for floats, which compare much faster than fractions.
+        Distinct growths have distinct floats, which compare much faster than fractions.
         """
         return as_float(self.rate), as_float(self.exponent), as_float(self.log)
 
@@ -97,7 +98,7 @@ class Growth:
         return Growth(self.exponent * exact, self.log * exact, self.rate * exact)
 
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
-        """Value of the function with coefficient 1.
+        """Return the values of the function with coefficient 1.
 
         Parameters
         ----------
@@ -107,19 +108,19 @@ class Growth:
         Returns
         -------
         ndarray
-            Same shape as `p`; infinite where no number holds it, NaN where there is none, as of the
-            root of a logarithm below 1.
+            Same shape as `p`; infinite on overflow, NaN where the function is not defined, such as
+            the root of a logarithm below 1.
         """
         values = growth_values(np.array([self.order]), np.asarray(p, dtype=np.float64))
         return np.asarray(values[0])
 
     def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
-        """Write the growth in O notation.
+        """Return the growth in O notation.
 
         Parameters
         ----------
         parameter : str
-            The name of the parameter.
+            Name of the parameter.
         pretty : bool
             Use superscripts and fractions beyond ASCII: ``O(p^½)``, ``O(log² p)``.
 
@@ -153,12 +154,13 @@ def as_float(exact: Fraction | int) -> float:
 
 
 def growth_values(orders: FloatArray, p: FloatArray) -> FloatArray:
-    """Values of growths, whose `Growth.order` are `orders` [n, 3], at `p` [...]; [n, ...]."""
+    """Return growths with `Growth.order` of `orders` [n, 3] at `p` [...], [n, ...]."""
     rate, exponent, log = orders.T.reshape(3, -1, *(1 for _ in p.shape))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         value: FloatArray = np.power(p, exponent) * np.power(np.log2(p), log)
-        # Nothing times infinity is nothing here.
+        # A rate of zero times an infinite p is zero here.
         return value * np.exp2(np.where(rate != 0, rate * p, 0.0)) if rate.any() else value
 
 
 CONSTANT_GROWTH = Growth(Fraction(0), 0)
+"""The growth O(1)."""

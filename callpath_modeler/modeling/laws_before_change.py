@@ -1,4 +1,4 @@
-"""Earlier laws: what models with a change point are before it."""
+"""Earlier laws: models with a change point, at targets before it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class LawsBeforeChange:
     Attributes
     ----------
     rows : [r] rows with a change point
-    where : [r, m] targets before it
-    values : [r, m] what the earlier laws say there, in the unit of the metric; never below zero
+    where : [r, m] whether a target lies before the change point
+    values : [r, m] values of the earlier laws there, in the unit of the metric; never negative
     """
 
     rows: IntArray
@@ -30,7 +30,7 @@ class LawsBeforeChange:
 
     @classmethod
     def of(cls, models: Models, p: FloatArray) -> Self | None:
-        """Return them at `p` [m]; None where no target lies before a change point."""
+        """Return the earlier laws at `p` [m]; None if no target lies before a change point."""
         if p.ndim > 1:
             return None
         rows = np.flatnonzero(models.since > p.min(initial=np.inf))
@@ -39,7 +39,7 @@ class LawsBeforeChange:
         constant, slope = models.before_coefficients[rows].T[..., None]
         shape = models.shapes.table(p)[models.before[rows]]
         with np.errstate(invalid="ignore"):
-            # Nothing times infinity is nothing.
+            # A coefficient of zero times an infinite shape is zero.
             part = np.where(slope == 0, 0.0, slope * shape)
         return cls(rows, p < models.since[rows, None], np.maximum(constant + part, 0.0))
 

@@ -1,4 +1,4 @@
-"""Models of many rows in columns: predictions, growth, formulas, alternatives."""
+"""Models of many rows in columns: predictions, growths, formulas, alternatives."""
 
 from __future__ import annotations
 
@@ -30,68 +30,70 @@ from callpath_modeler.modeling.terms import SearchSpace
 from callpath_modeler.modeling.uncertainty import Mixture, Prediction
 
 _CHUNK = 8192
-"""Rows that are summed up at once."""
+"""Rows that are summed together."""
 
 _UNDECIDED = 0.1
-"""Probability up to which hypotheses that grow faster, or more slowly, do not count."""
+"""Total probability of faster, or of slower, hypotheses up to which a growth is decided."""
 
 METHODS = ("mixture", "classic")
-"""How models are made: a probability for every hypothesis, or one choice by cross-validation."""
+"""Methods of modelling: a probability for every hypothesis, or one choice by cross-validation."""
 
 MIN_POINTS = {"mixture": 3, "classic": 4}
-"""How many points with a value a model of each method needs."""
+"""Smallest number of points with a value that a model of each method needs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Models:
-    """One model per row, in columns over n rows; T is the largest number of terms of any.
+    """One model per row, in columns over n rows; T is the largest number of terms.
 
     Attributes
     ----------
     space : SearchSpace
-        The terms that models were looked for among.
+        The search space of the models.
     shapes : Shapes
-        What the codes refer to, slowest growth first.
+        The shapes that codes stand for, slowest growth first.
     method : str
         One of `METHODS`.
     aggregate : str
         The centre of repetitions that was modelled.
     points : ndarray [K] or [K, D]
-        The points of the experiment, ascending. Models in D parameters have values and formulas;
-        all else is known of them with all parameters but one held, by `several.slices.slice_along`.
+        The points of the experiment, ascending. Models in D parameters have values and formulas.
+        All other results need a slice, with all parameters but one held, from
+        `several.slices.slice_along`.
     confidence : float
         Confidence of the bands.
     correlation : float
-        Between the errors of rows, where those of many agree: 0 = independent, 1 = the same.
+        Correlation between the errors of rows: 0 = independent, 1 = the same.
     odd_scale : tuple of tuple and float, or None
-        The point, if any, at which nearly all rows are off what the others say by one factor: its
-        value of each parameter, None where all values are meant; and the factor. It counts little.
+        The point, if any, at which nearly all rows are off by one factor, judged by the other
+        points: its value of each parameter (None = all values), and the factor. The point has
+        little weight.
     terms : ndarray [n, T] of int16
-        Positions in ``shapes``, slowest growth first; -1 unused.
+        Positions in ``shapes``, slowest growth first; -1 = unused.
     coefficients : ndarray [n, T + 1]
-        The constant, then one per term, in the unit of the metric; NaN without a model.
+        The constant, then one coefficient per term, in the unit of the metric; NaN without a model.
     covariance : ndarray [n, T + 1, T + 1]
         Covariance of the coefficients, in squared units of the metric, with the classic method;
-        [n, 0, 0] with the other, which keeps `root`.
+        [n, 0, 0] with the mixture method, which keeps `root`.
     spread : ndarray [n]
         Relative standard deviation of a measured centre about the model, at the largest point.
     drift : ndarray [n]
-        Relative variance that is added to it per doubling of the parameter beyond.
+        Relative variance that is added per doubling of the parameter beyond.
     dof : ndarray [n]
         Degrees of freedom of `spread`.
     cv_error : ndarray [n]
         Cross-validated relative error (root mean square), 0.03 = 3 %.
     r2, adjusted_r2, rss : ndarray [n]
-        Of the relative residuals; `rss` is their sum of squares.
+        R^2, adjusted R^2 and sum of squares of the relative residuals.
     noise : ndarray [n]
         Relative standard deviation of one repetition; NaN without repetitions.
     status : ndarray [n] of int8
         Codes of `FitStatus`.
     used : ndarray [n] of int16
-        How many points had a value.
+        Number of points with a value.
     since : ndarray [n]
-        The first point that follows the model, where an earlier law holds for smaller values of the
-        parameter; 0 where the model holds for all.
+        First point that follows the model, if an earlier law holds for smaller values of the
+        parameter; 0 if the model holds for all values.
     before : ndarray [n] of int16
         The shape of the law before `since`; -1 = none.
     before_coefficients : ndarray [n, 2]
@@ -102,13 +104,13 @@ class Models:
         Probability of the model; with the classic method its Akaike weight among itself and its
         alternatives.
     alternative_terms, alternative_coefficients, alternative_weight : ndarray [n, A, ...]
-        The runners-up, best first; weight 0 where there is none. Of D parameters the first A / D
-        are those of slices along the first parameter, and so on: each set stands for all.
+        The alternatives, most probable first; a weight of 0 = none. Of D parameters, the first A /
+        D belong to slices along the first parameter, and so on; each set represents all hypotheses.
     unit : ndarray [n]
-        What `root` is measured in: the largest value of each row, in the unit of the metric.
+        The unit of `root`: the largest value of each row, in the unit of the metric.
     root : ndarray [n, 1 + A, 6] of float32
-        Errors of the coefficients of the model and its alternatives, with the mixture method: the
-        roots of their covariances, of module `roots`; [n, 0, 6] with the classic method.
+        Errors of the coefficients of the model and its alternatives, with the mixture method: roots
+        of their covariances, see module `roots`; [n, 0, 6] with the classic method.
     """
 
     space: SearchSpace
@@ -167,7 +169,7 @@ class Models:
         Returns
         -------
         Models
-            In the order asked for.
+            The models, in this order.
         """
         wanted = rows if isinstance(rows, slice) else np.asarray(rows)
         if not isinstance(wanted, slice) and wanted.size == 0:
@@ -175,17 +177,17 @@ class Models:
         return replace(self, **{name: getattr(self, name)[wanted] for name in column_names()})
 
     def values(self, p: npt.ArrayLike) -> FloatArray:
-        """Predict, without bands; fast for millions of rows.
+        """Return predictions without bands, fast for millions of rows.
 
         Parameters
         ----------
         p : array_like [m] or [m, D]
-            Values of the parameters above zero; infinity is allowed of one alone.
+            Values of the parameters above zero; infinity is allowed for one parameter.
 
         Returns
         -------
         ndarray [n, m]
-            Never below zero; NaN without a model.
+            Never negative; NaN without a model.
 
         Raises
         ------
@@ -201,15 +203,15 @@ class Models:
 
     @property
     def axes(self) -> int:
-        """How many parameters the models have."""
+        """Number of parameters of the models."""
         return 1 if self.points.ndim == 1 else self.points.shape[1]
 
     def mixture(self, p: npt.ArrayLike) -> Mixture:
-        """Return what all hypotheses of each row say at finite `p` [m]."""
+        """Return the predictive distributions of all rows at finite `p` [m]."""
         return predictive_mixture(self, targets(p))
 
     def predict(self, p: npt.ArrayLike) -> Prediction:
-        """Predict with bands.
+        """Return predictions with bands.
 
         Parameters
         ----------
@@ -235,7 +237,7 @@ class Models:
 
     def _with_band(self, p: FloatArray) -> Prediction:
         value = self.values(p)
-        # At infinity nothing is known for sure but that values are not negative.
+        # At infinity it is only certain that values are not negative.
         low = np.where(np.isnan(value), np.nan, 0.0)
         high = np.where(np.isnan(value), np.nan, np.inf)
         finite = np.isfinite(p)
@@ -244,39 +246,39 @@ class Models:
         return Prediction(value, np.minimum(low, value), np.maximum(high, value))
 
     def doubtful(self) -> BoolArray:
-        """Return where the model is not to be relied on, [n]: outside the class, or noisy."""
+        """Return whether a model is unreliable, [n]: outside the class, or noisy."""
         return np.isin(self.status, (FitStatus.OUTSIDE, FitStatus.NOISY))
 
     def lead(self) -> IntArray:
-        """Return where in `coefficients` the leading one stands, [n]; as of `Shapes.lead`."""
+        """Return the position of the leading one in `coefficients`, [n], as in `Shapes.lead`."""
         return self.shapes.lead(self.terms, self.coefficients)
 
     def leading_coefficient(self) -> FloatArray:
-        """Return the coefficient of the leading term, [n]; it ranks rows of the same growth.
+        """Return the coefficient of the leading term, [n], which ranks rows of the same growth.
 
-        To a leading constant belongs what steps and ceilings add to it in the end; a leap and the
-        power that it is beside belong together.
+        A leading constant includes the final contribution of steps and ceilings. A leap and the
+        power that it is paired with are added.
         """
         lead, shapes = self.lead(), self.shapes
         number = np.take_along_axis(self.coefficients, lead[:, None], axis=1)[:, 0]
         code = np.take_along_axis(self.terms, np.maximum(lead - 1, 0)[:, None], axis=1)
         alike = (shapes.rank[self.terms] == shapes.rank[code]) & (self.terms != code)
-        # Of powers that grow leaps lead, of those that fall the powers, which end at zero later.
+        # A leap leads a sum with a growing power; a falling power leads a sum with a leap.
         alike &= shapes.leaps[code] | shapes.leaps[self.terms]
         belongs = np.where((lead == 0)[:, None], shapes.ends_at_one[self.terms], alike)
         return np.asarray(number + np.where(belongs, self.coefficients[:, 1:], 0.0).sum(axis=1))
 
     def growth_rank(self) -> Int64Array:
-        """Return positions of the growth in ``shapes.growths``, [n]; -1 without a model."""
+        """Return the position of the growth in ``shapes.growths``, [n]; -1 without a model."""
         rank = self.shapes.growth_rank(self.terms, self.coefficients)
         rank[self.status >= FitStatus.TOO_FEW_POINTS] = -1
         return rank
 
     def growth_ends(self, rows: npt.ArrayLike) -> Int64Array:
-        """Return between which growths the laws of some rows are, [m, 2], as `growth_rank`.
+        """Return the range of growths of some rows, [m, 2], as in `growth_rank`.
 
-        Slower than the first, faster than the second grow hypotheses with a probability of a tenth
-        at most. Where both are the same, the growth is decided.
+        Hypotheses slower than the first and faster than the second growth each have a probability
+        of at most a tenth. If both are the same, the growth is decided.
         """
         asked = np.asarray(rows, dtype=np.intp)
         own = self.take(asked).growth_rank()[:, None]
@@ -291,7 +293,7 @@ class Models:
         whole = running[:, -1:]
         ends = [(running > _UNDECIDED * whole), (running >= (1 - _UNDECIDED) * whole)]
         at = [np.take_along_axis(ranks, end.argmax(axis=1)[:, None], axis=1) for end in ends]
-        # The model is shown, and has no alternatives where all is zero.
+        # The range includes the model, which has no alternatives if all values are zero.
         low, high = np.minimum(at[0], own), np.maximum(at[1], own)
         return np.concatenate([np.where(own < 0, own, low), np.where(own < 0, own, high)], axis=1)
 
@@ -303,7 +305,7 @@ class Models:
     def growth_texts(
         self, rows: npt.ArrayLike, parameter: str = "p", *, pretty: bool = False
     ) -> list[str]:
-        """Write the growth of some rows, as ``growth(row).text(parameter)`` does, only faster."""
+        """Return growths of some rows as text, like ``growth(row).text(parameter)``, but faster."""
         asked = np.asarray(rows, dtype=np.intp)
         ranks = self.shapes.growth_rank(self.terms[asked], self.coefficients[asked]).tolist()
         growths = self.shapes.growths
@@ -313,7 +315,7 @@ class Models:
     def formula(
         self, row: int, parameter: Names = "p", *, pretty: bool = False, exact: bool = False
     ) -> str:
-        """Write the model of one row.
+        """Return the formula of one row.
 
         Parameters
         ----------
@@ -324,8 +326,8 @@ class Models:
         pretty : bool
             Use superscripts and fractions beyond ASCII.
         exact : bool
-            Write numbers with all their digits instead of four, and with the model beyond a change
-            point the earlier law as well.
+            Write numbers with all their digits instead of four, and the earlier law together with a
+            model beyond a change point.
 
         Returns
         -------
@@ -343,7 +345,7 @@ class Models:
         pretty: bool = False,
         exact: bool = False,
     ) -> list[str]:
-        """Write the models of some rows, each as `formula` does."""
+        """Return the formulas of some rows, as `formula` does."""
         asked = np.asarray(rows, dtype=np.intp)
         terms, numbers = self.terms[asked], self.coefficients[asked]
         write = partial(model_texts, self.shapes, parameter=parameter, pretty=pretty, exact=exact)
@@ -364,19 +366,19 @@ class Models:
     def sum_formula(
         self, rows: npt.ArrayLike, parameter: Names = "p", *, pretty: bool = False
     ) -> str:
-        """Write the sum of the models of some rows, term by term; rows without a model add nothing.
+        """Return the formula of the sum of some rows; rows without a model add nothing.
 
-        The normal form is closed under addition, so this is a model too.
+        The normal form is closed under addition, so the sum is a model, too.
         """
         codes, total = self._sum(rows)
         return model_texts(self.shapes, codes[None], total[None], parameter, pretty=pretty)[0]
 
     def sum_values(self, rows: npt.ArrayLike, p: npt.ArrayLike) -> FloatArray:
-        """Predict the sum of the models of some rows at `p` [m], without a band, [m]."""
+        """Return the prediction of the sum of some rows at `p` [m], without a band, [m]."""
         codes, total = self._sum(rows)
         wanted = targets(p)
         summed: FloatArray = evaluate(self.shapes, codes[None], total[None], wanted)[0]
-        # Columns of 10^6 rows are copied only where a law holds beyond a change point.
+        # Only rows with a law beyond a change point are copied, as there may be 10^6 rows.
         asked = np.asarray(rows, dtype=np.intp)
         its = self.take(asked[self.since[asked] > 0])
         earlier = LawsBeforeChange.of(its, wanted)
@@ -387,7 +389,7 @@ class Models:
         return summed
 
     def _sum(self, rows: npt.ArrayLike) -> tuple[Int16Array, FloatArray]:
-        """Return codes and coefficients, the constant first, of the sum of some rows."""
+        """Return codes and coefficients of the sum of some rows, the constant first."""
         wanted = np.asarray(rows)
         constant, per_term = 0.0, np.zeros(len(self.shapes) + 1)
         for start in range(0, len(wanted), _CHUNK):
@@ -402,7 +404,7 @@ class Models:
     def alternatives(
         self, row: int, parameter: Names = "p", *, pretty: bool = False
     ) -> tuple[Alternative, ...]:
-        """Return the runners-up of one row, best first, written as `formula` does."""
+        """Return the alternatives of one row, most probable first, with formulas like `formula`."""
         there = np.flatnonzero(self.alternative_weight[row] > 0)
         terms, numbers = (
             column[row, there] for column in (self.alternative_terms, self.alternative_coefficients)

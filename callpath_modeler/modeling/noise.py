@@ -1,4 +1,7 @@
-"""Repetitions of a measurement: their centre, their spread, and what they tell apart."""
+"""Repetitions of a measurement: their centre, their spread, and exact values.
+
+See docs/explanation/noise-and-bands.md, 'Noise'.
+"""
 
 from __future__ import annotations
 
@@ -15,48 +18,55 @@ Centre = Literal["mean", "median", "trimmed", "midrange", "first-quartile", "min
 Aggregate = Literal["auto", "mean", "median", "trimmed", "midrange", "first-quartile", "min"]
 ClassicCentre = Literal["median", "mean", "min"]
 CENTRES: tuple[Centre, ...] = ("mean", "median", "trimmed", "midrange", "first-quartile", "min")
+"""All centres of repetitions."""
 
 EXACT = 1e-9
 """Relative difference below which two values are the same number written by two programs."""
 
 _LARGEST_COUNT = 1e6
+"""Value from which on whole numbers may be ticks of a clock instead of counts."""
 
 _MEDIAN_VARIANCE = math.pi / 2
-"""Variance of a median against that of a mean, for normal noise and more than two repetitions."""
+"""Variance of a median relative to a mean, for normal noise and more than two repetitions."""
 
 
 _DRAWS = 4000
+"""Number of resampled points that determine the efficiency of a centre."""
 _FEWEST_RESIDUALS = 15
+"""Residuals needed to determine the efficiency of a centre."""
 _CLEARLY = 0.95
+"""Ratio of variances below which another centre is clearly steadier."""
 
 _PREFERRED: tuple[Centre, ...] = ("mean", "trimmed", "median", "midrange", "min")
-"""Auto takes the first that no other one is clearly steadier than. Not the first quartile, which is
-no middle of the repetitions, but what an undisturbed run takes."""
+"""Centres in order of preference; `auto` takes the first one that no other clearly undercuts.
+
+The first quartile is not among them. It does not estimate the middle of the repetitions, but an
+undisturbed run.
+"""
 
 
 def centred(y: FloatArray, how: Centre) -> FloatArray:
-    """Reduce repetitions to one value per point.
+    """Return one value per point from its repetitions.
 
     Parameters
     ----------
     y : ndarray [n, K, R]
         Values; NaN = missing.
     how : {'mean', 'median', 'trimmed', 'midrange', 'first-quartile', 'min'}
-        Trimmed leaves out the smallest and the largest of three or more; midrange is half their
-        sum; the first quartile lies between two repetitions as Hyndman and Fan's seventh
-        definition has it (Sample quantiles in statistical packages, 1996).
+        The centre. Trimmed leaves out the smallest and the largest of three or more; midrange is
+        half their sum. The first quartile lies between two repetitions as in the seventh definition
+        of Hyndman and Fan (Sample quantiles in statistical packages, 1996).
 
     Returns
     -------
     ndarray [n, K]
-        NaN where no repetition has a value. Independent of the order of the repetitions, to the
-        last bit.
+        NaN where no repetition has a value. Bit-identical for every order of the repetitions.
     """
     return centre_of_sorted(np.sort(y, axis=2), how)
 
 
 def centre_of_sorted(ordered: FloatArray, how: Centre) -> FloatArray:
-    """As `centred`, of values that ascend along the last axis, NaN last."""
+    """Return as `centred`, of values that ascend along the last axis, NaN last."""
     if not np.isnan(ordered[:, :, -1]).any():
         return _centre_of_all(ordered, how)
     counts = (~np.isnan(ordered)).sum(axis=2).astype(np.float64)
@@ -81,7 +91,7 @@ def centre_of_sorted(ordered: FloatArray, how: Centre) -> FloatArray:
 
 
 def _centre_of_all(ordered: FloatArray, how: Centre) -> FloatArray:
-    """As `centre_of_sorted`, where no value is missing."""
+    """Return as `centre_of_sorted`, if no value is missing."""
     size = ordered.shape[2]
     if how in ("mean", "trimmed"):
         few = ordered[:, :, 1:-1] if how == "trimmed" and size > 2 else ordered
@@ -94,7 +104,7 @@ def _centre_of_all(ordered: FloatArray, how: Centre) -> FloatArray:
     }
     low, high, share = between[how]
     least = ordered[:, :, low]
-    if low == high:  # infinite less infinite would be missing
+    if low == high:  # the difference of infinite values would be NaN
         return np.array(least)
     return np.asarray(least + share * (ordered[:, :, high] - least))
 
@@ -102,31 +112,31 @@ def _centre_of_all(ordered: FloatArray, how: Centre) -> FloatArray:
 def relative_efficiency(
     residuals: FloatArray, repetitions: int, how: Aggregate = "auto"
 ) -> tuple[Centre, float]:
-    """Tell how well a centre does under a noise that is known by its values; choose it if asked to.
+    """Return a centre and its variance relative to the mean, under the noise of residuals.
 
     Parameters
     ----------
     residuals : ndarray [m]
-        Measured values against models of them, in any order.
+        Ratios of measured values to models, in any order.
     repetitions : int
-        How many a centre is made of.
+        Number of repetitions that make a centre.
     how : str
-        Which centre; ``"auto"`` takes the mean, unless another one has a clearly smaller variance,
-        and of others that are about as good the trimmed mean before the median.
+        The centre. ``"auto"`` takes the mean, unless another one has a clearly smaller variance; of
+        others that are about equally good, it takes the trimmed mean before the median.
 
     Returns
     -------
     how : str
         The centre.
     efficiency : float
-        Its relative variance against that of the mean, by a simulation with a fixed seed that
+        Its relative variance divided by that of the mean, from a simulation with a fixed seed that
         draws from the residuals.
     """
     if repetitions < 3 or len(residuals) < _FEWEST_RESIDUALS or np.ptp(residuals) <= EXACT:
         return ("mean" if how == "auto" else how), 1.0
     drawn = np.random.default_rng(0).choice(np.sort(residuals), (1, _DRAWS, repetitions))
     drawn.sort(axis=2)
-    # Draws together in memory: numpy sums up many of them at a time.
+    # Draws are contiguous in memory, so that numpy sums many of them at a time.
     drawn = np.asfortranarray(drawn)
     variance: dict[Centre, float] = {}
     for candidate in _PREFERRED if how == "auto" else ("mean", how):
@@ -141,14 +151,14 @@ def relative_efficiency(
 
 @dataclass(frozen=True, slots=True)
 class Repetitions:
-    """What the repetitions of n rows at K points say; a point without a value is NaN.
+    """Statistics of the repetitions of n rows at K points; a point without a value is NaN.
 
     Attributes
     ----------
     centre : ndarray [n, K]
         The value of each point, in the unit of the metric.
     counts : ndarray [n, K]
-        How many repetitions each point has.
+        Number of repetitions of each point.
     spread : ndarray [n]
         Relative standard deviation of one repetition, pooled over the points of a row; NaN
         without repetitions.
@@ -158,8 +168,7 @@ class Repetitions:
         Relative variance of a centre; NaN without repetitions.
     indistinct : ndarray [n]
         Statistical quality control: whether one value lies in the confidence interval of every
-        point, so that the deviation among repetitions is larger than the difference among
-        configurations.
+        point, so that repetitions deviate by more than configurations differ.
     """
 
     centre: FloatArray
@@ -171,21 +180,21 @@ class Repetitions:
 
 
 def summarise(y: FloatArray, aggregate: ClassicCentre, confidence: float) -> Repetitions:
-    """Reduce repetitions to centres and a pooled spread.
+    """Return centres and a pooled spread of repetitions.
 
     Parameters
     ----------
     y : ndarray [n, K, R]
-        Values; NaN where there is no repetition.
+        Values; NaN = no repetition.
     aggregate : {'median', 'mean', 'min'}
-        How the centre is formed.
+        The centre.
     confidence : float
         Confidence of the intervals of the quality control, between 0 and 1.
 
     Returns
     -------
     Repetitions
-        Independent of the order of the repetitions, to the last bit.
+        Bit-identical for every order of the repetitions.
     """
     ordered = np.sort(y, axis=2)
     present = ~np.isnan(ordered)
@@ -217,7 +226,7 @@ def summarise(y: FloatArray, aggregate: ClassicCentre, confidence: float) -> Rep
 
 
 def _median(ordered: FloatArray, counts: FloatArray) -> FloatArray:
-    """Median along the last axis of values sorted with NaN last."""
+    """Return the median along the last axis of values sorted with NaN last."""
     last = np.maximum(counts.astype(np.int64) - 1, 0)
     lower = np.take_along_axis(ordered, (last // 2)[..., None], axis=2)[..., 0]
     upper = np.take_along_axis(ordered, ((last + 1) // 2)[..., None], axis=2)[..., 0]
@@ -225,7 +234,7 @@ def _median(ordered: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def _first_quartile(ordered: FloatArray, counts: FloatArray) -> FloatArray:
-    """First quartile along the last axis of values sorted with NaN last."""
+    """Return the first quartile along the last axis of values sorted with NaN last."""
     place = np.maximum(counts - 1.0, 0.0) / 4
     below = np.floor(place).astype(np.int64)
     lower = np.take_along_axis(ordered, below[..., None], axis=2)[..., 0]
@@ -234,9 +243,9 @@ def _first_quartile(ordered: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def _centre_factor(counts: FloatArray, aggregate: ClassicCentre) -> FloatArray:
-    """Variance of a centre against that of one repetition."""
+    """Return the variance of a centre relative to that of one repetition."""
     if aggregate == "min":
-        # Steadier than a mean under skewed noise, less so under even noise: claim neither.
+        # A minimum is steadier than a mean under skewed noise, and less steady under even noise.
         return np.minimum(1.0, 2.0 / counts)
     if aggregate == "median":
         return np.where(counts > 2, _MEDIAN_VARIANCE, 1.0) / counts
@@ -246,11 +255,11 @@ def _centre_factor(counts: FloatArray, aggregate: ClassicCentre) -> FloatArray:
 def looks_exact(
     p: FloatArray, centre: FloatArray, spread: FloatArray, dof: FloatArray
 ) -> BoolArray:
-    """Tell rows of counts, whose values carry no noise at all.
+    """Return which rows are counts, whose values carry no noise.
 
-    With repetitions: all agree. With one repetition noise is unknown, and only a row of moderate
-    whole numbers, or of averages of whole numbers over p processes, is taken for counts; larger
-    whole numbers may as well be ticks of a clock.
+    With repetitions, all of them have to agree. With one repetition, noise is unknown. Then only
+    rows of moderate whole numbers, or of averages of whole numbers over p processes, count as
+    exact; larger whole numbers may be ticks of a clock.
 
     Parameters
     ----------
@@ -259,7 +268,7 @@ def looks_exact(
     centre : ndarray [n, K]
         Values; 0 where missing.
     spread, dof : ndarray [n]
-        Of the repetitions.
+        Relative standard deviation of the repetitions, and its degrees of freedom.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Growth as people write it: ``O(p^1.5 log p)`` read, with the place of what is not understood."""
+"""Growths written by people, such as ``O(p^1.5 log p)``, and the position of errors in them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from callpath_modeler.syntax import END, Cursor, ExpressionError, Token
 
 
 class GrowthSyntaxError(ExpressionError):
-    """A text that is no growth."""
+    """A text that is not a growth."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedGrowth:
-    """What a text says.
+    """A growth and its parameter, read from a text.
 
     Attributes
     ----------
     growth : Growth
         The leading term, for example p^2 of ``O(p^2 + p log p)``.
     parameter : str or None
-        The name it is written in; None of ``O(1)``.
+        Name of the parameter in the text; None for ``O(1)``.
     """
 
     growth: Growth
@@ -32,18 +32,18 @@ class ParsedGrowth:
 
 
 def parse_growth(text: str, parameter: str | None = None) -> ParsedGrowth:
-    """Read a growth as people write it, ours and that of papers, with or without ``O( )``.
+    """Return the growth in a text, in our notation or that of papers, with or without ``O( )``.
 
     ``O(1)``, ``p log p``, ``p*log2(p)^2``, ``log^2 p``, ``p^1.5``, ``p^(2/3)``, ``sqrt(p)``,
-    ``p^½``, ``k^3 2^k``, ``2^(k/2)``, ``4^k``, ``p / log p``, ``O(p^2 + p log p)``. Decimals that
-    thirds and sixths are printed as mean these: ``p^0.67`` is p^(2/3).
+    ``p^½``, ``k^3 2^k``, ``2^(k/2)``, ``4^k``, ``p / log p``, ``O(p^2 + p log p)``. Rounded or cut
+    decimals of thirds and sixths stand for these: ``p^0.67`` is p^(2/3).
 
     Parameters
     ----------
     text : str
         The text.
     parameter : str, optional
-        The only name it may be written in; by default any one.
+        The only allowed name of the parameter; by default any name.
 
     Returns
     -------
@@ -53,7 +53,8 @@ def parse_growth(text: str, parameter: str | None = None) -> ParsedGrowth:
     Raises
     ------
     GrowthSyntaxError
-        If the text is not understood, has two parameters, or a coefficient: growth has none.
+        If the text cannot be read, has two parameters, or has a coefficient, which a growth does
+        not have.
     """
     return _Reader(text, parameter).read()
 
@@ -73,22 +74,22 @@ _VULGAR_VALUES = {sign: value for value, sign in VULGAR.items()}
 _LOGARITHMS = ("log", "log2", "log₂", "ld", "lb", "lg", "ln", "log10")
 _ROOTS = ("sqrt", "√")
 _GLUED = re.compile(r"[a-z]?(log[2₂]?|ln|sqrt)[a-z]")
-"""One word that is meant as two or three."""
+"""One word that consists of two or three names."""
 _DEEPEST = 50
-"""Brackets in brackets that a text may have."""
+"""Largest depth of nested brackets."""
 _LONGEST = 30
-"""Digits that a number may have."""
+"""Largest number of digits of a number."""
 
 
 def _with_name(parameter: str | None) -> re.Pattern[str]:
-    """Return the grammar that takes a parameter's name as one word, whatever it is made of."""
+    """Return the grammar in which the name of the parameter is one word, with any characters."""
     if parameter is None or parameter.isidentifier():
         return _GRAMMAR
     return re.compile(rf"(?P<given>{re.escape(parameter)}(?!\w)) | {_WORDS}", re.VERBOSE)
 
 
 class _Reader:
-    """Reads one text: a sum of products of powers."""
+    """Reader of one text: a sum of products of powers."""
 
     def __init__(self, text: str, parameter: str | None) -> None:
         self._words = Cursor(text, _with_name(parameter), GrowthSyntaxError)
@@ -97,14 +98,14 @@ class _Reader:
         self._depth = 0
 
     def read(self) -> ParsedGrowth:
-        """Read all of the text."""
+        """Read the whole text."""
         words = self._words
         if words.ahead.text in ("O", "Θ") and words.second().text == "(":
             words.take()
             growth = self._bracket()
         else:
             growth = self._sum()
-        words.expect(END, "the growth has ended before this")
+        words.expect(END, "the growth ends before this")
         return ParsedGrowth(growth, self._parameter)
 
     def _sum(self) -> Growth:
@@ -112,7 +113,7 @@ class _Reader:
         while self._words.accept("+"):
             growth = max(growth, self._product())
         if self._words.ahead.text == "-":
-            self._words.fail("growth is that of the largest of a sum; nothing is subtracted")
+            self._words.fail("a growth has no differences; write only its fastest growing term")
         return growth
 
     def _product(self) -> Growth:
@@ -156,7 +157,7 @@ class _Reader:
         words = self._words
         name = words.ahead
         if name.kind not in ("name", "given"):
-            words.fail("a factor is missing here; growth is written as in O(p^2 log p)")
+            words.fail("a factor is missing here; write a growth as in O(p^2 log p)")
         words.take()
         called = words.ahead.text == "(" and words.ahead.column == name.column + len(name.text)
         if called and len(name.text) > 1:
@@ -166,11 +167,14 @@ class _Reader:
         if self._wanted is not None and name.text != self._wanted:
             words.fail(f"{name.text!r} is not the parameter, {self._wanted!r}", name)
         if self._parameter not in (None, name.text):
-            words.fail(f"a second parameter beside {self._parameter!r}; growth is in one", name)
+            words.fail(
+                f"a growth has one parameter; this is a second one besides {self._parameter!r}",
+                name,
+            )
         self._parameter = name.text
 
     def _argument(self) -> Growth:
-        """Read what a logarithm or root is of: a name, or anything in brackets."""
+        """Read the argument of a logarithm or root: a name, or any growth in brackets."""
         words = self._words
         if words.ahead.text == "(":
             return self._bracket()
@@ -185,22 +189,24 @@ class _Reader:
         before = words.ahead.kind in ("raise", "superscript")
         power = self._power()
         if words.ahead.text in _LOGARITHMS:
-            words.fail("logarithms of logarithms are beyond these growths")
+            words.fail("logarithms of logarithms are not supported")
         of = self._argument()
         power = power if before else self._power()
         if of <= CONSTANT_GROWTH or not (of.rate or of.exponent):
-            words.fail("this is the logarithm of no power of the parameter", start)
+            words.fail(
+                "the argument of a logarithm must be a growing power of the parameter", start
+            )
         return (Growth(Fraction(1), 0) if of.rate else Growth(Fraction(0), 1)) ** power
 
     def _power(self) -> Fraction:
-        """Read the exponent that may follow; 1 without one."""
+        """Read an optional exponent, which is 1 if it is absent."""
         words = self._words
         if word := words.accept("superscript"):
             return self._number(word)
         if not words.accept("raise"):
             return Fraction(1)
         if words.ahead.kind == "name":
-            words.fail("an exponent is a number here; exponentials have base 2: 2^k")
+            words.fail("an exponent must be a number; write exponentials with base 2: 2^k")
         enclosed = words.accept("(")
         value = self._signed()
         if enclosed:
@@ -220,13 +226,13 @@ class _Reader:
         return self._number(self._words.take()) or self._words.fail("division by zero", word)
 
     def _number(self, word: Token) -> Fraction:
-        """Read a number; decimals that a third or a sixth is rounded or cut to mean that."""
+        """Read a number; rounded or cut decimals of thirds and sixths stand for these."""
         if word.kind == "vulgar":
             return _VULGAR_VALUES[word.text]
         if word.kind not in ("number", "superscript"):
             self._words.fail("a number is missing here", word)
         if len(word.text) > _LONGEST:
-            self._words.fail("a number of too many digits", word)
+            self._words.fail("this number has too many digits", word)
         exact = Fraction(word.text.translate(_PLAIN))
         digits = len(word.text.partition(".")[2])
         sixth = Fraction(round(exact * 6), 6)
@@ -234,7 +240,7 @@ class _Reader:
         return sixth if near else exact
 
     def _exponential(self) -> Growth:
-        """Read a power of two with the parameter in its exponent; or 1."""
+        """Read a power of two with the parameter in its exponent, or the number 1."""
         words = self._words
         word = words.take()
         number = self._number(word)
@@ -242,7 +248,7 @@ class _Reader:
             return CONSTANT_GROWTH if number == 1 else self._coefficient(word)
         base = number.numerator
         if number.denominator != 1 or base < 2 or base & (base - 1):
-            words.fail("the base of an exponential is 2, or a power of it", word)
+            words.fail("the base of an exponential must be 2 or a power of 2", word)
         words.take()
         rate = self._rate(word)
         return Growth(Fraction(0), 0, rate * (base.bit_length() - 1))
@@ -272,5 +278,5 @@ class _Reader:
 
     def _coefficient(self, number: Token) -> NoReturn:
         self._words.fail(
-            "growth has no coefficients; fractions in exponents go in brackets: p^(2/3)", number
+            "a growth has no coefficients; put fractions in exponents in brackets: p^(2/3)", number
         )

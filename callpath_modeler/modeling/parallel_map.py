@@ -1,4 +1,4 @@
-"""Rows are modelled some at a time: whoever fits says what goes through the parts."""
+"""Type of the map over parts of the rows; the caller of a fit provides it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ Result = TypeVar("Result")
 
 
 class MapLike(Protocol):
-    """The builtin `map`, or what works on several parts at a time."""
+    """The builtin `map`, or a map that works on several parts at a time."""
 
     def __call__(
         self, function: Callable[[Part], Result], parts: Iterable[Part], /
     ) -> Iterable[Result]:
-        """Return what `function` makes of each part, in the order of the parts.
+        """Return the result of `function` for each part, in the order of the parts.
 
         Parameters
         ----------
-        function : tells nothing of one part to another, and may be in several at a time; it and its
+        function : keeps no state between parts, and may run in several at a time; it and its
             results can be pickled
-        parts : are made when they are asked for
+        parts : parts that are made on demand
         """
         ...

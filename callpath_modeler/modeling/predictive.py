@@ -1,4 +1,8 @@
-"""How far predictions of each hypothesis may be off: from coefficients to distributions."""
+"""Predictive distributions and prediction bands of models.
+
+Each hypothesis of a row predicts a two-piece log-normal distribution. See
+docs/explanation/noise-and-bands.md, 'Prediction and band'.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +24,27 @@ if TYPE_CHECKING:
 
 
 _OUTER = 0.975
+"""Quantile of the slope that gives the spread of a prediction."""
 _DEVIATES = 1.959963984540054
-"""Where a standard normal variable has that quantile."""
+"""Normal score of that quantile."""
 _LARGEST = 1e100
-"""An exponential beyond it is as good as infinite, and its square is still a number."""
+"""Largest value of an exponential, which counts as infinite; its square is still a number."""
 
 _CHUNK = 8192
-"""Rows whose bands are made at once: what is needed for them stays in the cache."""
+"""Rows whose bands are computed together; their intermediate results stay in the cache."""
 
 _HARDLY = 0.01
-"""Of what is outside of a band, a probability that hardly moves its ends."""
+"""Total probability of hypotheses that hardly move a band, relative to that outside of it."""
 
 _NEGLIGIBLE = 1e-6
-"""Against the largest of a row's hypotheses, a prediction that counts as zero."""
+"""Prediction of a hypothesis, relative to the largest one of the row, that counts as zero."""
 
 
 def predictive_mixture(models: Models, p: FloatArray) -> Mixture:
     """Return the distributions of all rows at finite `p` [m].
 
-    Each hypothesis predicts a value; coefficients within their errors and signs spread it, and so
-    does what measurements deviate from laws, by noise and the further out the more.
+    Each hypothesis predicts a value. Its spread combines the errors of the coefficients within
+    their signs, and the deviation of measurements from the law, which grows with the distance.
     """
     shapes = _Shapes.of(models, p)
     if compiled():
@@ -57,12 +62,13 @@ def predictive_mixture(models: Models, p: FloatArray) -> Mixture:
 
 @dataclass(frozen=True, slots=True)
 class _Shapes:
-    """What all rows of an experiment are made of: the same tables serve them.
+    """Tables of the shapes, which all rows of an experiment share.
 
     Attributes
     ----------
     peak : [S + 1] largest magnitudes at the points
-    at, inside : [S + 1, m] and [S + 1, K] at the targets and at the points, against these
+    at, inside : [S + 1, m] and [S + 1, K] shapes at the targets and at the points, relative to
+        these
     """
 
     peak: FloatArray
@@ -82,7 +88,7 @@ def _mixture(models: Models, p: FloatArray, shapes: _Shapes) -> Mixture:
     numbers = np.concatenate([models.coefficients[:, None, :3], models.alternative_coefficients], 1)
     weight = np.concatenate([models.weight[:, None], models.alternative_weight], axis=1)
     weight = weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    # Of shapes with peaks of 1 and in the unit of the row, as errors are.
+    # Coefficients belong to shapes with peaks of 1, in the unit of the row, as errors do.
     numbers = numbers / models.unit[:, None, None]
     numbers[..., 1:] *= shapes.peak[codes]
     x, z = shapes.at[codes[..., 0]], shapes.at[codes[..., 1]]
@@ -93,7 +99,7 @@ def _mixture(models: Models, p: FloatArray, shapes: _Shapes) -> Mixture:
     below, above = _by_covariance(centre, root, x, z)
     low, high = _by_slope(numbers, root, codes[..., 0], shapes.inside, x)
     level = _level_spread(numbers, root)[..., None]
-    # A sum of two shapes that are one along a slice is no regression about a mean.
+    # Two shapes that are equal along a slice have no regression about a mean.
     alone = ((codes[..., 0] >= 0) & (codes[..., 1] < 0))[..., None] & (level < 1)
     below, above = (
         np.where(alone, np.hypot(_log_distance(centre, edge), level), whole)
@@ -108,7 +114,7 @@ def _mixture(models: Models, p: FloatArray, shapes: _Shapes) -> Mixture:
 def prediction_interval(models: Models, p: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the lower and upper ends of the bands of all rows at finite `p` [m], each [n, m].
 
-    Runners-up that all together would hardly move an end are not asked.
+    Alternatives that together would hardly move an end are left out.
     """
     low, high = _bands(models, p)
     earlier = LawsBeforeChange.of(models, p)
@@ -120,7 +126,7 @@ def prediction_interval(models: Models, p: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _bands(models: Models, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """As `prediction_interval`, of the laws beyond change points wherever the targets are."""
+    """Return as `prediction_interval`, with the laws beyond change points at all targets."""
     shapes, least = _Shapes.of(models, p), _HARDLY * (1 - models.confidence)
     if compiled():
         return compiled_bands.bands(models, p, (shapes.peak, shapes.at, shapes.inside), least)
@@ -139,7 +145,7 @@ def _bands(models: Models, p: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _few(models: Models, rows: IntArray, count: int) -> Models:
-    """Return some models with their first `count` alternatives."""
+    """Return the models of some rows with their first `count` alternatives."""
     some = models.take(rows)
     return replace(
         some,
@@ -153,13 +159,13 @@ def _few(models: Models, rows: IntArray, count: int) -> Models:
 def _by_covariance(
     centre: FloatArray, root: FloatArray, x: FloatArray, z: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Spread of a linear combination of coefficients, as of a log-normal variable."""
+    """Return the spread of a linear combination of coefficients, as of a log-normal variable."""
     xx, xz, zz, xc, zc, cc = root[..., None]
     variance = (xx * x + xz * z + xc) ** 2 + (zz * z + zc) ** 2 + cc**2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         relative = np.where(centre > 0, variance / centre**2, 0.0)
-    # Below a step there may be next to nothing: its error is as large as numbers go. So is an error
-    # that is no number, or the band would be narrow.
+    # A prediction near zero below a step has the largest possible error. So has an error that is
+    # NaN, or the band would be narrow.
     np.fmin(relative, np.finfo(float).max, out=relative)
     spread = np.sqrt(np.log1p(relative))
     return spread, spread
@@ -172,10 +178,11 @@ def _by_slope(
     inside: FloatArray,
     x: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Outer predictions of a model with one shape, whose slope keeps its signs, [n, C, m].
+    """Return outer predictions of models with one shape, whose slope keeps its signs, [n, C, m].
 
-    A regression is ``level + slope (x - at)`` with independent level and slope; the slope is normal
-    between the bounds that positive coefficients, or positive values at all points, set it.
+    A regression is ``level + slope (x - at)`` with independent level and slope. The slope is normal
+    between its bounds, which come from positive coefficients, or from positive values at all
+    points.
     """
     constant, slope = numbers[..., 0], numbers[..., 1]
     at, spread = _about(root)
@@ -197,27 +204,27 @@ def _by_slope(
         share = bounds[0] + tail * (bounds[1] - bounds[0])
         edge = slope + spread * special.ndtri(np.clip(share, 1e-12, 1 - 1e-12))
         edge = np.minimum(np.maximum(edge, lowest), highest)
-        # A slice may have no shape left, and of its constant only rounding: these are not used.
+        # A slice may have no shape and a constant that is only rounding; these values are not used.
         with np.errstate(invalid="ignore"):
             edges.append(level[..., None] + edge[..., None] * (x - at[..., None]))
     return np.minimum(*edges), np.maximum(*edges)
 
 
 def _about(root: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the mean of the shape of models with one, and the error of its slope, [n, C]."""
+    """Return the mean of the shape of models with one shape, and the error of its slope, [n, C]."""
     spread = np.maximum(root[0], np.finfo(np.float32).tiny)
     return -root[3] / spread, spread
 
 
 def _log_distance(centre: FloatArray, edge: FloatArray) -> FloatArray:
-    """Return the deviation of the logarithm that puts `edge` at the outer quantile."""
+    """Return the standard deviation of the logarithm that puts `edge` at the outer quantile."""
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.abs(np.log(np.maximum(edge, _NEGLIGIBLE * centre) / centre))
     return np.where(np.isfinite(distance), distance, 0.0) / _DEVIATES
 
 
 def _level_spread(numbers: FloatArray, root: FloatArray) -> FloatArray:
-    """Relative error of the level of models with one shape, [n, C]."""
+    """Return the relative error of the level of models with one shape, [n, C]."""
     level = numbers[..., 0] + numbers[..., 1] * _about(root)[0]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(level > 0, root[5] / level, 0.0)

@@ -1,4 +1,4 @@
-"""Products of terms of several parameters: what models in them are made of."""
+"""Products of factors of several parameters: the shapes of models in them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.terms import Term
 
 NOTHING = ONE
-"""The factor of a parameter that a product does not depend on."""
+"""Factor of a parameter that a product does not depend on."""
 
 
 Factor = Term | TermDifference | Break
 
 
 def factor_from_header(header: dict[str, Any]) -> Factor:
-    """Read a factor; `ValueError` or `KeyError` if it is not described."""
+    """Return the factor of a header; `ValueError` or `KeyError` if it is not one."""
     if "kind" in header:
         return Break.from_header(header)
     return TermDifference.from_header(header) if "larger" in header else Term.from_header(header)
 
 
 def factor_text(factor: Factor, parameter: str, *, pretty: bool, exact: bool) -> str:
-    """Write what depends on one parameter; only breaks have numbers that may have many digits."""
+    """Return a factor as text; only breaks have numbers with many digits, which `exact` keeps."""
     if isinstance(factor, Break):
         return factor.text(parameter, pretty=pretty, exact=exact)
     return factor.text(parameter, pretty=pretty)
@@ -44,14 +44,14 @@ class Product:
 
     Parameters
     ----------
-    factors : tuple of Term, Difference or Break
-        One per parameter; `NOTHING` where the product does not depend on it.
+    factors : tuple of Term, TermDifference or Break
+        One factor per parameter; `NOTHING` if the product does not depend on the parameter.
     """
 
     factors: tuple[Factor, ...]
 
     def __call__(self, points: npt.ArrayLike) -> FloatArray:
-        """Value at `points` [m, D], above zero; [m]."""
+        """Return the values at `points` [m, D], which are above zero, [m]."""
         at = np.asarray(points, dtype=np.float64)
         value = np.ones(len(at))
         for axis, factor in enumerate(self.factors):
@@ -61,41 +61,41 @@ class Product:
 
     @property
     def growth(self) -> Growth:
-        """How fast it grows when all parameters grow alike: what orders products."""
+        """The growth if all parameters grow alike, by which products are ordered."""
         return reduce(mul, (factor.growth for factor in self.factors), CONSTANT_GROWTH)
 
     @property
     def decreasing(self) -> bool:
-        """Whether it rises with no parameter, and falls with one."""
+        """Whether the product rises with no parameter, and falls with at least one."""
         used = [factor for factor in self.factors if factor != NOTHING]
         return bool(used) and all(factor.decreasing for factor in used)
 
     @property
     def axes(self) -> frozenset[int]:
-        """The parameters that it depends on."""
+        """The parameters on which the product depends."""
         used = (axis for axis, factor in enumerate(self.factors) if factor != NOTHING)
         return frozenset(used)
 
     def text(self, parameter: Sequence[str], *, pretty: bool = False, exact: bool = False) -> str:
-        """Write the product as a factor of a formula, for example ``n^3 * p^-1``."""
+        """Return the product as a factor of a formula, for example ``n^3 * p^-1``."""
         written = list[str]()
         for factor, name in zip(self.factors, parameter, strict=True):
             if factor != NOTHING:
-                # Else a logarithm would seem to be of all that follows.
+                # Otherwise a logarithm would seem to include all factors after it.
                 if pretty and written and "log₂" in written[-1]:
                     written[-1] = f"({written[-1]})"
                 written.append(factor_text(factor, name, pretty=pretty, exact=exact))
         return (" " if pretty else " * ").join(written)
 
     def to_header(self) -> dict[str, Any]:
-        """Describe the product with texts and numbers that JSON can hold."""
+        """Return the product as texts and numbers for JSON."""
         return {"factors": [factor.to_header() for factor in self.factors]}
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Self:
-        """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a product."""
+        """Return the product of a header; `ValueError` or `KeyError` if it is not one."""
         return cls(tuple(factor_from_header(factor) for factor in header["factors"]))
 
 
 Shape = Factor | Product
-"""A term of a model: a factor of one parameter, or a product of one of each."""
+"""Shape of a term of a model: a factor of one parameter, or a product of one factor of each."""

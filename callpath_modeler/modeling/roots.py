@@ -1,9 +1,9 @@
-"""Errors of coefficients as triangular roots: what is kept of their covariances.
+"""Triangular roots of the covariances of coefficients, which models store.
 
-In single precision, of coefficients of moderate size: those of shapes divided by their largest
-magnitude at the points, in the unit of the row. Unlike a covariance, a root then loses nothing
-where coefficients nearly compensate each other, and it tells the level and the slope of a
-regression on one shape apart.
+They are in single precision, for coefficients of moderate size: those of shapes divided by their
+largest magnitude at the points, in the unit of the row. Unlike a covariance, a root stays precise
+where coefficients nearly compensate each other. It separates the level and the slope of a
+regression on one shape.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from callpath_modeler.arrays import Float32Array, FloatArray, Int16Array
 
 
 def numbers_of_root(terms: int) -> int:
-    """Return how many numbers a root of models of so many terms has."""
+    """Return how many numbers the root of a model with `terms` terms has."""
     return (terms + 1) * (terms + 2) // 2
 
 
 def roots(covariance: FloatArray) -> FloatArray:
-    """Return roots [..., E] of covariances [E, ...]: cc, cf, cs, ff, fs, ss of two terms.
+    """Return roots [..., E] of covariances [E, ...]: cc, cf, cs, ff, fs, ss for two terms.
 
-    With c the constant, f and s the coefficients of the first and the second shape. A root is a
-    lower triangle by rows, in the order f, s, c: times its transpose it is the covariance.
+    Here c is the constant, f and s are the coefficients of the first and the second shape. A root
+    is a lower triangle by rows, in the order f, s, c. The covariance is the root times its
+    transpose.
     """
     size = _size(len(covariance))
     places = combinations_with_replacement(range(size), 2)
@@ -48,11 +49,11 @@ def roots(covariance: FloatArray) -> FloatArray:
 
 
 def with_more_terms(root: Float32Array, terms: int) -> Float32Array:
-    """Return roots of models with so many terms, of which those that are more have no error."""
+    """Return roots of models with `terms` terms; the added terms have no error."""
     before = _size(root.shape[-1])
     found = np.zeros((*root.shape[:-1], numbers_of_root(terms)), dtype=np.float32)
     row, column = np.tril_indices(before)
-    # The constant is last.
+    # The constant comes last.
     row = np.where(row == before - 1, terms, row)
     column = np.where(column == before - 1, terms, column)
     found[..., row * (row + 1) // 2 + column] = root
@@ -60,22 +61,23 @@ def with_more_terms(root: Float32Array, terms: int) -> Float32Array:
 
 
 def _size(numbers: int) -> int:
-    """Return how many coefficients a covariance of so many numbers is of."""
+    """Return how many coefficients belong to a root of so many numbers."""
     return (isqrt(8 * numbers + 1) - 1) // 2
 
 
 def covariances(root: npt.NDArray[np.floating], codes: Int16Array, peak: FloatArray) -> FloatArray:
     """Return the covariances of roots, [..., T + 1, T + 1], the constant first.
 
-    Of coefficients in the unit of the row, of the shapes as they are.
+    They belong to coefficients in the unit of the row, of the shapes without scaling.
 
     Parameters
     ----------
     root : ndarray [..., E]
+        The roots.
     codes : ndarray [..., T]
         The shapes.
     peak : ndarray [S + 1]
-        Their largest magnitudes at the points, of `peaks`.
+        Their largest magnitudes at the points, as returned by `peaks`.
     """
     size = codes.shape[-1] + 1
     lower = np.zeros((*root.shape[:-1], size, size))
@@ -86,7 +88,7 @@ def covariances(root: npt.NDArray[np.floating], codes: Int16Array, peak: FloatAr
 
 
 def roots_of(covariance: FloatArray, codes: Int16Array, peak: FloatArray) -> FloatArray:
-    """Undo `covariances`."""
+    """Return the roots of covariances, the inverse of `covariances`."""
     size = np.ones(covariance.shape[:-1])
     size[..., 1:] = peak[codes]
     scaled = covariance * size[..., None] * size[..., None, :]
@@ -97,7 +99,7 @@ def roots_of(covariance: FloatArray, codes: Int16Array, peak: FloatArray) -> Flo
 def rescaled(
     root: Float32Array, codes: Int16Array, before: FloatArray, after: FloatArray
 ) -> Float32Array:
-    """Return roots [..., E] where the peaks of shapes [S + 1] are others than they were."""
+    """Return roots [..., E] for shapes whose peaks [S + 1] change from `before` to `after`."""
     size = codes.shape[-1] + 1
     factor = np.ones((*codes.shape[:-1], size))
     factor[..., :-1] = (after / before)[codes]

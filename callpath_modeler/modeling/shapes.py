@@ -1,4 +1,4 @@
-"""Shapes that a model is made of, and how they compare."""
+"""Shapes of models, their growths, and values of models."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.products import Product, Shape, factor_from_header
 
 
-class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kept in a dict
-    """The shapes that models are made of, slowest growth first, and how they compare."""
+class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - cached properties need a dict
+    """The shapes of models, slowest growth first, and their comparison."""
 
     @classmethod
     def of(cls, shapes: Iterable[Shape]) -> Self:
-        """Put different shapes in order."""
+        """Return the distinct shapes in order of growth."""
         return cls(sorted(set(shapes), key=lambda shape: (shape.growth, repr(shape))))
 
     @cached_property
@@ -30,39 +30,39 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         return ShapeFactors.of(self)
 
     def table(self, p: FloatArray) -> FloatArray:
-        """Evaluate all at `p` [m] or [m, D], [S + 1, m]; the last row, that of none, is zero."""
+        """Return all shapes at `p` [m] or [m, D], [S + 1, m]; the last row (no shape) is zero."""
         return self._parts.table(p)
 
     @cached_property
     def growths(self) -> tuple[Growth, ...]:
-        """The growths that models of them may have, slowest first."""
+        """The growths that models of these shapes may have, slowest first."""
         known = {CONSTANT_GROWTH, *(shape.growth for shape in self)}
         return tuple(sorted(known, key=lambda growth: growth.order))
 
     @cached_property
     def rank(self) -> Int64Array:
-        """Positions of their growths in `growths`, [S + 1]; the last is that of a constant."""
+        """Position of each growth in `growths`, [S + 1]; the last one is that of a constant."""
         place = {growth: k for k, growth in enumerate(self.growths)}
         return np.array([*(place[shape.growth] for shape in self), place[CONSTANT_GROWTH]])
 
     @cached_property
     def grows(self) -> BoolArray:
-        """Which grow without end, [S + 1]; no shape does not."""
+        """Whether each shape grows without limit, [S + 1]; the last entry (no shape) does not."""
         return np.asarray(self.rank > self.rank[-1])
 
     def lead(self, terms: npt.NDArray[np.integer], coefficients: FloatArray) -> IntArray:
-        """Return where in coefficients the leading one of models stands, [...].
+        """Return the position of the leading coefficient of models, [...].
 
-        That of the fastest growing term; the constant before terms that do not grow without end,
-        unless it is zero and they do not end there.
+        It belongs to the fastest growing term. If no term grows without limit, the constant leads,
+        unless it is zero and a term does not end at zero.
 
         Parameters
         ----------
         terms : [..., T] codes, -1 = none
-        coefficients : [..., T + 1] the constant first
+        coefficients : [..., T + 1] coefficients, the constant first
         """
         last, slot = (np.zeros(terms.shape[:-1], np.intp) for _ in range(2))
-        for number in range(1, terms.shape[-1] + 1):  # far faster than along short rows
+        for number in range(1, terms.shape[-1] + 1):  # numpy is slow along short rows
             code = terms[..., number - 1]
             last[self.grows[code]] = number
             slot[(code >= 0) & ~self.ends_at_zero[code]] = number
@@ -70,7 +70,7 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         return np.where(alone, slot, last)
 
     def growth_rank(self, terms: npt.NDArray[np.integer], coefficients: FloatArray) -> Int64Array:
-        """Return positions of the growth of models in `growths`, [...]; as of `lead`."""
+        """Return the position of the growth of models in `growths`, [...], as in `lead`."""
         lead = self.lead(terms, coefficients)
         rank = np.full(lead.shape, self.rank[-1])
         for number in range(1, terms.shape[-1] + 1):
@@ -80,23 +80,23 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
 
     @cached_property
     def ends_at_one(self) -> BoolArray:
-        """Which breaks add a constant in the end, as steps and ceilings do, [S + 1]."""
+        """Whether each break adds a constant in the end, as steps and ceilings do, [S + 1]."""
         return self._breaks_that_end_at(1.0)
 
     @cached_property
     def ends_at_zero(self) -> BoolArray:
-        """Which breaks add nothing in the end, as drops do, [S + 1]."""
+        """Whether each break adds nothing in the end, as drops do, [S + 1]."""
         return self._breaks_that_end_at(0.0)
 
     @cached_property
     def leaps(self) -> BoolArray:
-        """Which are leaps, which other powers are beside, [S + 1]."""
+        """Whether each shape is a leap, which is paired with a power, [S + 1]."""
         found = [isinstance(shape, Break) and shape.kind is BreakKind.LEAP for shape in self]
         return np.array([*found, False])
 
     def _breaks_that_end_at(self, value: float) -> BoolArray:
         ends = [
-            # What falls by a power is never nothing, and its growth is that power.
+            # A shape that falls by a power is never zero, and that power is its growth.
             isinstance(shape, Break | TermDifference)
             and not shape.decreasing
             and shape(np.inf) == value
@@ -106,12 +106,12 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
 
 
 def shapes_to_header(shapes: Sequence[Shape]) -> list[dict[str, Any]]:
-    """Describe shapes with texts and numbers that JSON can hold."""
+    """Return shapes as texts and numbers for JSON."""
     return [shape.to_header() for shape in shapes]
 
 
 def shapes_from_header(header: Sequence[dict[str, Any]]) -> Shapes:
-    """Undo `shapes_to_header`.
+    """Return the shapes of a header that `shapes_to_header` made.
 
     Raises
     ------
@@ -130,16 +130,16 @@ def shapes_from_header(header: Sequence[dict[str, Any]]) -> Shapes:
 def evaluate(
     shapes: Shapes, terms: Int16Array, coefficients: FloatArray, p: FloatArray
 ) -> FloatArray:
-    """Evaluate models, clipped at zero.
+    """Return the values of models, at least zero.
 
     Parameters
     ----------
     shapes : Shapes
-        What `terms` refer to.
+        The shapes that `terms` stand for.
     terms : ndarray [n, T]
         Codes of terms.
     coefficients : ndarray [n, T + 1]
-        Constant first.
+        Coefficients, the constant first.
     p : ndarray [m] or [m, D]
         Targets.
 
@@ -156,7 +156,7 @@ def evaluate(
         with np.errstate(invalid="ignore"):
             part = number * table[terms[:, slot]]
         if not is_finite:
-            part[number[:, 0] == 0] = 0.0  # nothing times infinity is nothing
+            part[number[:, 0] == 0] = 0.0  # zero times infinity is zero here
         value += part
-    # Constraints forbid more than rounding below zero; the clip takes that away.
+    # Constraints keep values at or above zero except for rounding, which is clipped.
     return np.maximum(value, 0.0, out=value)

@@ -1,4 +1,4 @@
-"""The outcome of a fit: a status, never an exception."""
+"""Status of a fit; a fit never raises an exception for a row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class FitStatus(IntEnum):
-    """The outcome of a fit; every row has one."""
+    """The status of a fit; every row has one."""
 
     OK = 0
     CONSTANT = 1
@@ -20,7 +20,7 @@ class FitStatus(IntEnum):
 
     @property
     def sentence(self) -> str:
-        """What the outcome means, for people."""
+        """The meaning of the status, for people."""
         return _SENTENCES[self]
 
     @property
@@ -40,3 +40,4 @@ _SENTENCES: Mapping[FitStatus, str] = {
     FitStatus.NON_FINITE: "A value is infinite, or their sum is; no model.",
     FitStatus.NEGATIVE: "A value is below zero; no model.",
 }
+"""Meaning of each status."""

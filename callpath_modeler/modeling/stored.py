@@ -1,4 +1,4 @@
-"""Models taken apart for a store, and put together again."""
+"""Conversion of models to arrays for a store, and back."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from callpath_modeler.modeling.stored_schema import check_columns
 from callpath_modeler.modeling.terms import SearchSpace
 
 _VERSION = 5
+"""Version of the format of stored models."""
 
 
 def to_arrays(models: Models) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """Take models apart for a store.
+    """Return models as arrays and a header, for a store.
 
     Returns
     -------
     arrays : dict of ndarray
         The columns, by name.
     header : dict
-        Small, of texts and numbers that JSON can hold.
+        A small header of texts and numbers for JSON.
     """
     header: dict[str, Any] = {
         "version": _VERSION,
@@ -45,16 +46,19 @@ def to_arrays(models: Models) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
 def from_arrays(
     arrays: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any], rows: int | None = None
 ) -> Models:
-    """Undo `to_arrays`; memory-mapped columns stay so.
+    """Return the models of arrays and a header that `to_arrays` made.
+
+    Memory-mapped columns stay memory-mapped.
 
     Parameters
     ----------
-    rows : number of models that there have to be; None = that of the statuses
+    arrays, header : as returned by `to_arrays`
+    rows : required number of models; None = that of the statuses
 
     Raises
     ------
     ValueError
-        If the header or a column is missing, of another version, or not as the schema says.
+        If the header or a column is missing, of another version, or not as the schema requires.
     """
     if header.get("version") != _VERSION:
         raise ValueError(f"models of version {header.get('version')} are not understood")
@@ -67,13 +71,13 @@ def from_arrays(
     rows = len(arrays["status"]) if rows is None else rows
     points = np.array(header["points"], dtype=np.float64)
     if points.ndim not in {1, 2} or not np.isfinite(points).all() or not (points > 0).all():
-        raise ValueError("points are no positive numbers")
+        raise ValueError("points are not positive numbers")
     axes = 1 if points.ndim == 1 else points.shape[1]
     if any(isinstance(shape, Product) and len(shape.factors) != axes for shape in shapes):
         raise ValueError("a shape is a product of more or fewer factors than there are parameters")
     check_columns(arrays, shapes, points, rows, header["method"])
     if not 0 < float(header["confidence"]) < 1 or not 0 <= float(header["correlation"]) <= 1:
-        raise ValueError("confidence or correlation is no share")
+        raise ValueError("confidence or correlation is not between 0 and 1")
     return Models(
         space=SearchSpace.from_header(header["space"]),
         shapes=shapes,
@@ -98,6 +102,6 @@ def _odd_scale(told: Sequence[Any] | None) -> tuple[tuple[float | None, ...], fl
     if told is None:
         return None
     where, factor = told
-    # Stores of before hold the one value of the only parameter.
+    # Older stores hold the value of the only parameter instead of a sequence.
     each = where if isinstance(where, Sequence) else [where]
     return tuple(None if value is None else float(value) for value in each), float(factor)

@@ -1,8 +1,8 @@
-"""The schema of stored models: name, type, shape and range of every column.
+"""Schema of stored models: name, type, shape and range of every column.
 
-A store may come from anybody. The C library looks shapes up by the codes of terms and reads weights
-and errors by row, so a column of another shape would make it read memory that is not its own.
-Every column is therefore checked, once, in time proportional to its size.
+A store may come from anybody. The C library looks shapes up by the codes of terms, and reads
+weights and errors by row. A column of another shape would make it read memory beyond the column. So
+every column is checked once, in time proportional to its size.
 """
 
 from __future__ import annotations
@@ -22,24 +22,27 @@ from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 
 _MOST_TERMS = 16
+"""Largest number of terms of a model."""
 _MOST_ALTERNATIVES = 256
+"""Largest number of alternatives of a row."""
 _ROUNDING = 1e-6
+"""Amount by which rounding may lift a share above 1."""
 _ROUNDING_OF_SUMS = 1e-5
 """Of the sum of numbers in single precision."""
 _LARGEST = 1e300
-"""Of finite numbers that are multiplied."""
+"""Largest finite number that is multiplied."""
 _LARGEST_ROOT = 1e30
-"""Of errors in the unit of the row, whose squares are multiplied by those of shapes."""
+"""Largest error in the unit of the row; its square is multiplied by those of shapes."""
 _LARGEST_PART = 1e30
-"""Of what one coefficient adds at a point, in the unit of the row, which is its largest value."""
+"""Largest part of one coefficient in a value, in units of the largest value of the row."""
 _SMALLEST = 5e-324
-"""The number next to zero: what is divided by is more than nothing."""
+"""Smallest number above zero, for divisors."""
 _CHUNK = 8192
-"""Rows that are checked at once where numbers are made for it."""
+"""Rows that are checked together if the check needs memory."""
 
 
 class MissingRule(Enum):
-    """Where a column may hold NaN."""
+    """Rules for NaN in a column."""
 
     NOWHERE = 0
     WITHOUT_MODEL = 1
@@ -48,18 +51,18 @@ class MissingRule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """What a column of models has to be.
+    """Requirements on a column of models.
 
     Attributes
     ----------
     kind : kind and size of its type, e.g. ``"f8"``; ``"f"`` = single or double precision
     shape : dimensions: ``n`` rows, ``T`` terms, ``C`` coefficients, ``A`` alternatives,
         ``t`` and ``c`` terms and coefficients of these, ``M`` models of a row, ``R`` numbers of an
-        error; a number counts as it is
-    low, high : bounds of all values but NaN
-    missing : where NaN may stand
-    empty_with : the method whose models leave the column empty, or ""
-    none : the dimensions that it has then, after the rows
+        error; a digit stands for itself
+    low, high : bounds of all values except NaN
+    missing : where the column may hold NaN
+    empty_with : method whose models leave the column empty, or ""
+    none : dimensions of the empty column, after the rows
     """
 
     kind: str
@@ -90,7 +93,7 @@ COLUMNS: Mapping[str, StoredColumn] = {
     "since": StoredColumn("f8", "n", low=0),
     "before": StoredColumn("i2", "n", low=-1),
     "before_coefficients": StoredColumn("f8", "n2"),
-    # Of a row without values the smallest point is infinite, and the largest one minus infinity.
+    # In a row without values, the smallest point is infinite and the largest one minus infinity.
     "low_p": StoredColumn("f8", "n", low=0, high=np.inf, missing=_ANYWHERE),
     "high_p": StoredColumn("f8", "n", low=-np.inf, missing=_ANYWHERE),
     "weight": StoredColumn("f8", "n", low=0, high=1 + _ROUNDING, missing=_WITHOUT),
@@ -104,7 +107,7 @@ COLUMNS: Mapping[str, StoredColumn] = {
         none=(0, numbers_of_root(2)),
     ),
 }
-"""Columns of `Models`. Codes of terms are checked against the number of shapes as well."""
+"""Columns of `Models`. Codes of terms are also checked against the number of shapes."""
 
 
 def check_columns(
@@ -114,20 +117,21 @@ def check_columns(
     rows: int,
     method: str,
 ) -> None:
-    """Refuse columns that are not as `COLUMNS` says, or do not agree with each other.
+    """Check that columns are as `COLUMNS` requires and agree with each other.
 
     Parameters
     ----------
     arrays : all columns, by name
-    shapes : what codes of terms refer to
-    points : the points of the experiment, [K] or [K, D]
+    shapes : shapes that the codes of terms stand for
+    points : points of the experiment, [K] or [K, D]
     rows : number of models
-    method : the method of modelling, which decides what may be empty
+    method : method of modelling, which determines the columns that may be empty
 
     Raises
     ------
     ValueError
-        If a column has another type or shape, or holds a value out of its range. Says which.
+        If a column has another type or shape, or holds a value out of its range. The message names
+        it.
     """
     sizes = _sizes(arrays, rows, method)
     for name, column in COLUMNS.items():
@@ -158,7 +162,7 @@ def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int, method: str
     if terms.ndim != 2 or alternatives.ndim != 3:
         raise ValueError("terms or alternative_terms have another number of dimensions")
     of_terms, of_alternatives = terms.shape[1], alternatives.shape[1]
-    # The classic method adds terms to its choice alone; a mixture is of hypotheses of one size.
+    # The classic method adds terms to the model only; all hypotheses of a mixture have one size.
     of_others = alternatives.shape[2] if method == "classic" else of_terms
     if max(of_terms, of_others) > _MOST_TERMS or of_alternatives > _MOST_ALTERNATIVES:
         raise ValueError(f"{of_terms} terms and {of_alternatives} alternatives are too many")
@@ -193,11 +197,11 @@ def _check_range(
     if not np.isnan(array.min()):
         return
     if column.missing is MissingRule.NOWHERE:
-        raise ValueError(f"{name} holds a value that is no number")
-    # Columns with models that are missing have two dimensions at most, so this is no larger.
+        raise ValueError(f"{name} holds a value that is NaN")
+    # Columns with missing models have at most two dimensions, so this array is not larger.
     missing = np.isnan(array).reshape(len(array), -1).any(axis=1)
     if (missing & modelled).any():
-        raise ValueError(f"{name} holds a value that is no number in a row with a model")
+        raise ValueError(f"{name} holds a value that is NaN in a row with a model")
 
 
 def _check_weights(
@@ -216,18 +220,18 @@ def _check_weights(
 
 
 def _check_places(arrays: Mapping[str, npt.NDArray[Any]], points: FloatArray) -> None:
-    """Refuse change points and ends of the measurements that are none of the points."""
+    """Check that change points and ends of the measurements are among the points."""
     if points.ndim > 1:
         if arrays["since"].any():
             raise ValueError("since holds a point, but the models have several parameters")
         return
     for name, none in (("since", 0.0), ("low_p", np.inf), ("high_p", -np.inf)):
         if not np.isin(arrays[name], np.append(points, none)).all():
-            raise ValueError(f"{name} holds a value that is none of the points")
+            raise ValueError(f"{name} holds a value that is not one of the points")
 
 
 def _check_errors(root: npt.NDArray[Any]) -> None:
-    """Refuse roots of covariances with a negative number on their diagonals."""
+    """Check that roots of covariances have no negative number on their diagonals."""
     place = -1
     for step in range(1, _MOST_TERMS + 2):
         place += step
@@ -236,7 +240,7 @@ def _check_errors(root: npt.NDArray[Any]) -> None:
 
 
 def _check_parts(arrays: Mapping[str, npt.NDArray[Any]], peak: FloatArray) -> None:
-    """Refuse coefficients that nobody would find for values in the unit of their row."""
+    """Check that coefficients have a plausible size for values in the unit of their row."""
     ones = ("terms", "coefficients"), ("alternative_terms", "alternative_coefficients")
     for start in range(0, len(arrays["unit"]), _CHUNK):
         some = slice(start, start + _CHUNK)

@@ -1,4 +1,4 @@
-"""Terms of the performance model normal form (PMNF), and the space searched for them.
+"""Terms of the performance model normal form (PMNF), and search spaces of terms.
 
 The normal form is ``f(p) = c0 + sum_k c_k p**i_k log2(p)**j_k`` (Calotoiu, Hoefler, Poke, Wolf:
 Using Automated Performance Modeling to Find Scalability Bugs in Complex Codes, SC13).
@@ -24,14 +24,15 @@ from callpath_modeler.printable import shortened
 
 ExponentLike = Fraction | int | float | str
 _LARGEST_POWER, _FINEST, _LONGEST = 1000, 10**12, 40
+"""Largest exponent, largest denominator, and largest number of characters of an exponent."""
 _HUGE = re.compile(r"[eE][-+]?[0-9_]{3,}")
-"""A power of ten that would take minutes to write out."""
+"""A power of ten that would take minutes to compute."""
 
 
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One term of the normal form without its coefficient: ``p**exponent * log2(p)**log``.
+    """A term of the normal form without its coefficient: ``p**exponent * log2(p)**log``.
 
     Parameters
     ----------
@@ -40,8 +41,8 @@ class Term:
     log : int
         The power of the binary logarithm, zero or more.
     rate : Fraction
-        Zero or more: the term is multiplied by ``2 ** (rate * p)``. Exponentials are for
-        parameters of algorithms, such as dimensions; no program does so in p and is run twice.
+        Rate of an exponential factor ``2 ** (rate * p)``, zero or more. Exponentials suit
+        parameters of algorithms, such as dimensions, but not numbers of processes.
     """
 
     exponent: Fraction
@@ -52,7 +53,7 @@ class Term:
         return self.growth < other.growth
 
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
-        """Value of the term.
+        """Return the values of the term.
 
         Parameters
         ----------
@@ -73,17 +74,17 @@ class Term:
 
     @property
     def is_power(self) -> bool:
-        """Whether the term is nothing but a power."""
+        """Whether the term is a power without further factors."""
         return not self.log and not self.rate.numerator
 
     @property
     def decreasing(self) -> bool:
         """Whether the term falls as the parameter rises."""
-        # Numbers are compared several times as fast as fractions.
+        # Comparing numbers is several times as fast as comparing fractions.
         return self.exponent.numerator < 0 and not self.rate.numerator
 
     def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
-        """Write the term as a factor of a formula, for example ``p^(1/2) * log2(p)``."""
+        """Return the term as a factor of a formula, for example ``p^(1/2) * log2(p)``."""
         factors = []
         if self.exponent:
             factors.append(raised(parameter, self.exponent, pretty=pretty))
@@ -96,29 +97,29 @@ class Term:
         return (" " if pretty else " * ").join(factors)
 
     def to_header(self) -> dict[str, Any]:
-        """Describe the term with texts and numbers that JSON can hold."""
+        """Return the term as texts and numbers for JSON."""
         return {"exponent": str(self.exponent), "log": self.log, "rate": str(self.rate)}
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Self:
-        """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a term."""
+        """Return the term of a header; `ValueError` or `KeyError` if it is not one."""
         return cls(Fraction(header["exponent"]), int(header["log"]), Fraction(header["rate"]))
 
 
 class SearchSpaceError(UsageError, ValueError):
-    """A space of hypotheses that is none."""
+    """A search space that is not valid."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, hint="e.g. SearchSpace.of(['0', '1/2', '1'], logs=(0, 1, 2))")
 
 
 def as_exponent(value: ExponentLike) -> Fraction:
-    """Read an exponent exactly.
+    """Return an exponent as an exact fraction.
 
     Parameters
     ----------
     value : Fraction, int, float or str
-        ``"1/3"``, ``0.5``, ``2``; a float is taken as the nearest fraction with a denominator up
+        ``"1/3"``, ``0.5``, ``2``; a float stands for the nearest fraction with a denominator up
         to 100.
 
     Returns
@@ -129,7 +130,7 @@ def as_exponent(value: ExponentLike) -> Fraction:
     Raises
     ------
     SearchSpaceError
-        If the text is no number, or the number is not finite.
+        If the text is not a number, or the number is not finite.
     """
     is_long = isinstance(value, str) and (len(value) > _LONGEST or _HUGE.search(value))
     try:
@@ -142,14 +143,14 @@ def as_exponent(value: ExponentLike) -> Fraction:
         fraction = fraction.limit_denominator(100)
     if abs(fraction) > _LARGEST_POWER or fraction.denominator > _FINEST:
         raise SearchSpaceError(
-            f"{_short(value)} is no exponent of a model; it lies between -{_LARGEST_POWER} and "
-            f"{_LARGEST_POWER}"
+            f"{_short(value)} is not an allowed exponent; exponents lie between "
+            f"-{_LARGEST_POWER} and {_LARGEST_POWER}"
         )
     return fraction
 
 
 def _short(value: object) -> str:
-    """Return a value as it was written, cut where it is long."""
+    """Return a value as it was written, shortened if it is long."""
     try:
         shown = repr(value)
     except ValueError:
@@ -158,7 +159,7 @@ def _short(value: object) -> str:
 
 
 _BESIDE_EXPONENTIALS = Fraction(4), Fraction(5)
-"""Whole powers beside exponentials, where terms go up to cubes."""
+"""Further whole powers that are multiplied by exponentials, if terms go up to cubes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,23 +210,25 @@ class SearchSpace:
         rising = (*self.exponents, *self.secondary, *self.alone)
         fractions = (*rising, *self.decreasing, *self.exponential)
         if not all(isinstance(each, Rational) for each in fractions):
-            raise SearchSpaceError("exponents and rates are fractions")
+            raise SearchSpaceError("exponents and rates must be fractions")
         if not all(isinstance(each, Integral) for each in (*self.logs, self.max_terms)):
-            raise SearchSpaceError("powers of the logarithm and numbers of terms are whole")
+            raise SearchSpaceError("powers of the logarithm and numbers of terms must be whole")
         if self.max_terms < 1:
             raise SearchSpaceError(
                 f"max_terms is {self.max_terms}; a model needs room for at least one term"
             )
         if any(not 0 <= log <= _LARGEST_POWER for log in self.logs):
-            raise SearchSpaceError(f"powers of the logarithm are 0 to {_LARGEST_POWER}")
+            raise SearchSpaceError(
+                f"powers of the logarithm must lie between 0 and {_LARGEST_POWER}"
+            )
         if any(abs(each) > _LARGEST_POWER or each.denominator > _FINEST for each in fractions):
-            raise SearchSpaceError(f"exponents and rates are at most {_LARGEST_POWER}")
+            raise SearchSpaceError(f"exponents and rates must be at most {_LARGEST_POWER}")
         if any(exponent < 0 for exponent in rising):
             raise SearchSpaceError("negative exponents belong to the decreasing terms")
         if any(exponent >= 0 for exponent in self.decreasing):
-            raise SearchSpaceError("exponents of decreasing terms are below zero")
+            raise SearchSpaceError("exponents of decreasing terms must be below zero")
         if any(rate <= 0 for rate in self.exponential):
-            raise SearchSpaceError("rates of exponentials are above zero")
+            raise SearchSpaceError("rates of exponentials must be above zero")
         if not self.terms:
             raise SearchSpaceError("the search space has no term besides the constant")
 
@@ -272,7 +275,7 @@ class SearchSpace:
             if exponent or log
         ]
         powers = {exponent for exponent in self.exponents if exponent.denominator == 1}
-        # Subspaces of k dimensions cost up to k^5 each: whole powers do not end with cubes here.
+        # Subspaces of k dimensions cost up to k^5 each, so whole powers go beyond cubes here.
         beyond = _BESIDE_EXPONENTIALS if max(powers, default=0) >= 3 else ()
         exploding = [
             Term(power, 0, rate)
@@ -280,7 +283,7 @@ class SearchSpace:
             for power in sorted({Fraction(0), *powers, *beyond})
         ]
         falling = [Term(exponent, 0) for exponent in self.decreasing]
-        # By numbers, which tell them apart several times as fast as fractions.
+        # Numbers distinguish terms several times as fast as fractions do.
         known = {term.growth.order: term for term in (*grown, *exploding, *falling)}
         return tuple(known[order] for order in sorted(known))
 
@@ -351,7 +354,7 @@ CLASSIC_SPACE = SearchSpace(
     logs=(0, 1, 2),
     max_terms=5,
     decreasing=(Fraction(-1), Fraction(-1, 2)),
-    # The finer fractions that the paper, and after it Extra-P, give to codes known to scale.
+    # The paper, and after it Extra-P, use these finer fractions for codes that are known to scale.
     secondary=tuple(
         sorted(
             {
@@ -363,17 +366,23 @@ CLASSIC_SPACE = SearchSpace(
         )
     ),
 )
-"""The space of the classic method, whose finer fractions have to halve the error."""
+"""The search space of the classic method, whose finer fractions have to halve the error."""
 
 _FALLING = tuple(map(Fraction, ("-1", "-9/10", "-3/4", "-2/3", "-1/2", "-1/3", "-1/4")))
-"""Surface against volume: strong scaling of halo exchanges goes by thirds. Work that is shared all
-but perfectly falls somewhat more slowly than 1/p."""
+"""Exponents of falling terms.
+
+The surface of shared volumes falls by thirds in strong scaling of halo exchanges. Work that is
+shared almost perfectly falls somewhat more slowly than 1/p.
+"""
 _FALLING_FASTER = tuple(map(Fraction, ("-3", "-2", "-5/3", "-3/2", "-4/3", "-5/4")))
-"""What each process sorts or solves of its share, and what fits into its caches at last."""
+"""Exponents of terms that fall faster than 1/p.
+
+Each process sorts or solves its share, or the share fits into its caches from some scale on.
+"""
 
 
 def _tenths(least: int, most: int, *, besides: Iterable[Fraction]) -> tuple[Fraction, ...]:
-    """Return powers between those of programs: sums of these would stand for them, and stay."""
+    """Return powers between those of programs, which sums would otherwise represent."""
     every = {Fraction(number, 10) for number in range(least, most + 1)}
     return tuple(sorted(every.difference(besides)))
 
@@ -386,7 +395,7 @@ DEFAULT_SPACE = replace(
     # Electrons correlated by perturbation (n^5) and in clusters (n^6, n^7).
     alone=(*_tenths(2, 19, besides=CLASSIC_SPACE.exponents), *map(Fraction, range(4, 8))),
 )
-"""The space of the mixture method."""
+"""The search space of the mixture method in one parameter."""
 
 JOINT_SPACE = replace(
     DEFAULT_SPACE,
@@ -394,5 +403,7 @@ JOINT_SPACE = replace(
     decreasing=_FALLING,
     alone=(),
 )
-"""The space of several parameters: problem sizes are lengths, and work goes by their volumes, times
-the steps that they need."""
+"""The search space for several parameters.
+
+Problem sizes are lengths, and work is proportional to their volumes times the number of steps.
+"""

@@ -1,4 +1,4 @@
-"""Bands around predictions."""
+"""Predictions with bands, and mixtures of two-piece log-normal distributions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from callpath_modeler.modeling.compiled import bands
 from callpath_modeler.modeling.compiled.library import compiled
 
 _LEAST_SPREAD = 1e-9
+"""Smallest standard deviation of the logarithm."""
 _STEPS = 80
+"""Largest number of steps of Newton's method."""
 _SETTLED = 1e-10
-"""Of the logarithm of a quantile; a step of Newton's method as small leaves far less."""
+"""Step of the logarithm of a quantile at which Newton's method ends; the error is far smaller."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +26,8 @@ class Prediction:
     Attributes
     ----------
     value, low, high : ndarray [n, m]
-        In the unit of the metric; ``0 <= low <= value <= high``; NaN without a model.
+        Value and ends of the interval, in the unit of the metric; ``0 <= low <= value <= high``;
+        NaN without a model.
     """
 
     value: FloatArray
@@ -34,12 +37,12 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mixture:
-    """What n rows may be at m targets: a mixture of C two-piece log-normal distributions each.
+    """Distributions of n rows at m targets: mixtures of C two-piece log-normal distributions.
 
     Attributes
     ----------
     centre : ndarray [n, C, m]
-        What each hypothesis predicts, in the unit of the metric.
+        Prediction of each hypothesis, in the unit of the metric.
     below, above : ndarray [n, C, m]
         Standard deviations of the logarithm on either side.
     weight : ndarray [n, C]
@@ -52,7 +55,7 @@ class Mixture:
     weight: FloatArray
 
     def exceedance(self, value: npt.ArrayLike) -> FloatArray:
-        """Return the probability to lie above `value`, which broadcasts against [n, m]; [n, m]."""
+        """Return the probability to exceed `value`, which broadcasts against [n, m]; [n, m]."""
         if compiled():
             parts = self.centre, self.below, self.above, self.weight
             return bands.exceedance(parts, np.asarray(value, dtype=np.float64))
@@ -64,7 +67,7 @@ class Mixture:
 
         with np.errstate(divide="ignore", invalid="ignore"):
             distance = np.log(self.centre) - log[..., None, :]
-        # Where prediction and threshold are both zero, neither exceeds the other.
+        # If prediction and threshold are both zero, neither exceeds the other.
         distance = np.where(np.isnan(distance), 0.0, distance)
         spread = np.where(distance > 0, self.below, self.above)
         share = special.ndtr(distance / np.maximum(spread, _LEAST_SPREAD))
@@ -92,7 +95,7 @@ class Mixture:
         return found.reshape(rows, columns)
 
     def band(self, confidence: float) -> tuple[FloatArray, FloatArray]:
-        """Return the outer quantiles, each [n, m]."""
+        """Return the lower and the upper end of the band, each [n, m]."""
         tail = (1 - confidence) / 2
         return self.quantile(tail), self.quantile(1 - tail)
 
@@ -104,11 +107,12 @@ def _quantile(
     weight: FloatArray,
     probability: float,
 ) -> FloatArray:
-    """Return a quantile of n mixtures of C two-piece normal distributions, [n]; all else is [n, C].
+    """Return a quantile of n mixtures of C two-piece normal distributions [n, C], [n].
 
-    Newton's method on the scale on which one normal distribution is a straight line, kept between
-    the least and the largest quantile of all parts, which is where that of the mixture is. Where
-    its steps do not become smaller, to and fro about a bend, the interval is halved.
+    Newton's method runs on the scale on which a normal distribution is a straight line. The
+    quantile of the mixture lies between the smallest and the largest quantile of all parts, and so
+    do the steps. If the steps do not become smaller, because they go to and fro about a bend, the
+    interval is halved.
     """
     from scipy import special
 
@@ -132,7 +136,7 @@ def _quantile(
             after = at + (deviates - here) * np.exp(-0.5 * here**2) / density
             good = (after >= low) & (after <= high) & (np.abs(after - at) <= before / 2)
             after = np.where(good, after, (low + high) / 2)
-            # At a probability of 0 or 1 all are infinite.
+            # At a probability of 0 or 1 all quantiles are infinite.
             before, last = last, np.abs(after - at)
             going = (last > _SETTLED) & (high - low > _SETTLED)
         found[left] = after
@@ -151,7 +155,7 @@ def _apart_quantile(
     weight: FloatArray,
     probability: float,
 ) -> FloatArray:
-    """Return the quantiles as they were if the parts did not overlap, [n]."""
+    """Return the quantiles as if the parts did not overlap, [n]."""
     from scipy import special
 
     order = np.argsort(centre, axis=1)

@@ -88,7 +88,7 @@ class RunNumber:
 
     Attributes
     ----------
-    name : the word beside the number
+    name : the word next to the number
     values : its values, as text
     place : its position: file names, directory names, or a column
     reason : the interpretation, with the reason for it
@@ -438,7 +438,7 @@ class Experiment(HtmlReprMixin):
         return parameters[0]
 
     def modelled_parameters(self, name: str | None = None) -> tuple[str, ...]:
-        """Return the parameters of models: the main one, and those that vary independently of it.
+        """Return the parameters of models: the main one, then the independent ones.
 
         The main parameter is p if it varies, else the first one. A parameter with one value for
         each combination of the previous parameters is dependent and is left out. If `name` is

@@ -49,7 +49,7 @@ class DeclaredUnits:
         if reduction is Reduction.GIVEN:
             return []
         assumed = {d.metric.name for d in self.declared if d.unit_is_assumed}
-        message = "the profile states no unit, so its values are taken as seconds"
+        message = "the profile states no unit, so seconds are assumed"
         return [
             Finding("CPM160", subject, f"{name}: {message}") for name in metrics if name in assumed
         ]

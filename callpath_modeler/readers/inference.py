@@ -238,15 +238,15 @@ class _State:
         if word in {NameWord.OTHER, NameWord.NONE} and (
             _is_counting(distinct) or _are_identifiers(distinct)
         ):
-            reason = "taken for a run number, because it only counts the runs"
+            reason = "treated as a run number, because it only counts the runs"
             if not _is_counting(distinct):
-                reason = "taken for an identifier, because its values lie close together"
+                reason = "treated as an identifier, because its values lie close together"
             return Decision(column, Role.RUN_NUMBER, reason, "", True)
         reason = "a parameter, because it is the only number that varies"
         if not loose:
             return Decision(column, Role.PARAMETER, reason, self._name(column, word))
         if "p" not in self.known:
-            doubt = "taken for the number of processes, because it is the only number that varies"
+            doubt = "used as the number of processes, because it is the only number that varies"
             return Decision(column, Role.PARAMETER, doubt, "p", True)
         if not column.label:
             return Decision(column, Role.UNDECIDED, "the only number that varies", "", True)
@@ -282,7 +282,7 @@ class _State:
         by_chance = len(distinct) > _ALMOST_ALL * len(values) and len(values) >= 10
         if loose and (by_chance or _are_identifiers(distinct)):
             return Decision(
-                column, Role.RUN_NUMBER, "taken for an identifier of the runs", "", True
+                column, Role.RUN_NUMBER, "treated as an identifier of the runs", "", True
             )
         reason = "a parameter, because its values recur"
         if word is NameWord.NONE:

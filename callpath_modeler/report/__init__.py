@@ -1,1 +1,1 @@
-"""Answers to text: opens no files, decides no colours."""
+"""Results as text, without files and colours."""

@@ -1,4 +1,4 @@
-"""Outcomes as workflow commands of GitHub, which mark the lines of the expectation file."""
+"""Outcomes as workflow commands of GitHub, which annotate lines of the expectation file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from callpath_modeler.report.check import worst_names
 
 
 def to_annotations(check: Check) -> str:
-    """Write an error, a warning or a notice for every expectation that is no plain pass."""
+    """Return an error, a warning or a notice for every expectation that did not simply pass."""
     lines = []
     for outcome in check.outcomes:
         if outcome.status is Status.PASS:

@@ -1,4 +1,4 @@
-"""Answers in a sentence: how long, how sure, because of what, and how far from the data."""
+"""Answers as sentences: cost at the target, uncertainty, cause, and extrapolation factor."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.change_points import from_text
 from callpath_modeler.report.columns import amount_text
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
     factor_text,
-    interval,
     parameter_value,
     percent,
     quantity,
@@ -35,31 +35,31 @@ if TYPE_CHECKING:
 _CLOCK = re.compile(
     r"(cpu|real|wall|run|elapsed|total)?.{0,3}(time|clock|seconds|duration)", re.IGNORECASE
 )
-"""Names of metrics that measure the whole time of a program, by whatever clock."""
+"""Names of metrics that measure the time of a program, with any clock."""
 _WORTH_A_NOTE = 0.01
-"""Share of the run time from which on a sum of call paths that differs from it is noted."""
+"""Share of the run time; a note reports larger differences from the sum of call paths."""
 _WORTH_A_WORD = 0.02
-"""Share of the cost from which on what is not modelled is said in the first line."""
+"""Share of the cost; the first line reports larger shares without a model."""
 
 
 def at_text(fitted: Fitted, value: float) -> str:
-    """Name a point of all parameters: ``p = 4096, n = 1e+06``."""
+    """Return the name of a point of all parameters: ``p = 4096, n = 1e+06``."""
     return setting_text(fitted.at(value))
 
 
 def left_out(experiment: Experiment) -> str:
-    """Return what to add behind the description of an experiment: what is not part of it."""
+    """Return the exclusions of an experiment, as an addition to its description."""
     return "".join(f" · {each}" for each in omissions(experiment))
 
 
 def omissions(experiment: Experiment) -> list[str]:
-    """Return what is not part of an experiment because it was asked to be left out."""
+    """Return one text for each exclusion that the user asked for."""
     asked = (each.message for each in experiment.findings if each.code == "CPM139")
-    return [f"left out: {message}" for message in asked]
+    return [f"excluded: {message}" for message in asked]
 
 
-def verdict(ranking: Ranking, *, ascii_only: bool) -> str:
-    """Answer the question: how long, how sure, and because of what."""
+def verdict(ranking: Ranking, *, style: TextStyle) -> str:
+    """Return the sentence that answers a ranking: the cost, its uncertainty, and its cause."""
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
     if not len(ranking.order):
         return f"At {at_text(fitted, ranking.target)}: nothing could be predicted."
@@ -68,21 +68,21 @@ def verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     row = culprit(ranking)
     name = short_name(fitted.experiment.tree.names(row)[-1])
     if np.isinf(ranking.target):
-        growth = fitted.models.growth(row).text(fitted.parameter, pretty=not ascii_only)
+        growth = fitted.models.growth(row).text(fitted.parameter, pretty=not style.ascii_only)
         return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
-    growth = growth_of(fitted, row, pretty=not ascii_only)
+    growth = growth_of(fitted, row, pretty=not style.ascii_only)
     if fitted.metric.additive:
         share = percent(float(ranking.own_share[row]))
-        answer = f"{cost_text(ranking, ascii_only=ascii_only)}. {name} takes {share} and {growth}."
+        answer = f"{cost_text(ranking, style=style)}. {name} takes {share} and {growth}."
     else:
         of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
-        amount = amount_text(*of_row, unit, ascii_only=ascii_only)
+        amount = amount_text(*of_row, unit, style=style)
         answer = f"At {target_text(ranking)}: {name} is worst, {amount}, and {growth}."
-    return " ".join([answer, *model_notes(ranking, ascii_only=ascii_only), *missing_notes(ranking)])
+    return " ".join([answer, *model_notes(ranking, style=style), *missing_notes(ranking)])
 
 
-def cost_text(answer: Ranking | Forecast, *, ascii_only: bool) -> str:
-    """Say how long the program runs at a target, or what it costs in another metric.
+def cost_text(answer: Ranking | Forecast, *, style: TextStyle) -> str:
+    """Return the run time of the program at a target, or its cost in another metric.
 
     ``lulesh will run 325 s at p = 1000 (8 × the largest run; 95 % band 120 … 800 s)``
     """
@@ -93,10 +93,10 @@ def cost_text(answer: Ranking | Forecast, *, ascii_only: bool) -> str:
     known = [f"measured, {counted(runs, 'run')}"] if runs else known_by(answer)
     known += [] if run_time else [_stand_in(fitted.experiment)] * metric.is_time
     if not np.isnan(low):
-        ends = interval(low, high, metric.unit, ascii_only=ascii_only)
+        ends = style.interval(low, high, metric.unit)
         kind = "interval" if runs else "band"
         known.append(f"{percent(fitted.models.confidence)} {kind} {ends}")
-    amount = quantity(value, metric.unit, ascii_only=ascii_only)
+    amount = style.amount(value, metric.unit)
     if metric.is_time and _CLOCK.match(metric.name):
         said = f"{name} {'ran' if runs else 'will run'} {amount}"
     else:
@@ -105,7 +105,7 @@ def cost_text(answer: Ranking | Forecast, *, ascii_only: bool) -> str:
 
 
 def _stand_in(experiment: Experiment) -> str:
-    """Name the figure that stands for a run time which is not recorded."""
+    """Return the name of the figure that replaces a run time that was not recorded."""
     match experiment.reduction:
         case Reduction.MEAN:
             return "mean over processes"
@@ -115,69 +115,75 @@ def _stand_in(experiment: Experiment) -> str:
             return f"sum of call paths, {experiment.reduction.words}"
 
 
-def sum_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
-    """Say by how much the sum of call paths differs from the run time, if by more than 1 %."""
+def sum_notes(answer: Ranking | Forecast, *, style: TextStyle) -> list[str]:
+    """Return notes if the sum of call paths differs from the run time by more than 1 %."""
     run_time, fitted = answer.run_time, answer.fitted
     if run_time is None:
         return []
     total, reduction = answer.total[0], fitted.experiment.reduction
     if reduction is Reduction.SUM and fitted.parameter == "p":
-        return ["Listed values are sums over all processes, the run time is that of the slowest."]
+        return [
+            "Listed values are sums over processes. The run time is the slowest process's time."
+        ]
     if not run_time.repetitions and run_time.predicted > run_time.by_model * (1 + _WORTH_A_NOTE):
-        alone = quantity(run_time.by_model, fitted.metric.unit, ascii_only=ascii_only)
-        why = "Means add up to no more than the run time, so the total is stated."
-        return [f"The model of the run time alone says {alone}, less than the total. {why}"]
+        alone = style.amount(run_time.by_model, fitted.metric.unit)
+        why = "The run time cannot be less than this sum, so the sum is shown."
+        model = f"The model of the run time predicts {alone}"
+        return [f"{model}, less than the sum of means over processes. {why}"]
     difference = total / run_time.total[0] - 1 if run_time.total[0] > 0 else 0.0
     if not abs(difference) > _WORTH_A_NOTE:
         return []
-    amount = quantity(total, fitted.metric.unit, ascii_only=ascii_only)
+    amount = style.amount(total, fitted.metric.unit)
     than = f"{percent(abs(difference))} {'more' if difference > 0 else 'less'} than the run time"
     return [f"The listed times add up to {amount}, {than}. {_why_sums_differ(answer, difference)}"]
 
 
 def _why_sums_differ(answer: Ranking | Forecast, difference: float) -> str:
-    """Give the reason why call paths do not add up to the run time, as a sentence."""
+    """Return the reason why call paths do not add up to the run time, as a sentence."""
     reduction = answer.fitted.experiment.reduction
     if reduction is Reduction.MAX and difference > 0:
-        return "Each is the maximum over processes, and these are slow in different call paths."
+        slowest = "different processes are slowest in different call paths"
+        return f"Each is the maximum over processes, and {slowest}."
     if bool(answer.repetitions) is not bool(answer.run_time and answer.run_time.repetitions):
-        return "They are predicted, the run time is measured."
+        return "They are predicted, while the run time is measured."
     if not answer.repetitions and difference > 0:
-        return "Their models and that of the run time disagree: measure a larger scale."
-    each = "Each is" if reduction is Reduction.GIVEN else f"Each is the {reduction}"
-    return f"{each} over processes, and the run time is that of the slowest process."
+        return "Their models disagree with the model of the run time: measure a larger scale."
+    each = (
+        "one value per run" if reduction is Reduction.GIVEN else f"the {reduction} over processes"
+    )
+    return f"Each is {each}, and the run time is the time of the slowest process."
 
 
-def turning_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
-    """Say from how many processes on it does not get faster, if that is before the target."""
+def turning_notes(answer: Ranking | Forecast, *, style: TextStyle) -> list[str]:
+    """Return a note on the fastest scale, if that is smaller than the target."""
     turning, fitted = answer.turning, answer.fitted
     if turning is None:
         return []
     where = fastest_at(fitted, turning)
     where += ", the smallest run" if turning.at == fitted.points[0] else ""
-    amount = amount_text(*turning.total, fitted.metric.unit, ascii_only=ascii_only)
+    amount = amount_text(*turning.total, fitted.metric.unit, style=style)
     first, last = (_scale(fitted, turning, value) for value in (turning.first, turning.last))
     as_fast = f"{fitted.parameter} = {first} … {last} may be as fast, and " * (first != last)
     slower = "make it slower" if turning.is_slower else "may make it slower"
-    # Inside the data somebody might take it for what was measured.
-    fastest = "By the models, fastest" if turning.at <= fitted.points[-1] else "Fastest"
+    # Inside the data, it could be mistaken for a measurement.
+    fastest = "Fastest in the models" if turning.at <= fitted.points[-1] else "Fastest"
     return [f"{fastest} at {where}: {amount}; {as_fast}more processes {slower}."]
 
 
 def fastest_at(fitted: Fitted, optimum: ScalingOptimum) -> str:
-    """Say at which scale a program is fastest: ``about p = 420``."""
+    """Return the scale at which a program is fastest: ``about p = 420``."""
     where = f"{fitted.parameter} = {_scale(fitted, optimum, optimum.at)}"
     return where if optimum.at == fitted.points[0] else f"about {where}"
 
 
 def _scale(fitted: Fitted, optimum: ScalingOptimum, value: float) -> str:
-    """Write a scale: in full if it was given, else about where it is."""
+    """Return a scale as text: in full if it was given, else rounded."""
     is_given = value in (float(fitted.points[0]), optimum.until)
     return parameter_value(value) if is_given else rough_value(value)
 
 
 def growth_of(fitted: Fitted, row: int, *, pretty: bool) -> str:
-    """Say how a call path grows, as what it does: ``is O(p)``."""
+    """Return the growth of a call path as a predicate: ``is O(p)``."""
     if not fitted.modelled[row]:
         return "has no model"
     growth = fitted.models.growth(row).text(fitted.parameter, pretty=pretty)
@@ -185,19 +191,19 @@ def growth_of(fitted: Fitted, row: int, *, pretty: bool) -> str:
 
 
 def known_by(answer: Ranking | Forecast) -> list[str]:
-    """Say how it is known what a target costs: by how many runs, or from how far away."""
+    """Return the basis of the cost at a target: the number of runs, or the extrapolation factor."""
     if answer.repetitions:
         return [f"measured, {counted(answer.repetitions, 'run')}"]
     return [beyond(answer.fitted, answer.target), *_runs(answer.measured, answer.target)]
 
 
 def target_text(answer: Ranking | Forecast) -> str:
-    """Name the target, and say how it is known: ``p = 125 (measured, 3 runs)``."""
+    """Return the target and the basis of its cost: ``p = 125 (measured, 3 runs)``."""
     return f"{at_text(answer.fitted, answer.target)} ({'; '.join(known_by(answer))})"
 
 
 def _runs(measured: Measured, target: float) -> list[str]:
-    """Say what the runs of a target took, where they are not the answer."""
+    """Return the costs of the runs at a target, where the models give the answer."""
     metric, point = measured.fitted.metric, measured.ran(target)
     if point is None or not metric.additive:
         return []
@@ -205,22 +211,22 @@ def _runs(measured: Measured, target: float) -> list[str]:
     return [f"{counted(measured.repetitions(point), 'run')} there: {took}"]
 
 
-def model_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
-    """Say what models say of the total beside what was measured."""
+def model_notes(answer: Ranking | Forecast, *, style: TextStyle) -> list[str]:
+    """Return notes that compare the models with the measured total at the target."""
     fitted, said, total = answer.fitted, answer.predicted_total, answer.total[0]
     if answer.run_time is not None and answer.run_time.repetitions:
-        value = quantity(answer.run_time.predicted, fitted.metric.unit, ascii_only=ascii_only)
-        return [f"The model says {value}, {off_by(answer)}."]
+        value = style.amount(answer.run_time.predicted, fitted.metric.unit)
+        return [f"The model predicts {value} (error {off_by(answer)})."]
     if not answer.repetitions or not np.isfinite(said):
         return []
-    value = quantity(said, fitted.metric.unit, ascii_only=ascii_only)
+    value = style.amount(said, fitted.metric.unit)
     known = answer.modelled_total / total if total > 0 else 1.0
-    part = f"; they know {percent(known)} of the cost" * (1 - known >= _WORTH_A_WORD)
-    return [f"The models say {value}, {off_by(answer)}{part}."]
+    part = f"; they cover {percent(known)} of the cost" * (1 - known >= _WORTH_A_WORD)
+    return [f"The models predict {value} (error {off_by(answer)}){part}."]
 
 
 def off_by(answer: Ranking | Forecast) -> str:
-    """Say how far the model of the run time is off, or models in total: ``+13 %``."""
+    """Return the error of the run time's model, or of the models in total: ``+13 %``."""
     run_time = answer.run_time
     if run_time is not None and run_time.repetitions:
         return _off(run_time.predicted, run_time.total[0])
@@ -228,7 +234,7 @@ def off_by(answer: Ranking | Forecast) -> str:
 
 
 def total_off_by(answer: Ranking | Forecast) -> str:
-    """Say how far models are off in total, of the call paths that have one: ``+13 %``."""
+    """Return the error of the models in total, over the call paths with a model: ``+13 %``."""
     return _off(answer.predicted_total, answer.modelled_total)
 
 
@@ -237,17 +243,21 @@ def _off(predicted: float, measured: float) -> str:
 
 
 def missing_notes(ranking: Ranking) -> list[str]:
-    """Say how much of the cost no prediction holds, if that is worth a word."""
+    """Return a note on the share of the cost without a prediction, if it is worth mentioning."""
     if not ranking.fitted.metric.additive or ranking.unmodelled_share < _WORTH_A_WORD:
         return []
     if ranking.repetitions or ranking.run_time is not None:
         return []
     missing = percent(ranking.unmodelled_share)
-    return [f"Not in this: {missing} of today's cost, which could not be modelled."]
+    return [f"Call paths without a model are not included: {missing} of today's cost."]
 
 
 def culprit(ranking: Ranking) -> int:
-    """Return the row to name first: of sums, the call path that has most of the first by itself."""
+    """Return the row to name first.
+
+    In a ranking of inclusive values, it is the call path with the largest exclusive value in the
+    subtree of the first row.
+    """
     worst = int(ranking.order[0])
     if np.isinf(ranking.target):
         return int(ranking.leader[worst])
@@ -258,7 +268,7 @@ def culprit(ranking: Ranking) -> int:
 
 
 def beyond(fitted: Fitted, target: float) -> str:
-    """Say where a target is, seen from the data."""
+    """Return the position of a target relative to the data: ``8 × the largest run``."""
     ranges = {name: fitted.measured_range(name) for name in fitted.at(target)}
     outside = {
         name: value / ranges[name][1]
@@ -267,7 +277,7 @@ def beyond(fitted: Fitted, target: float) -> str:
     }
     if not outside:
         alone = fitted.never_combined(target)
-        return "no run is as large in all parameters" if alone else "inside the data"
+        return "no single run is as large in every parameter" if alone else "inside the data"
     if any(times <= 1 for times in outside.values()):
         return "below the smallest run"
     if not fitted.held:

@@ -1,4 +1,4 @@
-"""Today's models as an expectation file."""
+"""Expectation files made from the models of an experiment."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from callpath_modeler.units import (
 )
 
 _COLUMN = 44
-"""Where comments begin."""
+"""Column in which comments start."""
 
 _WHOLE = "whole program"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def to_toml(baseline: Baseline) -> str:
-    """Write an expectation file, the costliest call path first."""
+    """Return an expectation file, the costliest call path first."""
     lines = [*_head(baseline)]
     for name, entry in zip(_names(baseline), baseline.entries, strict=True):
         lines += ["", "[[expect]]", f"name = {_text(name)}", *_expected(baseline, entry)]
@@ -43,15 +43,15 @@ def _head(baseline: Baseline) -> Iterator[str]:
     first, last = (parameter_value(float(fitted.points[k])) for k in (0, -1))
     sure = f"{100 * fitted.models.confidence:g} %"
     name, runs = in_one_line(experiment.name, "?"), counted(len(experiment.runs), "run")
-    yield f"# {name}, as {runs} show it"
+    yield f"# Limits for {name}, derived from {runs}"
     at = f", {setting_text(fitted.measured_at)}" if fitted.held else ""
     yield f"# at {fitted.parameter} = {first} to {last}{at}; written by `cpmodel baseline`."
-    yield f"# growth: the fastest that these runs leave possible with {sure};"
+    yield f"# growth: the fastest growth that these runs allow with {sure} confidence;"
     how = "repetitions" if baseline.repeated else "prediction"
-    yield f"# value: the upper end of the band of its {how} and {percent(baseline.margin)},"
+    yield f"# value: the upper limit of the band of its {how}, plus {percent(baseline.margin)},"
     yield "# or an exact count."
     for each in omissions(experiment):
-        yield f"# {in_one_line(each, '?')}; to be checked so, too"
+        yield f"# {in_one_line(each, '?')}; use the same options with `cpmodel check`"
     yield f"schema = {SCHEMA}"
     values = fitted.at(baseline.target).items()
     target = ", ".join(f"{_key(name)} = {parameter_value(value)}" for name, value in values)
@@ -60,7 +60,7 @@ def _head(baseline: Baseline) -> Iterator[str]:
     yield "[defaults]"
     yield f"metric = {_text(fitted.metric.name)}"
     yield f"confidence = {fitted.models.confidence:g}"
-    yield _commented('unsure = "pass"', "what is not shown to be worse is not")
+    yield _commented('unsure = "pass"', "only a change that is shown to be worse fails")
 
 
 def _expected(baseline: Baseline, entry: BaselineEntry) -> Iterator[str]:
@@ -72,16 +72,16 @@ def _expected(baseline: Baseline, entry: BaselineEntry) -> Iterator[str]:
         comment = ", ".join(part for part in (path, share) if part)
         yield _commented(f"callpath = {_text(entry.pattern)}", comment)
     if entry.growth is None:
-        yield "# no limit of growth: there is no model"
+        yield "# no limit on growth: this call path has no model"
     elif entry.limit is None:
-        yield "# no limit of growth: no law explains the measurements"
+        yield "# no limit on growth: no law explains the measurements"
     else:
         today = f"today {entry.growth.text(parameter)}, {percent(entry.probability)} sure"
         yield _commented(f"growth = {_text(f'<= {entry.limit.text(parameter)}')}", today)
     bound = _bound(entry.bound, unit, exact=entry.bound == entry.value)
     now = f"today {quantity(entry.value, unit, ascii_only=True)}"
     if bound is None:
-        yield f"# {now}: no bound, for want of a way to write its unit"
+        yield f"# {now}: no bound, because its unit cannot be written"
     else:
         yield _commented(f"value = {_text(f'<= {bound}')}", now)
 
@@ -91,12 +91,12 @@ def _others(baseline: Baseline) -> Iterator[str]:
     if bound is not None:
         yield from ("", "[[expect]]", 'name = "every other call path"')
         yield _commented("others = true", f"{counted(baseline.left, 'call path')} today")
-        yield _commented("at_least = 0", "new ones are among them")
+        yield _commented("at_least = 0", "this includes new ones")
         yield f"value = {_text(f'<= {bound}')}"
 
 
 def _bound(bound: float, unit: str, *, exact: bool = False) -> str | None:
-    """Write a bound, rounded up to three digits; an exact one in full."""
+    """Return a bound with its unit, rounded up to three digits, or in full if it is exact."""
     if exact:
         text = f"{bound:.12g} {unit if unit != '1' else ''}".strip()
     else:
@@ -110,10 +110,10 @@ def _bound(bound: float, unit: str, *, exact: bool = False) -> str | None:
 
 
 def _names(baseline: Baseline) -> list[str]:
-    """Return a name for each entry: short function names, told apart by ids."""
+    """Return a name for each entry: the short function name, with an id if it is not unique."""
     tree = baseline.fitted.experiment.tree
     rows = [entry.row for entry in baseline.entries]
-    # The whole program comes first if at all.
+    # The whole program, if it is among them, comes first.
     whole = [_WHOLE for row in rows if row is None]
     names = whole + tree.paths([row for row in rows if row is not None], short_name)
     count, ids = Counter(names), tree.ids()
@@ -128,7 +128,7 @@ def _commented(text: str, comment: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Write a text of TOML; what is no character of UTF-8 becomes a question mark."""
+    """Return a text as TOML writes it; characters that UTF-8 cannot hold become question marks."""
     valid = text.encode("utf-8", "replace").decode()
     return json.dumps(valid, ensure_ascii=False).replace("\x7f", "\\u007f")
 

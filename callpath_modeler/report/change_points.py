@@ -1,4 +1,4 @@
-"""Change points as text: from which scale on a model holds, and the law before it."""
+"""Change points as text: the scale from which a model holds, and the law before it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def from_text(fitted: Fitted, row: int) -> str:
-    """Say from which scale on the model of a call path holds: `` from p = 256 on``, or nothing."""
+    """Return the scale from which the model of a call path holds: `` from p = 256 on``, or ""."""
     since = float(changes_since(fitted.models.take([row]))[0])
     return f" from {fitted.parameter} = {parameter_value(since)} on" if since else ""
 
 
 def formula_from_text(fitted: Fitted, rows: NDArray[np.integer]) -> str:
-    """Say from which scale on the formula of the sum of some call paths holds, or nothing.
+    """Return the scale from which the formula of a sum of call paths holds, or "".
 
     Formulas with a break hold for all scales.
     """
@@ -31,13 +31,13 @@ def formula_from_text(fitted: Fitted, rows: NDArray[np.integer]) -> str:
 
 
 def from_texts(fitted: Fitted, rows: IntArray) -> list[str]:
-    """Say the same of some call paths in a table's cell: `` from 256``; -1 = no call path."""
+    """Return the first scales of models for cells of a table: `` from 256``; rows of -1 give ""."""
     since = np.where(rows >= 0, changes_since(fitted.models.take(rows)), 0.0)
     return [f" from {parameter_value(at)}" if at else "" for at in since.tolist()]
 
 
 def law_text(fitted: Fitted, row: int, *, pretty: bool) -> str:
-    """Write both laws of a call path with a change point; nothing of others.
+    """Return both laws of a call path with a change point, "" for other call paths.
 
     ``200 + 20 p^½ from p = 256 on; 2 p before``
     """

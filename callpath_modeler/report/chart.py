@@ -1,18 +1,18 @@
-"""A chart of one model in text: measured points, model, band, end of the data, target."""
+"""Charts of one model in text: measured points, model, band, end of the data, target."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.report.curve import Axes, Curve
-from callpath_modeler.units import parameter_value, quantity
+from callpath_modeler.report.curve import Axes, Curve, spaced
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
+from callpath_modeler.units import parameter_value
 
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 _BRAILLE = 0x2800
-# Cells say what is there: later entries are drawn over earlier ones.
+# Names of what a cell can show, in drawing order: later entries cover earlier ones.
 _UNICODE = {"band": "░", "edge": "┊", "point": "●", "target": "◆", "axis": "│", "tick": "┤"}
 _ASCII = {"band": ":", "edge": "|", "point": "o", "target": "X", "axis": "|", "tick": "+"}
 
@@ -25,26 +25,34 @@ def draw(
     width: int = 72,
     height: int = 14,
     linear: bool = False,
-    ascii_only: bool = False,
+    style: TextStyle = DEFAULT_STYLE,
 ) -> list[str]:
-    """Draw a chart, log-log unless `linear`; ticks of the axis are the measured points.
+    """Return the lines of a chart, log-log unless `linear`.
+
+    The ticks of the axis are the measured points.
 
     Parameters
     ----------
-    width, height : of the plotting area, in terminal cells
+    curve : the data
+    unit : base unit of the values
+    parameter : name of the axis
+    width, height : size of the plotting area, in terminal cells
+    linear : use linear axes
+    ascii_only : use ASCII characters only
 
     Returns
     -------
-    No line at all where everything is zero.
+    list of str
+        Empty if all values are zero.
     """
     if not curve.has_scale:
         return []
-    signs = _ASCII if ascii_only else _UNICODE
+    signs = _ASCII if style.ascii_only else _UNICODE
     axes = Axes.of(curve, linear=linear)
     scale = _Cells(axes, width, height)
     cells = [[" "] * width for _ in range(height)]
     _fill_band(cells, curve, scale, signs["band"])
-    _draw_line(cells, curve, scale, ascii_only=ascii_only)
+    _draw_line(cells, curve, scale, style=style)
     edge = scale.column(curve.end_of_data)
     if curve.target is not None and curve.target > curve.end_of_data:
         for row in cells:
@@ -56,25 +64,24 @@ def draw(
     at_target = curve.at_target
     if curve.target is not None and at_target is not None and axes.shows(at_target[0]):
         cells[scale.row(at_target[0])][scale.column(curve.target)] = signs["target"]
-    lines = _with_axis(cells, scale, unit, signs, ascii_only=ascii_only)
+    lines = _with_axis(cells, scale, unit, signs, style=style)
     margin = len(lines[0]) - width
-    corner, bar = ("+", "-") if ascii_only else ("└", "─")
+    corner, bar = ("+", "-") if style.ascii_only else ("└", "─")
     lines.append(" " * (margin - 1) + corner + bar * width)
-    ticks = [*curve.points, *([] if curve.target is None else [curve.target])]
-    lines.append(" " * margin + _ticks(ticks, scale, width) + f"  {parameter}")
+    lines.append(" " * margin + _ticks(curve, scale, width) + f"  {parameter}")
     return [line.rstrip() for line in lines]
 
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """Where on a grid of terminal cells points of a chart are."""
+    """The mapping of points of a chart to a grid of terminal cells."""
 
     axes: Axes
     width: int
     height: int
 
     def dot(self, point: float, value: float) -> tuple[int, int]:
-        """Return the row and column of a dot; a cell has four by two of them."""
+        """Return the row and column of a dot; a cell has four rows and two columns of dots."""
         across, down = self.width * 2 - 1, self.height * 4 - 1
         column = min(across, max(0, _nearest(self.axes.x(point) * across)))
         return down - min(down, _nearest(self.axes.y(value) * down)), column
@@ -87,7 +94,7 @@ class _Cells:
 
 
 def _nearest(place: float) -> int:
-    """Round to a whole number; in the middle between two the last digits do not decide."""
+    """Return the nearest whole number, rounded such that the last digits do not decide ties."""
     return round(round(place, 6))
 
 
@@ -102,7 +109,7 @@ def _fill_band(cells: list[list[str]], curve: Curve, scale: _Cells, sign: str) -
             cells[row][column] = sign
 
 
-def _draw_line(cells: list[list[str]], curve: Curve, scale: _Cells, *, ascii_only: bool) -> None:
+def _draw_line(cells: list[list[str]], curve: Curve, scale: _Cells, *, style: TextStyle) -> None:
     width, height = scale.width, scale.height
     dots = np.zeros((height * 4, width * 2), bool)
     for point, value in zip(curve.grid, curve.value, strict=True):
@@ -111,18 +118,15 @@ def _draw_line(cells: list[list[str]], curve: Curve, scale: _Cells, *, ascii_onl
     blocks = dots.reshape(height, 4, width, 2).transpose(0, 2, 1, 3)
     codes = (blocks * _DOTS).sum(axis=(2, 3))
     for row, column in np.argwhere(codes > 0):
-        cells[row][column] = "*" if ascii_only else chr(_BRAILLE + int(codes[row, column]))
+        cells[row][column] = "*" if style.ascii_only else chr(_BRAILLE + int(codes[row, column]))
 
 
 def _with_axis(
-    cells: list[list[str]], scale: _Cells, unit: str, signs: dict[str, str], *, ascii_only: bool
+    cells: list[list[str]], scale: _Cells, unit: str, signs: dict[str, str], *, style: TextStyle
 ) -> list[str]:
     height = scale.height
     labelled = sorted({0, height // 4, height // 2, 3 * height // 4, height - 1})
-    labels = {
-        row: quantity(scale.axes.at(1 - row / (height - 1)), unit, ascii_only=ascii_only)
-        for row in labelled
-    }
+    labels = {row: style.amount(scale.axes.at(1 - row / (height - 1)), unit) for row in labelled}
     margin = max(len(label) for label in labels.values())
     return [
         f"{labels.get(row, ''):>{margin}} {signs['tick' if row in labels else 'axis']}"
@@ -131,17 +135,14 @@ def _with_axis(
     ]
 
 
-def _ticks(points: Sequence[float], scale: _Cells, width: int) -> str:
-    """Write the points under their columns; one that would touch its neighbour is left out."""
+def _ticks(curve: Curve, scale: _Cells, width: int) -> str:
+    """Return the labels of points under their columns, without labels that would touch."""
     line = [" "] * (width + 8)
-    # The target first: of all ticks it is the one that must not go.
-    order = [len(points) - 1, *range(len(points) - 1)]
-    spans: list[tuple[int, int]] = []
-    for i in order:
-        text = parameter_value(points[i])
-        start = max(0, min(scale.column(points[i]) - len(text) // 2, width + 8 - len(text)))
-        if any(start <= b and a <= start + len(text) for a, b in spans):
-            continue
+    spans, texts = [], [parameter_value(point) for point in curve.ticks]
+    for point, text in zip(curve.ticks, texts, strict=True):
+        start = max(0, min(scale.column(point) - len(text) // 2, width + 8 - len(text)))
         spans.append((start, start + len(text)))
-        line[start : start + len(text)] = text
+    for (start, end), text, has_room in zip(spans, texts, spaced(spans, 1), strict=True):
+        if has_room:
+            line[start:end] = text
     return "".join(line).rstrip()

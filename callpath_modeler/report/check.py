@@ -1,4 +1,4 @@
-"""What came of expectations, as a table for machines and as lines for people."""
+"""Results of expectations, as a table and as lines of text."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.formats import Cell, Table, provenance
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.listing import Listing, ListingEntry
-from callpath_modeler.units import as_option, setting_text, to_ascii
+from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.units import as_option, setting_text
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
 
 _WORD = 8
-"""Cells that the status takes."""
+"""Width of the status, in cells."""
 
 _INDENT = " " * 10
 _MOST = 48
-"""Cells of a name beyond which what came of it stands in the next line."""
+"""Width of a name, in cells; after longer names, the result is on the next line."""
 
 STYLES = {
     Status.PASS: "green",
@@ -38,66 +39,67 @@ STYLES = {
 _GREY = "dim"
 
 
-def check_text(check: Check, *, width: int | None, ascii_only: bool) -> list[Text]:
-    """Return outcomes for people, in the order of the file, and a line that sums up.
+def check_text(check: Check, *, style: TextStyle) -> list[Text]:
+    """Return the results as lines of text, in the order of the file, and a summary line.
 
     Parameters
     ----------
-    width : of the terminal; None = nothing is cut
+    check : the results
+    width : width of the terminal; None = cut nothing
+    ascii_only : use ASCII characters only
     """
-    listing = check_listing(check, width, ascii_only=ascii_only)
+    listing = check_listing(check, style=style)
     return [*(line for entry in listing.entries for line in entry.lines), *listing.foot]
 
 
-def check_listing(check: Check, width: int | None, *, ascii_only: bool) -> Listing:
-    """Return outcomes as a list that begins at the first failure, each with what decides it."""
-    say = to_ascii if ascii_only else str
+def check_listing(check: Check, *, style: TextStyle) -> Listing:
+    """Return the results as a list that starts at the first failure.
+
+    Each entry leads to the call path that decides the result.
+    """
+    say = style.say
     names = [cell_len(outcome.expectation.name) for outcome in check.outcomes]
     column = min(_MOST, max(names, default=0))
     entries = [
-        ListingEntry(
-            [*_outcome_lines(check, outcome, column, width, ascii_only=ascii_only)], _worst(outcome)
-        )
+        ListingEntry([*_outcome_lines(check, outcome, column, style=style)], _worst(outcome))
         for outcome in check.outcomes
     ]
-    style = "bold green" if check.passed else "bold red"
+    colour = "bold green" if check.passed else "bold red"
     failed = (k for k, outcome in enumerate(check.outcomes) if outcome.failed)
-    return Listing([], entries, wrap(say(last_line(check)), width, style), next(failed, 0))
+    return Listing([], entries, wrap(say(last_line(check)), style.width, colour), next(failed, 0))
 
 
 def _outcome_lines(
-    check: Check, outcome: Outcome, column: int, width: int | None, *, ascii_only: bool
+    check: Check, outcome: Outcome, column: int, *, style: TextStyle
 ) -> Iterator[Text]:
-    say = to_ascii if ascii_only else str
+    say = style.say
     name, said = say(outcome.expectation.name), say(sentence(outcome))
     head = Text(outcome.status.upper().ljust(_WORD), style=STYLES[outcome.status])
-    room = None if width is None else width - _WORD
+    room = None if style.width is None else style.width - _WORD
     if cell_len(name) <= column and (room is None or column + 2 + cell_len(said) <= room):
         yield head + Text(name + " " * (column - cell_len(name) + 2) + said, style="default")
     else:
         first, *rest = wrap(name, room)
         yield head + first
         yield from (Text(" " * _WORD) + part for part in rest)
-        yield from _indented(said, width)
+        yield from _indented(said, style.width)
     if outcome.status is not Status.PASS:
-        yield from _place(check, outcome, width, ascii_only=ascii_only)
+        yield from _place(check, outcome, style=style)
     for line in details(outcome, check.control_of(outcome)):
-        yield from _indented(say(line), width, _GREY)
+        yield from _indented(say(line), style.width, _GREY)
 
 
-def _place(
-    check: Check, outcome: Outcome, width: int | None, *, ascii_only: bool
-) -> Iterator[Text]:
-    """Say which call path it is, and where in the file it stands."""
-    say = to_ascii if ascii_only else str
+def _place(check: Check, outcome: Outcome, *, style: TextStyle) -> Iterator[Text]:
+    """Yield the lines that name the call path and the line of the file."""
+    say = style.say
     where = say(f"{check.path}:{outcome.line}")
     names = [say(short_name(name)) for name in worst_names(outcome)]
-    room = None if width is None else width - len(_INDENT)
+    room = None if style.width is None else style.width - len(_INDENT)
     beside = None if room is None else room - cell_len(where) - 2
     path = shorten(names, beside, say("…")) if beside is None or beside > _MOST // 2 else ""
     if names and not path:
         yield Text(_INDENT + shorten(names, room, say("…")))
-    yield from _indented(f"{path}  {where}".strip(), width, "" if path else _GREY)
+    yield from _indented(f"{path}  {where}".strip(), style.width, "" if path else _GREY)
 
 
 def _indented(text: str, width: int | None, style: str = "") -> Iterator[Text]:
@@ -106,7 +108,7 @@ def _indented(text: str, width: int | None, style: str = "") -> Iterator[Text]:
 
 
 def worst_names(outcome: Outcome) -> tuple[str, ...]:
-    """Return the names of the call path that decides; none where it is the whole program."""
+    """Return the names of the call path that decides; empty for the whole program."""
     decisive = outcome.decisive
     if decisive is None or decisive.worst is None:
         return ()
@@ -118,9 +120,9 @@ def _worst(outcome: Outcome) -> str:
 
 
 def last_line(check: Check) -> str:
-    """Count what came of all expectations, and say what they were judged at."""
+    """Return the summary line: counts of results, and the scale and confidence of the check."""
     judged = [(outcome, j) for outcome in check.outcomes for j in outcome.judgements]
-    # Growth is in the limit: where it was judged goes without saying beside a target.
+    # Growth has no target of its own, so the target of the values describes it as well.
     judged = [each for each in judged if each[1].target is not None] or judged
     targets = dict.fromkeys(setting_text(_where(outcome, j)) for outcome, j in judged)
     confidences = sorted({outcome.expectation.confidence for outcome in check.outcomes})
@@ -131,14 +133,14 @@ def last_line(check: Check) -> str:
 
 
 def _where(outcome: Outcome, judgement: Judgement | None) -> dict[str, float]:
-    """Return the values of parameters that something was judged at; of growth, those held."""
+    """Return the parameters of a judgement; for growth, the parameters that are held constant."""
     if judgement is None or judgement.target is None:
         return {**outcome.fitted.held}
     return outcome.fitted.at(judgement.target)
 
 
 def check_table(check: Check, findings: Sequence[Finding] = ()) -> Table:
-    """Return one row per expectation, in the order of the file."""
+    """Return a table with one row per expectation, in the order of the file."""
     outcomes = check.outcomes
     experiment = outcomes[0].fitted.experiment if outcomes else None
     ids = experiment.tree.ids() if experiment else []

@@ -1,4 +1,4 @@
-"""Columns that rankings and views share: what stands beside a value at a target."""
+"""Columns that rankings and views share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.schema import Reduction
-from callpath_modeler.units import interval, parameter_value, percent, quantity
+from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.units import parameter_value, percent
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
@@ -18,43 +19,43 @@ if TYPE_CHECKING:
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.report.layout import TextColumn
 
-MODEL_NOTE = "model: how far what models say of the target is off what was measured there"
-"""What the column of that name is."""
+MODEL_NOTE = "model: error of the models' prediction against the measurement at the target"
+"""Definition of the column ``model``."""
 
 
 def value_titles(answer: Ranking | Forecast) -> tuple[str, str]:
-    """Name the columns of values at the largest scale and at the target: ``p=125``, ``p=1000``."""
+    """Return the titles of values at the largest scale and at the target: ``p=125``, ``p=1000``."""
     fitted, target = answer.fitted, answer.target
     largest, there = (
         f"{fitted.parameter}={parameter_value(at)}" for at in (fitted.points[-1], target)
     )
-    # What models say of the largest scale stands beside what was measured there.
+    # The prediction for the largest scale is next to the measurement there.
     return largest, "predicted" if there == largest and not answer.repetitions else there
 
 
 def band_title(answer: Ranking | Forecast) -> str:
-    """Name the column of bands, or of intervals of what was measured."""
+    """Return the title of the column of prediction bands, or of confidence intervals."""
     confidence = answer.fitted.models.confidence
     return f"{confidence:.0%} {'interval' if answer.repetitions else 'band'}"
 
 
-def band_text(low: float, high: float, unit: str, *, ascii_only: bool) -> str:
-    """Write a band or an interval; ``-`` where there is none."""
-    return "-" if math.isnan(low) else interval(low, high, unit, ascii_only=ascii_only)
+def band_text(low: float, high: float, unit: str, *, style: TextStyle) -> str:
+    """Return a band or an interval as text; ``-`` without one."""
+    return "-" if math.isnan(low) else style.interval(low, high, unit)
 
 
-def amount_text(value: float, low: float, high: float, unit: str, *, ascii_only: bool) -> str:
-    """Write a value with its band or interval, if it has one: ``2.03 s (1.99 … 2.06 s)``."""
-    amount = quantity(value, unit, ascii_only=ascii_only)
+def amount_text(value: float, low: float, high: float, unit: str, *, style: TextStyle) -> str:
+    """Return a value with its band or interval, if it has one: ``2.03 s (1.99 … 2.06 s)``."""
+    amount = style.amount(value, unit)
     if math.isnan(low):
         return amount
-    return f"{amount} ({interval(low, high, unit, ascii_only=ascii_only)})"
+    return f"{amount} ({style.interval(low, high, unit)})"
 
 
 def share_texts(
     answer: Ranking | Forecast, before: Sequence[float], after: Sequence[float]
 ) -> list[str]:
-    """Write shares at the largest scale and at the target; one where that is the same."""
+    """Return shares at the largest scale and at the target; only one if the scales are the same."""
     if _repeats_the_largest(answer):
         return [percent(share) for share in after]
     pairs = zip(before, after, strict=True)
@@ -64,10 +65,10 @@ def share_texts(
 def informative(
     answer: Ranking | Forecast, columns: Mapping[str, TextColumn]
 ) -> dict[str, TextColumn]:
-    """Leave out columns that say nothing, or the same as others.
+    """Return the columns without the ones that are empty or repeat another.
 
-    That are ``band`` at infinity, ``model`` where models are what tells, and ``measured`` where the
-    largest scale is the target, and its runs are what tells.
+    ``band`` is empty at infinity. ``model`` repeats the value where models give the answer.
+    ``measured`` repeats it where the target is the largest scale and runs give the answer.
     """
     needless = set()
     if np.isinf(answer.target):
@@ -80,17 +81,17 @@ def informative(
 
 
 def _repeats_the_largest(answer: Ranking | Forecast) -> bool:
-    """Tell whether values at the target are those at the largest scale."""
+    """Return whether the values at the target are the values at the largest scale."""
     return answer.repetitions > 0 and answer.target == answer.fitted.points[-1]
 
 
 def has_maxima(fitted: Fitted, maximum: FloatArray) -> bool:
-    """Tell whether maxima over processes say more than exclusive values do: means or sums."""
+    """Return whether maxima over processes differ from the exclusive values (means or sums)."""
     several = any(run.extent.processes > 1 for run in fitted.experiment.runs)
     reduced = fitted.experiment.reduction in {Reduction.MEAN, Reduction.SUM}
     return several and reduced and not bool(np.isnan(maximum).all())
 
 
 def ratio_text(ratio: float) -> str:
-    """Write an imbalance; ``-`` where it is not known."""
+    """Return an imbalance as text; ``-`` if it is not known."""
     return "-" if math.isnan(ratio) else f"{ratio:.2f}"

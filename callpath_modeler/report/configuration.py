@@ -1,4 +1,4 @@
-"""Which values options have, and where they come from."""
+"""Values of options and their origins."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class OptionValue:
 
     Attributes
     ----------
-    setting : its name in a file, with the table where that is not ``[defaults]``
-    value : as the command line writes it; None = the commands decide
-    origin : file and line, variable or command line; None = it is the default
+    setting : its name in a file, with the table unless that is ``[defaults]``
+    value : its value in the syntax of the command line; None = each command has its own default
+    origin : file and line, environment variable, or command line; None = the default
     """
 
     setting: str
@@ -35,12 +35,14 @@ def configuration_text(
     strangers: Mapping[str, str] | None = None,
     width: int | None = None,
 ) -> list[Text]:
-    """Return the lines of `cpmodel info --config`: files, what they set, and what is left.
+    """Return the lines of `cpmodel info --config`: files, configured options, other options.
 
     Parameters
     ----------
-    strangers : variables that look like options and are none, with what may be meant
-    width : columns; what is wider goes on below its beginning; None = any
+    values : the options
+    places : directories with configuration files
+    strangers : environment variables that look like options, with the nearest option
+    width : width in columns, longer lines are wrapped; None = unlimited
     """
     given = [(one.setting, one.origin, one.value or "-") for one in values if one.origin]
     defaults = [(one.setting, one.value or "-") for one in values if one.origin is None]
@@ -54,19 +56,19 @@ def configuration_text(
         blocks.insert(2, [("variables that set nothing",), *((line,) for line in listed)])
     lines: list[Text] = []
     for block in blocks:
-        # The last column may be long: what does not fit goes on below it.
+        # The last column may be long, so it continues on the next lines.
         *first, _ = zip(*block, strict=True)
         indent = " " * sum(max(map(len, column)) + GAP for column in first)
         lines += [Text()] if lines else []
         for line in aligned(block):
             fits = width is None or cell_len(line) <= width
-            # Lists have no blank to break at.
+            # Lists contain no blank at which a line could break.
             lines += wrap(line if fits else line.replace(",", ", "), width, indent=indent)
     return lines
 
 
 def _files(places: ConfigPaths) -> list[tuple[str, ...]]:
-    """Return a line for each place where configuration is looked for; the first counts most."""
+    """Return a line for each place of a configuration file; the first has priority."""
     there = {str(path) for path in places.files()}
     if places.named is not None:
         first = str(places.named)
@@ -80,7 +82,7 @@ def _files(places: ConfigPaths) -> list[tuple[str, ...]]:
 
 
 def configuration_table(values: Sequence[OptionValue], files: Sequence[ConfigFile]) -> Table:
-    """Return one row per option."""
+    """Return a table with one row per option."""
     columns: dict[str, list[Cell]] = {
         "setting": [one.setting for one in values],
         "value": [one.value for one in values],

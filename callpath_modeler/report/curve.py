@@ -1,34 +1,41 @@
-"""What a chart of call paths shows, and where: measured points, model, band, axes.
+"""Data of charts: measured points, model, band, axes, ticks.
 
-Both the terminal's charts and those of pages are drawn from it.
+Charts of the terminal, of pages and of papers are drawn from it.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import predict_sum
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 
 _BANDED = 16
-"""Of more call paths together, a curve has a band at the target alone."""
+"""Largest number of call paths whose curve has a band; beyond it, only the target has one."""
+_FEW_DECADES = 2.0
+"""Axes of more decades have ticks at powers of ten only."""
+_MOST_TICKS = 6
+"""Largest number of powers of ten that have a tick."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What a chart shows, all in base units.
+    """The data of a chart, in base units.
 
     Attributes
     ----------
     points, measured : [K] and [K]; NaN = did not occur
     grid, value, low, high : [G] the model and its band from the first point to the target
     end_of_data : largest measured point
-    target : point that is asked about, or None
-    seen : value, low and high of what was measured there, if that is the answer
+    target : the target, or None
+    seen : measured value at the target with its interval, if it is the answer; else None
     """
 
     points: FloatArray
@@ -43,29 +50,65 @@ class Curve:
 
     @property
     def has_scale(self) -> bool:
-        """Whether anything is above zero: nothing else says how high a chart is to be."""
+        """Whether any value is above zero; without one, a chart has no height."""
         seen = [] if self.seen is None else self.seen
         shown = np.concatenate([self.measured, self.value, self.high, seen])
         return bool((shown > 0).any())
 
     @property
     def at_target(self) -> tuple[float, float, float] | None:
-        """Value, low and high at the target: measured, or else the model's; None without one."""
+        """Value, low and high at the target, measured or from the model; None without a target."""
         if self.target is None or self.seen is not None:
             return self.seen
         at = int(np.argmin(np.abs(self.grid - self.target)))
         value = float(np.interp(self.target, self.grid, self.value))
         return value, float(self.low[at]), float(self.high[at])
 
+    @property
+    def ticks(self) -> list[float]:
+        """Measured points and the target, those first whose labels must not give way."""
+        points = self.points.tolist()
+        return [*([] if self.target is None else [self.target]), *points[-1:], *points[:-1]]
+
+
+def spaced(spans: Sequence[tuple[float, float]], gap: float) -> list[bool]:
+    """Tell which labels have room: those that are at least `gap` away from all earlier ones."""
+    taken: list[tuple[float, float]] = []
+    found = []
+    for left, right in spans:
+        has_room = all(right + gap <= start or end + gap <= left for start, end in taken)
+        taken += [(left, right)] * has_room
+        found.append(has_room)
+    return found
+
+
+def value_ticks(bottom: float, top: float) -> list[float]:
+    """Return round values between two, as many as there is room for, on a logarithmic axis."""
+    decades = math.log10(top / bottom)
+    first, last = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
+    if decades > _FEW_DECADES:
+        apart = math.ceil(decades / _MOST_TICKS)
+        candidates = [10.0**k for k in range(first, last + 1) if k % apart == 0]
+    else:
+        steps = (1.0, 2.0, 5.0) if decades > 1 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+        candidates = [size * 10.0**k for k in range(first, last + 1) for size in steps]
+    found = [value for value in candidates if bottom <= value <= top]
+    if len(found) > 1:
+        return found
+    power = 10.0 ** math.floor(math.log10((top - bottom) / 2))
+    step = max((k * power for k in (2, 5) if 2 * k * power <= top - bottom), default=power)
+    return [step * k for k in range(math.ceil(bottom / step), math.floor(top / step) + 1)]
+
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Which part of the plane a chart shows, log-log unless `linear`.
+    """The visible part of the plane, log-log unless `linear`.
 
     Attributes
     ----------
-    left, right : ends of the parameter
-    bottom, top : ends of the values
+    left, right : limits of the parameter
+    bottom, top : limits of the values
+    linear : whether the axes are linear
     """
 
     left: float
@@ -75,13 +118,17 @@ class Axes:
     linear: bool
 
     @classmethod
-    def of(cls, curve: Curve, *, linear: bool = False) -> Axes:
-        """Return axes on which all of a curve that has a scale has room, and hides no other."""
+    def of(cls, curve: Curve, *, linear: bool = False, beside: FloatArray | None = None) -> Axes:
+        """Return axes that show all measured points of a curve that has a scale.
+
+        `beside` are further values to show.
+        """
         seen = [] if curve.seen is None else curve.seen
-        shown = np.concatenate([curve.measured, curve.value, curve.high, curve.low, seen])
+        others = np.empty(0) if beside is None else beside.ravel()
+        shown = np.concatenate([curve.measured, curve.value, curve.high, curve.low, seen, others])
         shown = shown[np.isfinite(shown) & (shown >= 0 if linear else shown > 0)]
         peak = np.nanmax(np.concatenate([curve.measured, curve.value, [0.0]]))
-        # A wild band, or a model that starts at zero, must not press the data into one line.
+        # A very wide band, or a model that starts at zero, must not flatten the data.
         shown = shown[shown <= 30 * peak] if peak > 0 else shown
         positive = curve.measured[curve.measured > 0]
         floor = positive.min() / 10 if len(positive) else peak / 1e6
@@ -94,11 +141,11 @@ class Axes:
         return cls(float(left), float(curve.grid[-1]), float(bottom), float(top), linear)
 
     def shows(self, value: float) -> bool:
-        """Tell whether a value is on the chart."""
+        """Return whether a value is on the chart."""
         return bool(np.isfinite(value)) and self.bottom <= value <= self.top
 
     def x(self, point: float) -> float:
-        """Return how far to the right a point is, 0 to 1."""
+        """Return the horizontal position of a point, from 0 (left) to 1 (right)."""
         if self.right <= self.left:
             return 0.0
         if self.linear:
@@ -106,7 +153,7 @@ class Axes:
         return float(np.log(point / self.left) / np.log(self.right / self.left))
 
     def y(self, value: float) -> float:
-        """Return how far up a value is, 0 to 1; what is off the chart is at its edge."""
+        """Return the vertical position of a value, from 0 to 1; outside values are at the edge."""
         value = min(max(value, self.bottom), self.top)
         if self.linear:
             return (value - self.bottom) / (self.top - self.bottom)
@@ -129,19 +176,25 @@ def curve_of(
     banded: bool = True,
     seen: tuple[float, float, float] | None = None,
 ) -> Curve:
-    """Return the chart of what some call paths cost together, up to the target.
+    """Return the chart of the summed cost of call paths, up to the target.
 
     Parameters
     ----------
-    count : points at which the curve is evaluated
-    seen : what was measured at the target with its interval, if that is the answer
-    linear : whether these are evenly spaced, else by equal factors
-    banded : whether it has a band, which takes long where call paths are many
+    fitted : the models
+    rows : call paths
+    target : value of the parameter
+    count : number of points at which the curve is evaluated
+    linear : space these points evenly, else by equal factors
+    banded : compute the band, which is slow for many call paths
+    seen : measured value at the target with its interval, if it is the answer; else None
     """
     last = float(fitted.points[-1])
     end = max(last, target) if np.isfinite(target) else last
-    start = min(float(fitted.points[0]), end)
+    start = min(float(fitted.points[0]), target)
     grid = np.linspace(start, end, count) if linear else np.geomspace(start, end, count)
+    if start < target < end:
+        # Between two points of the curve, nothing is known of the band.
+        grid[int(np.argmin(np.abs(grid[1:-1] - target))) + 1] = target
     if banded:
         value, low, high = predict_sum(fitted, rows, grid)
     else:
@@ -150,7 +203,7 @@ def curve_of(
     measured = measured_of(fitted, rows)
     return Curve(
         points=fitted.points,
-        # What was measured elsewhere is not on this curve.
+        # Measurements at other values of the held parameters are not on this curve.
         measured=measured if fitted.held == fitted.measured_at else measured * np.nan,
         grid=grid,
         value=value,
@@ -171,13 +224,16 @@ def sketch(
     measured: bool,
     count: int,
 ) -> Curve:
-    """Return the chart of some call paths at once, however many they are.
+    """Return a chart of call paths without the cost of computing bands of sums.
 
     Parameters
     ----------
-    at_target : value, low and high at the target; of many call paths, there is no other band
-    measured : whether these are measured
-    count : points at which the curve is evaluated
+    fitted : the models
+    rows : call paths
+    target : value of the parameter
+    at_target : value, low and high at the target; for several call paths, the only band
+    measured : whether `at_target` was measured
+    count : number of points at which the curve is evaluated
     """
     banded = int(fitted.modelled[rows].sum()) <= _BANDED
     seen = at_target if measured else None
@@ -190,8 +246,18 @@ def sketch(
     return replace(curve, low=low, high=high)
 
 
+def repetitions_of(fitted: Fitted, rows: NDArray[np.integer]) -> FloatArray:
+    """Return what some call paths cost together in each run of each point, [K, R].
+
+    NaN where none of them occurred, or there is no such run.
+    """
+    runs = Measured(fitted).runs[rows]
+    total = np.where(np.isnan(runs).all(axis=0), np.nan, np.nansum(runs, axis=0))
+    return total if fitted.held == fitted.measured_at else total * np.nan
+
+
 def measured_of(fitted: Fitted, rows: NDArray[np.integer]) -> FloatArray:
-    """Return what some call paths cost together at each point, [K]; NaN = none occurred."""
+    """Return the summed measured cost of call paths at each point, [K]; NaN = none occurred."""
     total = np.full(len(fitted.points), np.nan)
     for point in range(len(total)):  # one after the other: of many call paths, all are large
         values = fitted.measured[rows, point]

@@ -1,9 +1,9 @@
-"""Two experiments compared, as lines for people."""
+"""Comparisons of two experiments as lines of text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from rich.text import Text
@@ -18,48 +18,23 @@ from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
 from callpath_modeler.report.listing import Listing, ListingEntry
 from callpath_modeler.report.outlined_view import NAMED, short_names
 from callpath_modeler.report.ranking import distinct_names
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     as_option,
     counted,
     parameter_value,
     percent,
-    quantity,
     setting_text,
     signed_percent,
-    to_ascii,
 )
 
 _GREY = "dim"
 _STYLES = {1: "red", -1: "green", 0: ""}
 _DIVERGING = 5
-"""So many places where the call trees diverge are listed for people."""
+"""Number of places where the call trees diverge that are listed."""
 _NAMED_BREACHES = 5
 _MODELS = "predicted"
-"""Title of what models say of a scale that was measured, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextStyle:
-    """How the lines for people look.
-
-    Attributes
-    ----------
-    width : of the terminal; None = nothing is cut
-    full_names : functions with return type and arguments
-    ascii_only : no character beyond ASCII
-    """
-
-    width: int | None
-    full_names: bool
-    ascii_only: bool
-
-    def say(self, text: str) -> str:
-        """Return `text` in the characters that may be used."""
-        return to_ascii(text) if self.ascii_only else text
-
-    def amount(self, value: float, unit: str) -> str:
-        """Write a quantity."""
-        return quantity(value, unit, ascii_only=self.ascii_only)
+"""Title of predictions for a scale that was measured as well."""
 
 
 def difference_text(
@@ -68,12 +43,14 @@ def difference_text(
     style: TextStyle,
     invocation: Invocation = NEW,
 ) -> list[Text]:
-    """Return the comparison for people: the answer, the table, and what is not in it.
+    """Return a comparison as text: the answer, the table, and notes.
 
     Parameters
     ----------
-    rows : the call paths to show
-    invocation : asks for one of the call paths of the new experiment
+    found : the comparison
+    rows : call paths to show
+    style : layout options
+    invocation : command lines for call paths of the new experiment
     """
     ids = found.pair.tree.ids()
     body = _body(found, rows, style, [f"@{ids[row]}" for row in rows])
@@ -89,7 +66,9 @@ def difference_listing(found: ExperimentDifference, rows: IntArray, style: TextS
 
     Parameters
     ----------
-    rows : the call paths to show
+    found : the comparison
+    rows : call paths to show
+    style : layout options
     """
     header, *lines = _body(found, rows, style)
     tree, own = found.pair.new.experiment.tree, found.pair.new.own_rows()[rows].tolist()
@@ -112,7 +91,7 @@ def _head(found: ExperimentDifference, style: TextStyle) -> list[Text]:
 def _body(
     found: ExperimentDifference, rows: IntArray, style: TextStyle, marks: Sequence[str] = ()
 ) -> list[Text]:
-    """Return the table: a header, the call paths, and what is not among them."""
+    """Return the table: a header, the call paths, and the total."""
     tree = found.pair.tree
     others = np.array([], np.intp) if found.inclusive else np.setdiff1d(found.order, rows)
     columns = [
@@ -133,12 +112,12 @@ def _grey(lines: Sequence[str], style: TextStyle) -> list[Text]:
 
 
 def _verdict(found: ExperimentDifference, style: TextStyle) -> str:
-    """Answer the question: is it different, by how much, and because of what."""
+    """Return the sentence that answers a comparison: the difference and its cause."""
     return " ".join(_answer(found, changes, style) for changes in found.answers)
 
 
 def _known_by(found: ExperimentDifference, changes: Changes, style: TextStyle) -> str:
-    """Say how changes are known: by how many runs, or by models beside a run or two."""
+    """Return the basis of changes: the numbers of runs, or models next to too few runs."""
     if changes is not found.at_target:
         return "measured"
     if found.is_measured:
@@ -153,7 +132,7 @@ def _known_by(found: ExperimentDifference, changes: Changes, style: TextStyle) -
 
 
 def _answer(found: ExperimentDifference, changes: Changes, style: TextStyle) -> str:
-    """Say what changed at one scale: in total, and which call path most."""
+    """Return the change at one scale: of the total, and of the call paths that changed most."""
     where = f"At {setting_text(changes.at)} ({_known_by(found, changes, style)})"
     unit, parts = found.pair.metric.unit, []
     if found.pair.metric.additive:
@@ -164,7 +143,7 @@ def _answer(found: ExperimentDifference, changes: Changes, style: TextStyle) -> 
             by = f"{says}, {signed_percent(float(changes.relative[-1]))}"
         else:
             by = _not_shown(found, changes)
-            band += " by itself" * bool(_leaves_out_zero(changes)[-1])
+            band += ", single comparison" * bool(_leaves_out_zero(changes)[-1])
         parts.append(f"{before} before, {after} now, {by}" + (f" ({band})" if band else ""))
     told = [_most(found, changes, mark, word) for mark, word in ((1, "worse"), (-1, "better"))]
     parts += [text for text in told if text] or ["no call path is shown to differ"]
@@ -172,24 +151,24 @@ def _answer(found: ExperimentDifference, changes: Changes, style: TextStyle) -> 
 
 
 def _not_shown(found: ExperimentDifference, changes: Changes) -> str:
-    """Say that no difference of the total is shown; where its interval leaves out zero, why."""
+    """Return that the total shows no difference, and why if its interval excludes zero."""
     said = "no difference is shown"
     if not _leaves_out_zero(changes)[-1]:
         return said
     if changes.rate[-1] > 1 - found.confidence:
         return f"{said} among {int(np.isfinite(changes.p).sum())} compared"
     backed = changes is found.predicted and not found.is_measured
-    return f"{said}: {'what was measured does not' if backed else 'centres do not'} back it"
+    return f"{said}: {'the measurements do' if backed else 'central values do'} not confirm it"
 
 
 def _leaves_out_zero(changes: Changes) -> BoolArray:
-    """Tell where an interval, which is of a call path by itself, leaves out zero, [n + 1]."""
+    """Return whether the interval of each single call path excludes zero, [n + 1]."""
     with np.errstate(invalid="ignore"):
         return (changes.low > 0) | (changes.high < 0)
 
 
 def _most(found: ExperimentDifference, changes: Changes, mark: int, word: str) -> str:
-    """Say how many call paths are worse or better, and which of them most."""
+    """Return the number of call paths that are worse or better, and the most changed one."""
     rows = np.flatnonzero(changes.mark[:-1] == mark)
     if not len(rows):
         return ""
@@ -201,7 +180,7 @@ def _most(found: ExperimentDifference, changes: Changes, mark: int, word: str) -
 
 
 def _context(found: ExperimentDifference) -> str:
-    """Say what is compared with what."""
+    """Return a description of both experiments."""
     pair = found.pair
     told = []
     for name, side in (("base", pair.base), ("new", pair.new)):
@@ -248,7 +227,7 @@ def _columns(
         return TextColumn(header, cells, droppable=droppable, styles=styles)
 
     columns = [TextColumn("base", cost(costs.base)), TextColumn("new", cost(costs.new))]
-    # What base and new show by themselves goes last.
+    # The change between the columns base and new is dropped last.
     columns += [changed(c, _title(found, c), -(c is found.costs)) for c in _from_left(found)]
     if found.is_measured and found.predicted is not None:
         columns.append(changed(found.predicted, _MODELS, droppable=4))
@@ -263,12 +242,12 @@ def _columns(
 
 
 def _from_left(found: ExperimentDifference) -> list[Changes]:
-    """Return what has a column of changes: first that which base and new are of."""
+    """Return the changes that have columns, in order; changes of `base` and `new` come first."""
     return sorted(found.answers, key=lambda changes: changes is not found.costs)
 
 
 def _title(found: ExperimentDifference, changes: Changes) -> str:
-    """Name a scale, and where others are held if that is not the same for all."""
+    """Return the title of a scale, with the constants that are not the same for all scales."""
     line = found.pair.line
     apart = {k for k, v in line.measured_at.items() if v != line.held[k]}
     told = {k: v for k, v in changes.at.items() if k == line.parameter or k in apart}
@@ -282,7 +261,7 @@ def _band_title(found: ExperimentDifference) -> str:
 
 
 def _change(found: ExperimentDifference, changes: Changes, row: int) -> str:
-    """Write a change where it is shown, ``~`` where none is, else what there is to compare."""
+    """Return a change with its interval, ``~`` if no difference is shown, else the reason."""
     if row < len(found.in_base) and found.in_base[row] != found.in_new[row]:
         return "gone" if found.in_base[row] else "new"
     if changes.mark[row]:
@@ -296,7 +275,7 @@ def _band(changes: Changes, row: int) -> str:
 
 
 def _growth_cells(found: ExperimentDifference, rows: IntArray, style: TextStyle) -> list[str]:
-    """Write growth: once if it is the same, with an arrow only where it surely changed."""
+    """Return growths: one text if both are the same, and an arrow only for a certain change."""
     if found.growth is None:
         return [""] * len(rows)
     told = []
@@ -310,16 +289,16 @@ def _growth_cells(found: ExperimentDifference, rows: IntArray, style: TextStyle)
 
 
 def _footer(found: ExperimentDifference, style: TextStyle, header: str) -> list[str]:
-    """Return what is to be said below the table, given its header."""
+    """Return the notes below the table, given its header."""
     lines = [*_legend(found, header), *_common_scales(found), *_unmatched(found, style)]
-    # Where runs tell, what models leave out matters to their own column alone.
+    # If runs give the answer, call paths without a model only matter to the column of models.
     if found.left_out.any() and (not found.is_measured or f" {_MODELS} " in header):
         costs = found.costs.new
         share = percent(float(np.nansum(costs[:-1][found.left_out]) / costs[-1]))
         part = "" if found.inclusive or not found.pair.metric.additive else f", {share} of the cost"
         lines.append(
-            f"not predicted: {counted(int(found.left_out.sum()), 'call path')}{part}, of which one "
-            "of the two has no model; left out of both"
+            f"not predicted: {counted(int(found.left_out.sum()), 'call path')}{part}; base or new "
+            "has no model, so neither total includes them"
         )
     return lines
 
@@ -332,39 +311,39 @@ def _legend(found: ExperimentDifference, header: str) -> list[str]:
         for changes in _from_left(found)
     ]
     if found.is_measured and f" {_MODELS} " in header:
-        heads.append(f"{_MODELS}: change that models say of {setting_text(found.changes.at)}")
+        heads.append(f"{_MODELS}: change that models predict at {setting_text(found.changes.at)}")
     lines = [f"base, new: {costs}; {'; '.join(heads)}; ~ no difference is shown"]
     if not found.can_tell:
-        lines.append("nothing was repeated and nothing modelled: any difference may be noise")
+        lines.append("without repetitions and models, any difference may be noise")
     else:
         chance = percent(1 - found.confidence)
         alone = _of_one_alone(found) if f" {_band_title(found)}" in header else ""
-        lines.append(f"of the differences shown, {chance} at most should be chance{alone}")
+        lines.append(f"at most {chance} of the differences shown should be due to chance{alone}")
     return lines
 
 
 def _of_one_alone(found: ExperimentDifference) -> str:
-    """Explain intervals that leave out zero where no difference is shown."""
+    """Return an explanation of intervals that exclude zero although no difference is shown."""
     at_target = found.at_target
     if at_target is None or not (_leaves_out_zero(at_target) & (at_target.mark == 0)).any():
         return ""
-    return f"; a {_band_title(found).split()[-1]} is of one call path by itself"
+    return f"; each {_band_title(found).split()[-1]} is for a single comparison"
 
 
 def _common_scales(found: ExperimentDifference) -> list[str]:
-    """Name the scales of both, where they are not all."""
+    """Return the scales that both experiments share, if they do not share all."""
     pair = found.pair
     if len(pair.scales) == len(pair.base.points) == len(pair.new.points):
         return []
     if not len(pair.scales):
-        return [f"no {', '.join(pair.line.names)} was measured in both: predictions are compared"]
+        return [f"no {', '.join(pair.line.names)} measured in both, so predictions are compared"]
     listed = ", ".join(parameter_value(float(scale)) for scale in pair.scales)
     at = f", {setting_text(pair.line.measured_at)}" if pair.line.measured_at else ""
     return [f"measured in both: {pair.parameter} = {listed}{at}"]
 
 
 def _unmatched(found: ExperimentDifference, style: TextStyle) -> list[str]:
-    """List where the call trees diverge."""
+    """Return the places where the call trees diverge."""
     tree, unit = found.pair.tree, found.pair.metric.unit
     parted, lines = only_in_one(found), []
     for is_new, name in ((True, "new"), (False, "base")):
@@ -385,7 +364,7 @@ def _unmatched(found: ExperimentDifference, style: TextStyle) -> list[str]:
 
 
 def violation_lines(found: ExperimentDifference, broken: Sequence[Violation]) -> list[str]:
-    """Say which limits do not hold, the whole program first."""
+    """Return the limits that are exceeded, the whole program first."""
     tree, lines = found.pair.tree, []
     for breach in broken[:_NAMED_BREACHES]:
         names = ["total"] if breach.row is None else short_names(tree.names(breach.row))

@@ -1,4 +1,4 @@
-"""Two experiments compared, as a table for machines."""
+"""Comparisons of two experiments as tables."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.ranking_table import fit_settings
 
 VERDICTS = {1: "worse", -1: "better", 0: "not shown"}
-"""What the mark of a change is called."""
+"""Names of the marks of changes."""
 
 _SCALE, _TARGET, _MODELS = "{}_at_scale", "{}_at_target", "predicted_{}"
-"""Names of columns: of the largest scale of both, of the target, of what models say of it."""
+"""Names of columns: for the largest common scale, the target, and predictions at the target."""
 
 _OF_GROWTH = {1: "faster", -1: "slower", 0: "not shown"}
 

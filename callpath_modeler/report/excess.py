@@ -1,4 +1,4 @@
-"""Excess work between measured scales: as lines for people and as a table for machines."""
+"""Excess work between measured scales, as lines of text and as a table."""
 
 from __future__ import annotations
 
@@ -33,27 +33,26 @@ from callpath_modeler.report.layout import TextColumn, shorten, wrap
 from callpath_modeler.report.outlined_view import (
     NAMED,
     OutlinedView,
-    check_text,
     node_columns,
     short_names,
+    sum_check_text,
     tree_lines,
 )
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
     parameter_value,
     percent,
-    quantity,
     setting_text,
-    to_ascii,
 )
 
 _Overlaps = tuple[BoolArray, BoolArray] | None
 
 _GREY = "dim"
 _WORTH_A_NOTE = 0.01
-"""Share of the run time by which it differs from the sum of call paths before that is said."""
+"""Share of the run time; a note reports larger differences from the sum of call paths."""
 _DIVERGING = 5
-"""So many places where call trees diverge are listed for people."""
+"""Number of places where call trees diverge that are listed."""
 _SHORT = {
     ExcessPattern.OWN: "own",
     ExcessPattern.CALLEES: "callees",
@@ -69,8 +68,8 @@ class ExcessView(OutlinedView):
 
     Attributes
     ----------
-    losses : what is shown
-    request : which view, and how much of it
+    losses : the excess work
+    request : view, depth, filter and zoom
     """
 
     losses: Losses
@@ -88,12 +87,12 @@ class ExcessView(OutlinedView):
 
     @property
     def column(self) -> int:
-        """The last pair decides."""
+        """Number of the last pair, which orders the lines."""
         return len(self.losses.pairs) - 1
 
     @cached_property
     def overlaps(self) -> list[_Overlaps]:
-        """Where repetitions overlap, of inclusive and exclusive costs, each [lines], per pair."""
+        """Whether repetitions overlap, per pair: inclusive and exclusive, each [lines]."""
         found: list[_Overlaps] = []
         for pair in range(len(self.losses.pairs)):
             before, after = (self.outline.values(c) for c in self.losses.repetitions(pair))
@@ -103,7 +102,7 @@ class ExcessView(OutlinedView):
 
 
 def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
-    """Return one row per line of the view and pair of scales."""
+    """Return a table with one row per line of the view and pair of scales."""
     losses, lines = shown.losses, shown.outline.lines
     own, whole = shown.outline.values(losses.excess)
     cost_own, cost_whole = shown.outline.values(losses.costs)
@@ -133,7 +132,7 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
                 "is_hot": list(shown.is_hot),
             }
         )
-    # All pairs of one line stand together.
+    # All pairs of a line are in consecutive rows.
     order = [(line, k) for line in range(len(lines)) for k in range(len(parts))]
     columns: dict[str, list[Cell]] = {
         name: [parts[k][name][line] for line, k in order] for name in parts[0]
@@ -144,11 +143,13 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
 
 
 def _efficiency(shown: ExcessView, excess: FloatArray, cost: FloatArray, pair: int) -> FloatArray:
-    """Return the cost of lines under perfect scaling over their cost, [lines].
+    """Return the cost of lines under perfect scaling, divided by their cost, [lines].
 
     Parameters
     ----------
-    excess, cost : [lines] inclusive ones, at the larger scale of a pair
+    shown : the view
+    excess, cost : [lines] inclusive values at the larger scale of the pair
+    pair : number of the pair
     """
     run_time = shown.losses.run_time[shown.losses.columns(pair)[1]]
     return efficiency_of(np.nan_to_num(cost), np.nan_to_num(excess) * run_time)
@@ -220,47 +221,51 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
 def excess_text(
     shown: ExcessView,
     *,
-    width: int | None,
-    full_names: bool,
-    ascii_only: bool,
+    style: TextStyle,
     invocation: Invocation = EXPERIMENT,
 ) -> list[Text]:
-    """Return the answer for people: how much is lost, where, and what was not compared.
+    """Return excess work as text: the loss, its places, and call paths that were not compared.
 
     Parameters
     ----------
-    width : of the terminal; None = nothing is cut
-    full_names : functions with return type and arguments
-    invocation : asks for the same
+    shown : the view
+    width : width of the terminal; None = cut nothing
+    full_names : show return types and arguments of functions
+    ascii_only : use ASCII characters only
+    invocation : command lines for the same experiment
     """
-    say = to_ascii if ascii_only else str
-    columns = _columns(shown, ascii_only=ascii_only)
-    body = tree_lines(
-        shown.outline, columns, width=width, full_names=full_names, ascii_only=ascii_only
-    )
+    say = style.say
+    columns = _columns(shown, style=style)
+    body = tree_lines(shown.outline, columns, style=style)
     lines = [Text(""), *body, Text("")]
     is_doubted = any("~" in cell for column in columns for cell in column.cells)
     footer = [
         *_no_room(shown, body[0].plain),
-        *_footer(shown, invocation, is_doubted=is_doubted, ascii_only=ascii_only),
+        *_footer(shown, invocation, is_doubted=is_doubted, style=style),
     ]
     for line in footer:
-        lines += wrap(say(line), width, _GREY, indent="  ")
-    head = wrap(say(_verdict(shown, ascii_only=ascii_only)), width, "bold")
-    # The formula is read in one piece.
+        lines += wrap(say(line), style.width, _GREY, indent="  ")
+    head = wrap(say(_verdict(shown, style=style)), style.width, "bold")
+    # The formula is not wrapped.
     context = " · ".join(_context(shown))
-    parts = [context] if width is None or cell_len(context) <= width else _context(shown)
-    return [*head, *(line for part in parts for line in wrap(say(part), width, _GREY)), *lines]
+    parts = (
+        [context] if style.width is None or cell_len(context) <= style.width else _context(shown)
+    )
+    return [
+        *head,
+        *(line for part in parts for line in wrap(say(part), style.width, _GREY)),
+        *lines,
+    ]
 
 
-def _verdict(shown: ExcessView, *, ascii_only: bool) -> str:
-    """Answer the question: how much is lost, and where."""
+def _verdict(shown: ExcessView, *, style: TextStyle) -> str:
+    """Return the sentence that answers: how much is lost, and where."""
     losses, k = shown.losses, len(shown.losses.pairs) - 1
     p, q = (parameter_value(point) for point in losses.pairs[k])
     name, total = losses.parameter, float(losses.total[k])
     run_time = losses.run_time[losses.columns(k)[1]]
     unit = losses.metric.unit
-    amounts = [quantity(v, unit, ascii_only=ascii_only) for v in (abs(total) * run_time, run_time)]
+    amounts = [style.amount(v, unit) for v in (abs(total) * run_time, run_time)]
     where = f"From {name} = {p} to {q}"
     if losses.line.held:
         where += f" at {setting_text(losses.line.held)}"
@@ -273,23 +278,23 @@ def _verdict(shown: ExcessView, *, ascii_only: bool) -> str:
         time = losses.metric.is_time
         what = "of the time is lost" if time else f"of {losses.metric.name} is excess"
         answer = f"{where}, {percent(total)} {what}: {amounts[0]} of {amounts[1]}"
-        answer += f" would not be there (efficiency {percent(1 - total)})"
+        answer += f" (efficiency {percent(1 - total)})"
     answer = f"{answer}. {_hot_text(shown)}".rstrip()
     slowest = float(losses.slowest[losses.columns(k)[1]])
     if np.isnan(slowest) or abs(slowest - run_time) <= _WORTH_A_NOTE * slowest:
         return answer
-    amount = quantity(slowest, unit, ascii_only=ascii_only)
-    return f"{answer} The run time at {name} = {q}, that of the slowest process, is {amount}."
+    amount = style.amount(slowest, unit)
+    return f"{answer} The run time (slowest process) at {name} = {q} is {amount}."
 
 
 def _hot_text(shown: ExcessView) -> str:
-    """Say where the loss is, and how to read it."""
+    """Return the place of the loss, and its interpretation."""
     if not shown.hot:
         return ""
     node, name = shown.culprit
     own, whole = (v[0, -1] for v in shown.view.values(np.array([node]), shown.costs))
     if shown.request.kind is not ViewKind.TOP_DOWN:
-        share = percent(whole) if shown.inclusive else f"{percent(own)} by itself"
+        share = percent(whole) if shown.inclusive else f"{percent(own)} exclusive"
         return f"Most is lost in {name}: {share}."
     (reading,) = readings(np.array([whole]), np.array([own]))
     answer = f"The hot path leads to {name}: {percent(whole)}, {reading}."
@@ -298,11 +303,11 @@ def _hot_text(shown: ExcessView) -> str:
     if worst == node or by_itself[worst] < NOTICEABLE:
         return answer
     names = short_names(shown.tree.names(worst))
-    return f"{answer} Most by itself: {shorten(names, NAMED)}, {percent(by_itself[worst])}."
+    return f"{answer} Largest exclusive loss: {shorten(names, NAMED)}, {percent(by_itself[worst])}."
 
 
 def _context(shown: ExcessView) -> tuple[str, str]:
-    """Say what was measured, and by which formula excess work is counted."""
+    """Return a description of the measurements and the formula of excess work."""
     losses, experiment = shown.losses, shown.losses.experiment
     formula = "(C_q - C_p) / T_q"
     if losses.scaling is Scaling.STRONG:
@@ -313,16 +318,16 @@ def _context(shown: ExcessView) -> tuple[str, str]:
     return f"{said} · {losses.scaling} scaling{why}{left_out(experiment)}", f"X = {formula}"
 
 
-def _columns(shown: ExcessView, *, ascii_only: bool) -> list[TextColumn]:
+def _columns(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
     losses = shown.losses
     own, whole = shown.outline.values(losses.excess)
     total, last = losses.total, len(losses.pairs) - 1
     columns = []
     if len(losses.pairs) == 1:
-        columns = _costs(shown, ascii_only=ascii_only)
+        columns = _costs(shown, style=style)
     for k, (_, q) in enumerate(losses.pairs):
         overlaps = shown.overlaps[k]
-        # The larger scales tell more: where there is no room, the smaller ones go first.
+        # Larger scales are more informative, so a narrow terminal drops the smaller ones first.
         rank = last - k and 2 + last - k
         head = f"{losses.parameter}={parameter_value(q)}" if last else "excess"
         columns.append(
@@ -343,30 +348,30 @@ def _columns(shown: ExcessView, *, ascii_only: bool) -> list[TextColumn]:
 
 
 def _no_room(shown: ExcessView, header: str) -> list[str]:
-    """Name the scales whose columns went because the terminal is narrow."""
+    """Return a note on scales whose columns do not fit a narrow terminal."""
     losses = shown.losses
     if len(losses.pairs) == 1:
         return []
     heads = [f"{losses.parameter}={parameter_value(q)}" for _, q in losses.pairs]
     gone = [head for head in heads if head not in header.split()]
-    return [f"no room for {', '.join(gone)}: --wide or -f csv"] if gone else []
+    return [f"not shown for lack of space: {', '.join(gone)}; use --wide or -f csv"] if gone else []
 
 
-def _costs(shown: ExcessView, *, ascii_only: bool) -> list[TextColumn]:
-    """Return the inclusive cost at both scales of the one pair."""
+def _costs(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
+    """Return columns of inclusive costs at both scales, if there is one pair only."""
     losses = shown.losses
     _, whole = shown.outline.values(losses.costs)
     found = []
     for point, column in zip(losses.pairs[0], losses.columns(0), strict=True):
         values = [*whole[:, column], losses.run_time[column]]
-        cells = [quantity(float(v), losses.metric.unit, ascii_only=ascii_only) for v in values]
+        cells = [style.amount(float(v), losses.metric.unit) for v in values]
         head = f"{losses.parameter}={parameter_value(point)}"
         found.append(TextColumn(head, cells, droppable=3))
     return found
 
 
 def _shares(values: FloatArray, overlaps: _Overlaps, which: int) -> list[str]:
-    """Write shares, ``~`` before those that the spread of the repetitions may be behind."""
+    """Return shares as text, with ``~`` where noise of the repetitions could explain them."""
     doubtful = np.abs(values) >= NOTICEABLE
     doubtful &= False if overlaps is None else overlaps[which]
     pairs = zip(values.tolist(), doubtful.tolist(), strict=True)
@@ -374,30 +379,32 @@ def _shares(values: FloatArray, overlaps: _Overlaps, which: int) -> list[str]:
 
 
 def _footer(
-    shown: ExcessView, invocation: Invocation, *, is_doubted: bool, ascii_only: bool
+    shown: ExcessView, invocation: Invocation, *, is_doubted: bool, style: TextStyle
 ) -> list[str]:
     losses, k = shown.losses, len(shown.losses.pairs) - 1
     p, q = (f"{losses.parameter} = {parameter_value(point)}" for point in losses.pairs[k])
-    against = f"against {losses.parameter} = {parameter_value(losses.pairs[k][0])}"
+    against = f"relative to {losses.parameter} = {parameter_value(losses.pairs[k][0])}"
     what, where = (f"{losses.parameter}=...", "that scale") if k else ("excess", q)
-    shares = f"excess work {against} with callees, share of the {losses.metric.name} at {where}"
+    shares = f"inclusive excess work {against}, share of the {losses.metric.name} at {where}"
     patterns = f"own = {ExcessPattern.OWN}, callees = {ExcessPattern.CALLEES}"
     lines = [
-        f"{what}: {shares}; own: by itself; negative: superlinear",
+        f"{what}: {shares}; own: exclusive; negative: superlinear",
         f"reading at {q}: {patterns}; > is the hot path",
     ]
     if is_doubted:
-        lines.append("~ the repetitions of the two scales overlap: noise may be the difference")
-    lines += _unmatched(shown, ascii_only=ascii_only, base=p, scale=q)
+        lines.append(
+            "~ the repetitions of both scales overlap, so noise may explain the difference"
+        )
+    lines += _unmatched(shown, style=style, base=p, scale=q)
     sums = [percent(float(values[k]), 2) for values in (shown.check.counted, shown.check.total)]
-    lines.append(check_text(shown.outline, shown.check, sums))
+    lines.append(sum_check_text(shown.outline, shown.check, sums))
     if shown.request.kind is ViewKind.TOP_DOWN:
         lines.append(invocation.hint("excess", "--view bottom-up"))
     return lines
 
 
-def _unmatched(shown: ExcessView, *, ascii_only: bool, base: str, scale: str) -> list[str]:
-    """List where the call trees of the last pair diverge."""
+def _unmatched(shown: ExcessView, *, style: TextStyle, base: str, scale: str) -> list[str]:
+    """Return the places where the call trees of the last pair diverge."""
     losses, tree = shown.losses, shown.tree
     parted = unmatched(losses, len(losses.pairs) - 1)
     if not len(parted.rows):
@@ -413,7 +420,7 @@ def _unmatched(shown: ExcessView, *, ascii_only: bool, base: str, scale: str) ->
             f"{losses.metric.name} there:"
         )
         for place in mine[:_DIVERGING]:
-            cost = quantity(float(parted.cost[place]), losses.metric.unit, ascii_only=ascii_only)
+            cost = style.amount(float(parted.cost[place]), losses.metric.unit)
             names = short_names(tree.names(int(parted.rows[place])))
             lines.append(f"  {cost:>8}  {percent(parted.share[place]):>5}  {shorten(names, NAMED)}")
         if len(mine) > _DIVERGING:

@@ -1,4 +1,4 @@
-"""Experiments and profiles for others: Extra-P, folded stacks, speedscope, Hatchet."""
+"""Files for other tools: Extra-P, folded stacks, speedscope, Hatchet."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from callpath_modeler.readers.titles import read_title
 from callpath_modeler.units import counted
 
 EXTRAP_VERSION = "4.0.2"
-"""The version whose layout of experiments is written: later ones read it as well."""
+"""Version of the layout of experiments; later versions of Extra-P read it as well."""
 
 
 _MICROSECONDS = 1e6
 _QUICK = 2
-"""Level of compression: less than half of the time of the usual one, and an eighth larger."""
+"""Compression level: less than half the time of the default, and an eighth more bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class _Series:
 
 
 def for_extrap(experiment: Experiment, output: Path | None = None) -> str | bytes:
-    """Return an experiment in the format that the ending of `output` stands for.
+    """Return an experiment in a format of Extra-P, chosen by the suffix of `output`.
 
-    ``.txt`` is Extra-P's text, ``.json`` its JSON, ``.extra-p`` an experiment, and all else its
-    JSON Lines.
+    ``.txt`` is text, ``.json`` is JSON, ``.extra-p`` is an experiment file, and any other suffix
+    is JSON Lines.
     """
     ending = output.suffix if output is not None else ""
     writers: dict[str, Callable[[Experiment], str | bytes]] = {
@@ -58,7 +58,7 @@ def for_extrap(experiment: Experiment, output: Path | None = None) -> str | byte
 
 
 def extrap_json_lines(experiment: Experiment) -> str:
-    """Return Extra-P's JSON Lines, with repetition and unit, which Extra-P passes over."""
+    """Return JSON Lines of Extra-P, with repetition and unit, which Extra-P ignores."""
     names = _parameters(experiment)
     units = {
         _title(values.metric): _quoted(values.metric.unit) for values in experiment.columns.values()
@@ -68,7 +68,7 @@ def extrap_json_lines(experiment: Experiment) -> str:
         for point in _points(experiment)
     }
     lines = []
-    # There are millions of lines, and only their numbers differ within a series.
+    # There may be millions of lines, and within a series only their numbers differ.
     for series in _all_series(experiment):
         what = f'"callpath": {_quoted(series.callpath)}, "metric": {_quoted(series.metric)}'
         unit = units[series.metric]
@@ -83,12 +83,12 @@ def extrap_json_lines(experiment: Experiment) -> str:
 
 
 def extrap_text(experiment: Experiment) -> str:
-    """Return Extra-P's text.
+    """Return text of Extra-P.
 
     Raises
     ------
     UsageError
-        If a call path does not occur at every point: the format has no word for that.
+        If a call path does not occur at every point, because the format cannot express that.
     """
     names, points = _parameters(experiment), _points(experiment)
     lines = [f"PARAMETER {'_'.join(name.split())}" for name in names]
@@ -105,7 +105,7 @@ def extrap_text(experiment: Experiment) -> str:
             lines.append(" ".join(["DATA", *(repr(value) for _, value in repetitions)]))
     if partly:
         raise UsageError(
-            f"{counted(len(partly), 'call path')} not at every point: Extra-P text cannot say that",
+            f"Extra-P text needs every point: {counted(len(partly), 'call path')} missing at some",
             hint="write JSON Lines: -f extra-p -o FILE.jsonl",
         )
     return "\n".join(lines) + "\n"
@@ -125,7 +125,7 @@ def extrap_json(experiment: Experiment) -> str:
 
 def extrap_experiment(experiment: Experiment) -> bytes:
     """Return an Extra-P experiment: a ZIP archive, without models."""
-    # In text at once: millions of objects would be visited again and again by garbage collection.
+    # As text, because garbage collection would visit millions of objects again and again.
     measurements: dict[str, list[str]] = {}
     stored: list[list[float]] = []
     for series in _all_series(experiment):
@@ -159,7 +159,7 @@ def _quoted(text: str) -> str:
 
 
 def _summary(point: tuple[float, ...], values: list[float], number: int) -> dict[str, object]:
-    # There are millions of them, of a few values each: numpy takes twenty times as long.
+    # There are millions of short arrays; numpy would take twenty times as long.
     count, ordered = len(values), sorted(values)
     mean = sum(values) / count
     differences = [value - mean for value in values]
@@ -176,7 +176,7 @@ def _summary(point: tuple[float, ...], values: list[float], number: int) -> dict
 
 
 def _arrays(stored: list[list[float]]) -> tuple[bytes, bytes]:
-    """Return arrays one after another, and before them where each begins."""
+    """Return arrays as bytes, and the offset of each."""
     content = io.BytesIO()
     content.write(b"Extra-P VALUES\0\0")
     heads: dict[int, bytes] = {}
@@ -192,7 +192,7 @@ def _arrays(stored: list[list[float]]) -> tuple[bytes, bytes]:
 
 
 def _array_head(length: int) -> bytes:
-    """Return what stands before the values of an array of numpy in a file."""
+    """Return the header of a numpy array in a file."""
     content = io.BytesIO()
     header = np.lib.format.header_data_from_array_1_0(np.zeros(length, "<f8"))
     np.lib.format.write_array_header_1_0(content, header)
@@ -200,7 +200,7 @@ def _array_head(length: int) -> bytes:
 
 
 def _all_series(experiment: Experiment) -> Iterator[_Series]:
-    """Yield the values of every metric and call path that has any, points in order."""
+    """Yield the values of each metric and call path with values, in order of points."""
     at: dict[tuple[float, ...], list[tuple[int, int]]] = {}
     for number, (run, point) in enumerate(zip(experiment.runs, _settings(experiment), strict=True)):
         at.setdefault(point, []).append((number, run.repetition))
@@ -237,7 +237,7 @@ def _settings(experiment: Experiment) -> list[tuple[float, ...]]:
 
 
 def _title(metric: Metric) -> str:
-    """Return a name for a metric that tells its unit."""
+    """Return a name for a metric, with its unit."""
     read = read_title(metric.name)
     if (read.name, read.unit, read.factor) == (metric.name, metric.unit, 1.0):
         return metric.name
@@ -249,11 +249,13 @@ def _number(value: float) -> str:
 
 
 def at_largest(experiment: Experiment, metric: str, aggregate: Aggregate = "auto") -> FloatArray:
-    """Return what the largest runs cost, [call paths]; NaN = did not occur.
+    """Return the cost of call paths in the largest runs, [call paths]; NaN = did not occur.
 
     Parameters
     ----------
-    aggregate : how repetitions become one value; ``"auto"`` as in models of the metric
+    experiment : the runs
+    metric : name of the metric
+    aggregate : statistic over repetitions; ``"auto"`` as in models of the metric
 
     Raises
     ------
@@ -270,13 +272,14 @@ def at_largest(experiment: Experiment, metric: str, aggregate: Aggregate = "auto
 
 
 def folded(tree: CallTree, exclusive: FloatArray, unit: str = "1") -> str:
-    """Return folded stacks: a line per call path, with a whole number, as all tools read them.
+    """Return folded stacks: one line per call path, with a whole number.
 
     Times are in microseconds. Numbers are rounded such that their sum is the rounded total.
 
     Parameters
     ----------
-    exclusive : [call paths]
+    tree : the call paths
+    exclusive : [call paths] values
     unit : base unit of the values
     """
     is_cost = (exclusive > 0) & np.isfinite(exclusive)
@@ -290,7 +293,7 @@ def folded(tree: CallTree, exclusive: FloatArray, unit: str = "1") -> str:
 
 
 def _whole(values: FloatArray) -> list[int]:
-    """Round values so that they add up to the rounded sum: the largest fractions go up."""
+    """Return whole numbers whose sum is the rounded sum; the largest fractions are rounded up."""
     down = np.floor(values)
     fractions = values - down
     missing = round(float(fractions.sum()))
@@ -301,15 +304,16 @@ def _whole(values: FloatArray) -> list[int]:
 
 
 def speedscope(tree: CallTree, columns: Mapping[Metric, FloatArray], name: str) -> str:
-    """Return the JSON of speedscope: a profile per metric that adds up, as calls one by one.
+    """Return JSON of speedscope: one profile per additive metric, as a sequence of calls.
 
-    A call is as long as it costs with all that it calls; first its own part, then its callees.
-    What is below zero or did not occur takes no time.
+    The length of a call is its inclusive cost. Its exclusive part comes first, then its callees.
+    Negative and missing values have length 0.
 
     Parameters
     ----------
+    tree : the call paths
     columns : exclusive values, [call paths]
-    name : of the whole
+    name : name of the file's profiles
     """
     regions, frame = np.unique(tree.region, return_inverse=True)
     frames = [
@@ -352,11 +356,12 @@ def _speedscope_profile(
 
 
 def hatchet_literal(tree: CallTree, columns: Mapping[Metric, FloatArray]) -> str:
-    """Return the JSON of a list of nodes that Hatchet's ``from_literal`` takes.
+    """Return the JSON of a list of nodes for Hatchet's ``from_literal``.
 
     Parameters
     ----------
-    columns : exclusive values, [call paths]; inclusive ones are added as ``NAME (inc)``
+    tree : the call paths
+    columns : exclusive values, [call paths]; inclusive values are added as ``NAME (inc)``
     """
     values: dict[str, list[float]] = {}
     for metric, exclusive in columns.items():
@@ -365,7 +370,7 @@ def hatchet_literal(tree: CallTree, columns: Mapping[Metric, FloatArray]) -> str
             values[f"{metric.name} (inc)"] = inclusive_values(tree, exclusive).tolist()
     parts = ["["]
     open_rows: list[int] = []
-    # Not json.dumps of the whole: it recurses, and programs are deep.
+    # json.dumps of the whole would recurse too deeply for deep call trees.
     for row in range(len(tree)):
         while open_rows and tree.end[open_rows[-1]] <= row:
             parts.append("]}")

@@ -29,7 +29,7 @@ def explanation(code: str) -> list[str]:
     for title, text in parts.items():
         head = f"{title}: ".ljust(max(map(len, parts)) + 2)
         indent = " " * len(head)
-        # Commands stay whole, or they could not be pasted.
+        # Commands are not wrapped, so that they can be pasted.
         lines += textwrap.wrap(
             head + text,
             _WIDTH,

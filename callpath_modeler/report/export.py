@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def models_table(fitted: Fitted) -> Table:
-    """Return one row per call path with its model and how good it is."""
+    """Return a table with one row per call path: its model and the quality of the model."""
     tree, models = fitted.experiment.tree, fitted.models
     rows = range(len(tree))
     modelled = fitted.modelled.tolist()
@@ -56,10 +56,10 @@ def models_table(fitted: Fitted) -> Table:
 
 
 def values_table(experiment: Experiment, metric: Metric, *, inclusive: bool = False) -> Table:
-    """Return one row per call path and run in which it occurred: a long table.
+    """Return a table with one row per call path and run in which it occurred.
 
-    The column of inclusive values is called ``value_inclusive``. Beside exclusive ones stands how
-    unevenly the processes share them, where it is known.
+    The column of inclusive values is called ``value_inclusive``. A table of exclusive values also
+    has the imbalance, if it is known.
     """
     tree, value = experiment.tree, "value_inclusive" if inclusive else "value"
     values = experiment.values(metric.name, inclusive=inclusive)

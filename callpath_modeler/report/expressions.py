@@ -1,4 +1,4 @@
-"""Formulas and growths in the languages of others: Python with numpy, and LaTeX."""
+"""Formulas and growths in Python with numpy, and in LaTeX."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ _GROWS = re.compile(r"[A-Za-z_0-9 ^()./-]*")
 
 _FUNCTIONS = {"max": "np.maximum", "min": "np.minimum", "log2": "np.log2", "exp": "np.exp"}
 _ADDS, _TIMES, _POWERS, _ATOM = range(4)
-"""How tightly parts of an expression hold together."""
+"""Precedences of the parts of an expression."""
 
 
 def python_formulas(formulas: Iterable[str]) -> list[str]:
-    """Return formulas as Python expressions, of numbers or arrays of floats.
+    """Return formulas as Python expressions of floats or arrays of floats.
 
     Parameters
     ----------
-    formulas : as `Models.formulas` writes them, not pretty; names of parameters are identifiers
+    formulas : texts of `Models.formulas` with ``pretty=False``; names of parameters are identifiers
     """
     return list(map(_translator(repr, _python, " * "), formulas))
 
 
 def latex_formula() -> Callable[[str], str]:
-    """Return what writes formulas for the mathematics of LaTeX, numbers with four digits.
+    """Return a function that writes formulas as LaTeX mathematics, with numbers of four digits.
 
-    It raises `SyntaxError`, `ValueError` or `KeyError` of what is no formula.
+    It raises `SyntaxError`, `ValueError` or `KeyError` for text that is not a formula.
     """
     return _translator(latex_number, lambda shape: _in_brackets(shape, _TIMES), r"\,")
 
 
 def latex_growth(growth: str) -> str:
-    """Return a growth, ``O(p^(1/2) log p)``, for the mathematics of LaTeX.
+    """Return a growth, such as ``O(p^(1/2) log p)``, as LaTeX mathematics.
 
     Raises
     ------
     ValueError
-        If its parameter is called what no variable can be.
+        If the name of its parameter cannot be a variable.
     """
     shape = growth.removeprefix("O")
     if len({*_WORD.findall(shape)} - {"log"}) > 1 or not _GROWS.fullmatch(shape):
@@ -61,7 +61,7 @@ def latex_number(value: float) -> str:
 
 
 def latex_name(name: str) -> str:
-    """Return the name of a variable; of signs that have no other look there, blanks are left."""
+    """Return the name of a variable in LaTeX; characters without an equivalent become blanks."""
     plain = _MARK.sub(" ", name)
     return (
         plain
@@ -73,7 +73,7 @@ def latex_name(name: str) -> str:
 def _translator(
     number: Callable[[float], str], shape: Callable[[ast.expr], str], times: str
 ) -> Callable[[str], str]:
-    """Return what translates sums of products of a number and a shape; of shapes there are few."""
+    """Return a function that translates sums of products; it caches shapes, which are few."""
     known: dict[str, str] = {}
 
     def product(text: str) -> str:
@@ -90,7 +90,7 @@ def _translator(
 
 
 def _parts(formula: str) -> list[str]:
-    """Take a sum apart into products and the signs between them."""
+    """Return the products of a sum and the signs between them."""
     parts, depth = [""], 0
     for word in formula.split(" "):
         if depth == 0 and word in ("+", "-"):
@@ -102,7 +102,7 @@ def _parts(formula: str) -> list[str]:
 
 
 def _tree(shape: str) -> ast.expr:
-    """Read a shape: what stands for conditions and powers is Python's, the rest is so already."""
+    """Return the syntax tree of a shape, after conditions and powers are replaced by Python's."""
     text = shape.replace("^", "**").replace(" = ", " == ").replace("[", "(").replace("]", ")")
     text = _SIDE_BY_SIDE.sub(r"\1 * ", _LOGARITHM.sub(r"log(\1, ", text))
     return ast.parse(text, mode="eval").body
@@ -115,10 +115,10 @@ def _python(shape: ast.expr) -> str:
 
 
 class _Python(ast.NodeTransformer):
-    """Names functions as numpy does."""
+    """The translation of function calls to numpy."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Return what a call is in numpy."""
+        """Return a function call in numpy."""
         self.generic_visit(node)
         name, words = _name(node), [ast.unparse(each) for each in node.args]
         if name == "ceil":
@@ -135,7 +135,7 @@ def _name(node: ast.Call) -> str:
 
 
 def _latex(node: ast.expr) -> tuple[str, int]:
-    """Return an expression, and how tightly it holds together."""
+    """Return an expression in LaTeX, and its precedence."""
     match node:
         case ast.Name(id=name):
             return latex_name(name), _ATOM
@@ -182,6 +182,6 @@ def _call(name: str, words: list[ast.expr]) -> tuple[str, int]:
 
 
 def _in_brackets(node: ast.expr, least: int) -> str:
-    """Return an expression, in brackets if it would not hold together where `least` is needed."""
+    """Return an expression, in brackets if its precedence is below `least`."""
     text, tightness = _latex(node)
     return text if tightness >= least else f"({text})"

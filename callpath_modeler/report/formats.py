@@ -1,4 +1,4 @@
-"""Tables as CSV, TSV, JSON, JSON lines and Markdown: full precision, units named."""
+"""Tables as CSV, TSV, JSON, JSON lines and Markdown, with full precision and units."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Cell = str | int | float | bool | None
 
 SCHEMA = 1
-"""Number of the JSON layout; raised when a field changes its meaning or goes."""
+"""Version of the JSON layout; it rises when a field is removed or changes its meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Table:
     Attributes
     ----------
     columns : values by name, in order; None = no value
-    units : unit by column name, where there is one
-    header : what JSON says beside the rows: findings, parameters, inputs, ...
+    units : unit by name of column, for columns with a unit
+    header : further fields of the JSON object: findings, parameters, inputs, ...
     """
 
     columns: Mapping[str, Sequence[Cell]]
@@ -47,7 +47,7 @@ class Table:
         return Table({name: self.columns[name] for name in names}, self.units, self.header)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the table for pandas; titles carry units."""
+        """Return the table as a pandas DataFrame; titles contain units."""
         import pandas as pd
 
         return pd.DataFrame(dict(zip(self.titles(), self.columns.values(), strict=True)))
@@ -62,24 +62,24 @@ class Table:
 
 
 def to_csv(table: Table, *, delimiter: str = ",", header: bool = True) -> str:
-    """Write delimited text; no value is an empty field, infinity is ``inf``.
+    """Return delimited text; a missing value is an empty field, infinity is ``inf``.
 
-    A text that spreadsheets would take for a formula begins with an apostrophe.
+    A text that a spreadsheet would read as a formula starts with an apostrophe.
     """
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
     if header:
         writer.writerow(map(csv_cell, table.titles()))
-    # Numbers are written with all their digits.
+    # Numbers keep all their digits.
     writer.writerows(zip(*(map(_field, cells) for cells in table.columns.values()), strict=True))
     return out.getvalue()
 
 
 def to_json(table: Table) -> str:
-    """Write one JSON object: ``schema``, what the header says, ``units`` and ``rows``."""
+    """Return one JSON object: ``schema``, the fields of the header, ``units`` and ``rows``."""
     document = {"schema": SCHEMA, **table.header, "units": dict(table.units), "rows": []}
     text = json_text(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
-    # Indenting, the encoder is a slow one. A record holds nothing that would be indented further.
+    # The encoder is slow with indentation, and a record has no nested values to indent.
     encode = json.JSONEncoder(
         ensure_ascii=False, allow_nan=False, separators=(",\n   ", ": ")
     ).encode
@@ -90,13 +90,13 @@ def to_json(table: Table) -> str:
 
 
 def to_jsonl(table: Table) -> str:
-    """Write one JSON object per row."""
+    """Return one JSON object per row."""
     records = (json.dumps(record, ensure_ascii=False) for record in _records(table))
     return json_text("".join(f"{record}\n" for record in records))
 
 
 def to_markdown(table: Table) -> str:
-    """Write a Markdown table."""
+    """Return a Markdown table."""
     lines = [list(map(markdown_text, table.titles())), ["---"] * len(table.columns)]
     lines += [[markdown_text(str(_plain(cell))) for cell in row] for row in table.rows()]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
@@ -107,7 +107,7 @@ def _field(cell: Cell) -> str | float:
 
 
 def _plain(cell: Cell) -> str | float:
-    # NaN alone is not what it is.
+    # Only NaN differs from itself.
     if cell is None or cell != cell:  # noqa: PLR0124
         return ""
     if isinstance(cell, bool):
@@ -125,7 +125,7 @@ def _records(table: Table) -> Iterator[dict[str, Cell]]:
 
 
 def json_number(value: float) -> float | str | None:
-    """Return what JSON can hold: it has no NaN (null) and no infinity (the text ``inf``)."""
+    """Return a number that JSON can hold: NaN becomes null, infinity becomes the text ``inf``."""
     if math.isfinite(value):
         return value
     if math.isnan(value):
@@ -134,7 +134,7 @@ def json_number(value: float) -> float | str | None:
 
 
 def provenance(experiment: Experiment, findings: Sequence[Finding]) -> dict[str, object]:
-    """Return what JSON says of where numbers come from."""
+    """Return the JSON fields that describe the origin of the numbers."""
     return {
         "experiment": experiment.name,
         "locations": str(experiment.reduction),

@@ -1,4 +1,4 @@
-"""Rankings of groups of runs, side by side."""
+"""Rankings of groups of runs, in one table."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from callpath_modeler.report.invocation import Invocation
 from callpath_modeler.units import counted
 
 GROUP = "group"
-"""The column that names the group of a row."""
+"""Column with the group of a row."""
 
 _SIGNS = frozenset(",<>=!*?[")
-"""What a value may not hold that a condition names."""
+"""Characters that a value in a condition cannot contain."""
 
 
 def heading(name: str, value: str, ranking: Ranking, *, is_first: bool) -> list[str]:
@@ -26,12 +26,14 @@ def heading(name: str, value: str, ranking: Ranking, *, is_first: bool) -> list[
 
 
 def of_group(invocation: Invocation, where: str, name: str, value: str) -> Invocation:
-    """Return what asks other commands for one group, where a condition can name it.
+    """Return the command lines for one group, if a condition can select it.
 
     Parameters
     ----------
-    invocation : without conditions
-    where : the conditions that select the runs of all groups
+    invocation : command lines without conditions
+    where : conditions that select the runs of all groups
+    name : name of the metadata or parameter that groups runs
+    value : its value in this group
     """
     is_plain = not _SIGNS & {*name, *value}
     told = ",".join([*filter(None, [where]), *([f"{name}={value}"] if is_plain else [])])
@@ -40,9 +42,9 @@ def of_group(invocation: Invocation, where: str, name: str, value: str) -> Invoc
 
 
 def joined(tables: Mapping[str, Table], name: str) -> Table:
-    """Return the tables of all groups as one, with the value of the group in the first column.
+    """Return the tables of all groups as one table; the first column holds the group.
 
-    JSON says what it says of each table under ``groups``.
+    The header fields of each table are in the JSON field ``groups``.
     """
     first = next(iter(tables.values()))
     columns: dict[str, list[Cell]] = {
@@ -61,7 +63,7 @@ def of_groups(
 ) -> list[Finding]:
     """Return the findings of all groups.
 
-    One that is said neither of a file nor of every group names its group.
+    A finding names its group, unless it is about a file or occurs in every group.
     """
     shared = set.intersection(*({*findings} for _, findings in groups.values()))
     told = []

@@ -1,4 +1,4 @@
-"""The model of a call path and its alternatives: what is listed, and how probable it is."""
+"""The model of a call path and its alternatives, with probabilities."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ import numpy as np
 
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Alternative, FitStatus
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import percent
 
 _WORTH_A_WORD = 0.01
-"""Relative weight from which on another hypothesis is listed."""
+"""Relative weight from which another hypothesis is listed."""
 _MUCH_ALIKE = 1.1
-"""Hypotheses whose predictions at the target differ by this factor at most are one."""
+"""Hypotheses whose predictions at the target differ by at most this factor are merged."""
 NO_OTHER = "no other compared model fits as well"
-"""Stands in place of alternatives where there are none."""
+"""Text in place of an empty list of alternatives."""
 _SUMS = {1: "single terms", 2: "sums of two terms"}
 
 
 @dataclass(frozen=True, slots=True)
 class HypothesisSummary:
-    """What a call path may follow.
+    """The possible models of a call path.
 
     Attributes
     ----------
-    weight : probability of the model, with all that predict nearly the same at the target
-    others : the alternatives, each with all that predict nearly the same, the most probable first
+    weight : probability of the model and all hypotheses with nearly the same prediction at the
+        target
+    others : alternatives, the most probable first; each includes all hypotheses with nearly the
+        same prediction
     is_outside : whether no law of the model class fits
     """
 
@@ -37,20 +40,20 @@ class HypothesisSummary:
 
     @property
     def sentence(self) -> str:
-        """Say how probable the model is, and what its value is where others are more so."""
+        """Return the probability of the model, with a note if another model is more probable."""
         text = f"probability {percent(self.weight)}"
         if self.is_outside:
-            # Of forms that were tried for want of a law, a share says nothing of the next scale.
-            text = "closest form tried, no law fits"
+            # If no law fits, the weight of the closest form is no probability for the next scale.
+            text = "no law fits; the closest form is shown"
         if any(other.weight > self.weight for other in self.others):
-            text += "; its value is in the middle of all that could be"
+            text += "; chosen because its prediction is in the middle of all"
         return text
 
 
-def hypotheses(fitted: Fitted, row: int, target: float, *, ascii_only: bool) -> HypothesisSummary:
-    """Return what a call path may follow, as far as that is worth a word.
+def hypotheses(fitted: Fitted, row: int, target: float, *, style: TextStyle) -> HypothesisSummary:
+    """Return the possible models of a call path that are probable enough to list.
 
-    Hypotheses in several parameters that are the same along one are listed once.
+    Hypotheses in several parameters that are the same along one parameter are listed once.
     """
     models = fitted.models
     of_classic = models.method == "classic"
@@ -58,7 +61,7 @@ def hypotheses(fitted: Fitted, row: int, target: float, *, ascii_only: bool) -> 
     if np.isfinite(target) and not of_classic:
         value = float(models.take([row]).values([target])[0, 0])
     found: list[tuple[Alternative, float]] = []
-    for other in models.alternatives(row, fitted.parameter, pretty=not ascii_only):
+    for other in models.alternatives(row, fitted.parameter, pretty=not style.ascii_only):
         its = np.nan if np.isnan(value) else float(other.values([target])[0])
         if _alike(its, value):
             weight += other.weight
@@ -76,13 +79,13 @@ def hypotheses(fitted: Fitted, row: int, target: float, *, ascii_only: bool) -> 
 
 
 def _alike(one: float, other: float) -> bool:
-    """Tell whether predictions are nearly the same; unknown ones are not."""
-    # No number is smaller than one that is none.
+    """Return whether two predictions are nearly the same; unknown predictions are not."""
+    # Comparisons with NaN are false.
     return one <= _MUCH_ALIKE * other and other <= _MUCH_ALIKE * one
 
 
 def compared_text(fitted: Fitted) -> str:
-    """Name the kinds of models that were compared, and the kind that needs an option.
+    """Return the kinds of models that were compared, and the kind that needs an option.
 
     ``compared: powers, logarithms, sums of two terms, breaks; not compared: exponentials``
     """

@@ -1,4 +1,4 @@
-"""What was read, for people and for machines."""
+"""Descriptions of an experiment, as text and as a table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def info_text(experiment: Experiment) -> list[str]:
 
 
 def summary(experiment: Experiment) -> str:
-    """Say in a line what was read."""
+    """Return a one-line description of an experiment."""
     runs = experiment.runs
     readers = ", ".join(sorted({_tool(run) for run in runs}))
     points = experiment.runs_by_setting()
@@ -46,7 +46,7 @@ Row = tuple[str, ...]
 
 
 def parameter_rows(experiment: Experiment) -> list[Row]:
-    """Return a header and one row per parameter: name, values, where it comes from."""
+    """Return a header and one row per parameter: name, values, origin."""
     rows: list[Row] = [("parameter", "values", "from")]
     for parameter in experiment.parameters:
         values = " ".join(parameter_value(value) for value in parameter.values)
@@ -57,7 +57,7 @@ def parameter_rows(experiment: Experiment) -> list[Row]:
 
 
 def number_rows(experiment: Experiment) -> list[Row]:
-    """Return a header and one row per number in run names: values, place, what it is and why."""
+    """Return a header and one row per number in run names: values, position, meaning, reason."""
     rows: list[Row] = [("number", "values", "in", "understood as")]
     rows += [(each.name, each.values, each.place, each.reason) for each in experiment.numbers]
     return rows
@@ -77,11 +77,12 @@ def metric_rows(experiment: Experiment) -> list[Row]:
 
 
 def diagnostics_text(findings: Sequence[Finding], width: int | None) -> list[Text]:
-    """Return every finding in full: what happened, why it matters, what to do, and its code.
+    """Return every finding in full: event, consequence, remedy, and code.
 
     Parameters
     ----------
-    width : of the terminal; None = nothing is wrapped
+    findings : the findings
+    width : width of the terminal; None = wrap nothing
     """
     lines = in_full(findings) or ["no findings"]
     return [part for line in lines for part in wrap(line, width, indent="  ")]
@@ -130,13 +131,13 @@ def info_table(experiment: Experiment) -> Table:
 
 
 def repetition_spread(experiment: Experiment, values: MetricValues) -> float:
-    """Return the typical relative spread of repetitions, weighted by cost; NaN without any.
+    """Return the typical relative spread of repetitions, weighted by cost; NaN without repetitions.
 
-    It is the standard deviation over mean of each call path and point, averaged with the mean
-    as weight, so that call paths of a microsecond do not speak for the run.
+    It is the ratio of standard deviation to mean of each call path and point, averaged with the
+    mean as the weight. So call paths of a microsecond have little influence.
     """
     deviations, means = [], []
-    # A damaged profile may hold numbers whose squares are none.
+    # The squares of numbers from a damaged profile may overflow.
     with np.errstate(over="ignore", invalid="ignore"):
         for runs in experiment.runs_by_setting().values():
             if len(runs) > 1:
@@ -150,7 +151,7 @@ def repetition_spread(experiment: Experiment, values: MetricValues) -> float:
 
 
 def coverage_rows(experiment: Experiment) -> list[Row]:
-    """Return a header and one row per point: repetitions, and how many call paths occur."""
+    """Return a header and one row per point: repetitions, and the number of call paths."""
     present = ~np.isnan(next(iter(experiment.columns.values())).exclusive)
     names = ",".join(p.name for p in experiment.parameters) or "run"
     rows: list[Row] = [(names, "repetitions", "call paths")]

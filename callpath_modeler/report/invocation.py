@@ -1,4 +1,4 @@
-"""Command lines that ask for the same, or for more of it."""
+"""Commands that repeat a result or go into detail."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from callpath_modeler.report.layout import NEXT
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What a command line was asked with, in the words of a shell.
+    """The words of a command line, quoted for a shell.
 
     Attributes
     ----------
     sources : the experiment
-    options : those that every command knows
+    options : options that every command knows
     before : options before the command
     """
 
@@ -23,19 +23,20 @@ class Invocation:
     before: str = ""
 
     def line(self, command: str, words: str = "") -> str:
-        """Return the command line by which another command tells of the same.
+        """Return the command line of another command on the same experiment with the same options.
 
         Parameters
         ----------
-        words : what that command is asked beside
+        command : name of the command
+        words : further arguments of that command
         """
         parts = ("cpmodel", self.before, command, self.sources, words, self.options)
         return " ".join(part for part in parts if part)
 
     def hint(self, command: str, words: str = "") -> str:
-        """Return `line` as what may be done next."""
+        """Return the command line as a proposal for the next step."""
         return NEXT + self.line(command, words)
 
 
 EXPERIMENT, NEW = Invocation(), Invocation("NEW")
-"""What stands for sources that are not known: of one experiment, of the newer of two."""
+"""Placeholders for an unknown experiment, and for the newer of two experiments."""

@@ -1,4 +1,4 @@
-"""Outcomes as JUnit XML, which continuous integration servers read."""
+"""Results of expectations as JUnit XML for continuous integration servers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from callpath_modeler.report.check import worst_names
 
 
 def to_junit(check: Check) -> str:
-    """Write one test case per expectation.
+    """Return XML with one test case per expectation.
 
-    A failed one holds ``failure``; one on which the data do not tell, or that fails as expected,
-    holds ``skipped``. Expectations take no time of their own: ``time`` is 0.
+    A failed expectation holds ``failure``. One that the data do not decide, or that fails as
+    expected, holds ``skipped``. ``time`` is 0, because expectations have no run time.
     """
     skipped = [o for o in check.outcomes if not o.failed and _is_skipped(o)]
     counts = {

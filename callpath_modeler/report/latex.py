@@ -24,7 +24,7 @@ _ESCAPED = str.maketrans(_SPECIAL)
 
 
 def to_latex(table: Table) -> str:
-    """Write a ``tabular`` for the package booktabs; no value is an empty cell."""
+    """Return a ``tabular`` for the package booktabs; a missing value is an empty cell."""
     columns = {name: _column(name, list(cells)) for name, cells in table.columns.items()}
     form = "".join(
         "l" if any(isinstance(cell, str) for cell in cells) else "r"
@@ -39,13 +39,13 @@ def to_latex(table: Table) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    """Write a row; a bracket or a star behind the end of another would belong to that."""
+    """Return a row; braces keep LaTeX from reading a bracket or a star as part of the row's end."""
     row = " & ".join(cells)
     return f"{{}}{row}" if row.lstrip()[:1] in {"[", "*"} else row
 
 
 def _column(name: str, cells: list[Cell]) -> list[str]:
-    """Write the cells of a column; those of growths and models are mathematics."""
+    """Return the cells of a column; growths and models are mathematics."""
     texts = [cell if isinstance(cell, str) else "" for cell in cells]
     if name.startswith("growth"):
         return [_growth(text) for text in texts]
@@ -66,7 +66,7 @@ def _short(paths: list[str]) -> list[str]:
 
 
 def _growth(text: str) -> str:
-    """Write a growth, as text where its parameter is called what no variable can be."""
+    """Return a growth, as text if the name of its parameter cannot be a variable."""
     try:
         return f"${latex_growth(text)}$" if _GROWTH.fullmatch(text) else _text(text)
     except ValueError:
@@ -74,7 +74,7 @@ def _growth(text: str) -> str:
 
 
 def _formula(text: str, write: Callable[[str], str]) -> str:
-    """Write a formula, as text where a parameter is called what no variable can be."""
+    """Return a formula, as text if the name of a parameter cannot be a variable."""
     if not text.isascii():
         return _text(text)
     try:
@@ -84,7 +84,7 @@ def _formula(text: str, write: Callable[[str], str]) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    if cell is None or cell != cell:  # noqa: PLR0124 - NaN alone is not what it is
+    if cell is None or cell != cell:  # noqa: PLR0124 - only NaN differs from itself
         return ""
     if isinstance(cell, bool):
         return "true" if cell else "false"
@@ -96,5 +96,5 @@ def _cell(cell: Cell) -> str:
 
 def _text(text: str) -> str:
     escaped = re.sub(r"\s+", " ", in_one_line(text)).translate(_ESCAPED)
-    # Two of these together would be a dash or a quotation mark.
+    # Two of these in a row would become a dash or a quotation mark.
     return re.sub(r"([-`',])(?=\1)|([?!])(?=`)", r"\1\2{}", escaped)

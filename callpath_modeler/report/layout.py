@@ -1,4 +1,4 @@
-"""Text tables that fit the terminal: call paths lose segments, columns go, digits never do."""
+"""Text tables that fit the terminal: call paths are shortened, columns dropped, numbers kept."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from rich.cells import cell_len
 from rich.text import Text
 
 GAP = 2
-# Thousands stand apart from each other, numbers from units: "35 500 s", "4 % … 5 %", "p = 8".
+# Blanks separate thousands, and numbers from units: "35 500 s", "4 % … 5 %", "p = 8".
 _IN_A_QUANTITY = re.compile(
     r"(?<=\d) (?=(?:\d{3}|[A-Za-zµ]{1,2}|%)(?!\w))|(?<=[\w%]) (?=[…=] )|(?<= […=]) (?=[+\-\d])"
 )
 _TIE = "\N{NO-BREAK SPACE}"
 NEXT = "next: "
-"""Begins a line that ends with a command line."""
+"""Start of a line that ends with a command line."""
 _SHELL_WORD = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
 _GOES_ON = " \\"
 _ROOM = 24
-"""A call path gets this many cells before columns that can go stay."""
+"""Width of call paths, in cells; columns that may be dropped get the rest."""
 _STEP = 2
-"""Cells by which a node of a tree is indented under the one above it."""
+"""Indentation of a node of a tree relative to its parent, in cells."""
 _DEEPEST = 200
-"""Cells of indentation at most, where nothing is cut: call chains are 50,000 calls deep."""
+"""Largest indentation where nothing is cut, in cells: call chains can be 50,000 calls deep."""
 _LEAST = 9
-"""However narrow the terminal, a call path keeps this many."""
+"""Least width of a call path, in cells, on any terminal."""
 _LEAST_BESIDE = 5
-"""Beside its mark it is left out if it has fewer."""
+"""Least width of a call path after its id, in cells; with less, only the id is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class TextColumn:
     ----------
     header : its title
     cells : text per row
-    right : align to the right, as numbers are
-    droppable : 0 = stays; else the higher, the earlier it goes when the terminal is narrow; 1 goes
-        only after call paths were cut as far as they can be, then those below 0; columns of one
-        number go together
+    right : align to the right, as for numbers
+    droppable : priority of dropping the column on a narrow terminal, the highest first; 0 = never;
+        1 = only after call paths are shortened as far as possible, then columns below 0; columns
+        with the same number are dropped together
     styles : rich style per row, or empty
     """
 
@@ -69,18 +69,16 @@ def table(
     ellipsis: str = "…",
     marks: Sequence[str] = (),
 ) -> list[Text]:
-    """Lay out columns and, last, call paths.
+    """Return a table as lines: the header, then one line per row; call paths are the last column.
 
     Parameters
     ----------
-    columns : what stands before the call path
-    paths : names from the root per row; one name stands as it is
-    width : of the terminal in cells; None = as wide as it takes
-    marks : short names of the first rows, for those whose call paths look the same once shortened
-
-    Returns
-    -------
-    One line for the header and one per row. Nothing is cut when `width` is None.
+    columns : columns before the call path
+    paths : names from the root, per row; a single name is not shortened
+    width : width of the terminal in cells; None = unlimited
+    title : title of the last column
+    ellipsis : text in place of omitted names
+    marks : ids of the first rows, for call paths that look the same once shortened
     """
     kept = _kept(columns, width)
     labels = _labels(paths, _space(kept, width), ellipsis, marks)
@@ -95,14 +93,18 @@ def tree_table(
     title: str,
     ellipsis: str = "…",
 ) -> list[Text]:
-    """Lay out columns and, last, the nodes of a tree, each as its depth and name.
+    """Return a tree as lines: the header, then one line per node; nodes are the last column.
 
-    Returns
-    -------
-    One line for the header and one per row. Nothing is cut when `width` is None.
+    Parameters
+    ----------
+    columns : columns before the node
+    nodes : depth and name of each node
+    width : width of the terminal in cells; None = unlimited
+    title : title of the last column
+    ellipsis : text in place of omitted characters
     """
     deepest = max((depth for depth, _ in nodes), default=0)
-    # Names at the end of an indentation need their cells beside it.
+    # Names need room after their indentation.
     kept = _kept(columns, width, min(_LEAST + deepest, _ROOM))
     space = _space(kept, width)
     step = _STEP if space is None or _STEP * deepest <= space // 2 else 1
@@ -111,7 +113,7 @@ def tree_table(
 
 
 def _node(depth: int, name: str, step: int, space: int | None, ellipsis: str) -> str:
-    """Indent a name; where the tree is deeper than there is room, say how deep."""
+    """Return an indented name, with the depth as a number if there is no room for indentation."""
     deepest = _DEEPEST if space is None else space // 2
     indent = " " * min(step * depth, deepest)
     if step * depth > deepest:
@@ -123,7 +125,7 @@ def _node(depth: int, name: str, step: int, space: int | None, ellipsis: str) ->
 def _kept(
     columns: Sequence[TextColumn], width: int | None, least: int = _LEAST
 ) -> list[TextColumn]:
-    """Return the columns for which there is room beside that many cells for call paths."""
+    """Return the columns that fit, given the least number of cells for call paths."""
     kept = list(columns)
     while width is not None and (those := [c.droppable for c in kept if c.droppable]):
         first = max(those)
@@ -161,9 +163,9 @@ def _labels(
 
 
 def wrap(text: str, width: int | None, style: str = "", indent: str = "") -> list[Text]:
-    """Break a line between words, but inside of no number, where it is wider than `width`.
+    """Return a text as lines of at most `width`, broken between words but not inside numbers.
 
-    A command line that comes after `NEXT` can be pasted.
+    A command line after `NEXT` can be pasted.
     """
     if width is None or cell_len(text) <= width:
         return [Text(text, style=style)]
@@ -174,7 +176,7 @@ def wrap(text: str, width: int | None, style: str = "", indent: str = "") -> lis
 
 
 def _commands(text: str, width: int) -> list[str]:
-    """Break what goes on with a command line so that a shell takes it, inside of no word of it."""
+    """Return the lines of a text that ends with a command, with breaks that a shell accepts."""
     first, *words = _SHELL_WORD.findall(text)
     lines = [first]
     for word in words:
@@ -187,7 +189,7 @@ def _commands(text: str, width: int) -> list[str]:
 
 
 def tied(text: str) -> str:
-    r"""Return a text in which no line breaks inside of a number, its unit, an interval or "p = 8".
+    r"""Return a text with no-break spaces inside numbers, intervals, ``p = 8`` and before units.
 
     >>> tied("in 16 900 s … 2 h at p = 8, or 3 runs").split(" ")[2:]
     ['at', 'p\xa0=\xa08,', 'or', '3', 'runs']
@@ -215,7 +217,7 @@ def _line(
 def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str]:
     """Return one line per row of cells.
 
-    Columns are aligned to the left, all but the first to the right if they hold `numbers`.
+    Columns are aligned to the left. With `numbers`, all but the first are aligned to the right.
 
     >>> aligned([("p", "values"), ("size", "10")])
     ['p     values', 'size  10']
@@ -235,10 +237,10 @@ def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str
 
 
 def shorten(names: Sequence[str], space: int | None, ellipsis: str = "…") -> str:
-    """Join names by ``/``; where that is wider than `space`, drop from the middle.
+    """Join names by ``/``; drop names from the middle if the text is wider than `space`.
 
-    The first name stays as long as two of the last do; else the end of the path has all the room,
-    because it tells more.
+    The first name stays if there is room for two of the last. Otherwise the end of the path takes
+    all the room, because it is more informative.
 
     >>> shorten(["main", "LagrangeLeapFrog", "CommSBN", "MPI_Waitall"], 30)
     'main/…/CommSBN/MPI_Waitall'
@@ -248,7 +250,7 @@ def shorten(names: Sequence[str], space: int | None, ellipsis: str = "…") -> s
     full = "/".join(names)
     if space is None or cell_len(full) <= space:
         return full
-    # A name and its slash take two cells, so no more names than half the room are tried.
+    # A name and its slash take at least two cells, so half the room limits the number of names.
     for start in range(max(2, len(names) - space // 2 - 1), len(names) - 1):
         short = "/".join([names[0], ellipsis, *names[start:]])
         if cell_len(short) <= space:

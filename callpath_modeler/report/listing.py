@@ -1,4 +1,4 @@
-"""An answer as a list to choose from: what stands above it, what can be chosen, what below it."""
+"""Results as lists to choose from."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rich.text import Text
 
 @dataclass(frozen=True, slots=True)
 class ListingEntry:
-    """Lines that are about one thing.
+    """Lines about one call path.
 
     Attributes
     ----------
-    lines : what there is to say, at least one
-    callpath : the call path it is about, as text; "" = about none, or about one of elsewhere
+    lines : at least one line
+    callpath : the call path as text; "" = none, or one of another experiment
     """
 
     lines: Sequence[Text]
@@ -30,7 +30,7 @@ class Listing:
     ----------
     head, foot : lines above and below
     entries : in order
-    chosen : number of the entry to begin with
+    chosen : number of the entry that is selected first
     """
 
     head: Sequence[Text]

@@ -1,4 +1,4 @@
-"""One call path in full: formula, chart, what else it could be, excess work, neighbours."""
+"""Description of one call path: formula, chart, alternatives, excess work, neighbours."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from callpath_modeler.report.curve import curve_of, measured_of
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text
 from callpath_modeler.report.requirements import imbalance_facts, requirement_lines
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -35,43 +36,44 @@ from callpath_modeler.units import (
     signed_percent,
 )
 
+_WIDTH = 100
+"""Columns for the chart where the style sets no width."""
 _GRID = 400
-"""Points at which the curve is evaluated: more than any terminal has columns."""
+"""Number of points at which the curve is evaluated: more than a terminal has columns."""
 _LABEL = 10
-"""Cells of the word that a fact begins with."""
+"""Width of the label of a fact, in cells."""
 _TWO_LAWS = "The law changes between two scales; beyond them the other law holds."
-"""Of call paths whose model has a change point."""
+"""Status of call paths whose model has a change point."""
 _GONE = "It does not occur at the largest scale; nothing is predicted."
-"""Of call paths that have a model of the smaller scales."""
+"""Status of call paths that only have a model of smaller scales."""
 _LEGEND = "● measured  ⣀ model  ░ band  ┊ end of the data  ◆ target"
 _LEGEND_ASCII = "o measured  * model  : band  | end of data  X target"
 
 Fact = tuple[str, str]
-"""Something to say of a call path: a word, and the text."""
+"""A label and a text about a call path."""
 
 
 def model_text(
     ranking: Ranking,
     row: int,
     *,
-    width: int,
     linear: bool,
-    ascii_only: bool,
+    style: TextStyle,
     needs: Requirements | None = None,
 ) -> list[str]:
-    """Return the lines of `cpmodel show` for the call path in `row`, at the target.
+    """Return the lines of `cpmodel show` for the call path in `row` at the target.
 
-    `needs` are what it needs beside time, if that is known.
+    `needs` holds its requirements besides time, if they are known.
     """
     fitted = ranking.fitted
     tree = fitted.experiment.tree
     lines = [f"{tree.path(row)}   @{tree.ids()[row]}   {origin(ranking.fitted, row)}".rstrip()]
-    lines += measured_line(ranking, row, ascii_only=ascii_only)
+    lines += measured_line(ranking, row, style=style)
     if ranking.leader[row] < 0:
         return [*lines, no_model(ranking, row), "", *_dressed(value_facts(ranking, row))]
     lines += [
-        *whole_formula(ranking, row, ascii_only=ascii_only),
-        _formula(ranking, row, ascii_only=ascii_only),
+        *whole_formula(ranking, row, style=style),
+        _formula(ranking, row, style=style),
         "",
     ]
     rows = rows_of(ranking, row)
@@ -83,34 +85,34 @@ def model_text(
         curve,
         fitted.metric.unit,
         parameter=fitted.parameter,
-        width=max(30, min(72, width - 18)),
+        width=max(30, min(72, (style.width or _WIDTH) - 18)),
         linear=linear,
-        ascii_only=ascii_only,
+        style=style,
     )
-    lines += [*chart, f"    {_LEGEND_ASCII if ascii_only else _LEGEND}", ""] if chart else []
+    lines += [*chart, f"    {_LEGEND_ASCII if style.ascii_only else _LEGEND}", ""] if chart else []
     lines += [
         *_dressed(quality_facts(ranking, row)),
-        *_others(ranking, row, ascii_only=ascii_only),
+        *_others(ranking, row, style=style),
         "",
         *_excess(ranking, row),
         "",
-        *(requirement_lines(ranking, row, needs, ascii_only=ascii_only) if needs else ()),
+        *(requirement_lines(ranking, row, needs, style=style) if needs else ()),
         *_dressed(value_facts(ranking, row)),
-        *_dressed(imbalance_facts(uneven, row, ascii_only=ascii_only)),
+        *_dressed(imbalance_facts(uneven, row, style=style)),
         "",
     ]
-    program = program_facts(ranking, row, ascii_only=ascii_only)
+    program = program_facts(ranking, row, style=style)
     return [*lines, *_dressed(neighbour_facts(ranking, row)), *_dressed(program)]
 
 
 def no_model(ranking: Ranking, row: int) -> str:
-    """Say why a call path has no model."""
+    """Return the reason why a call path has no model."""
     status = FitStatus(int(ranking.fitted.models.status[row]))
     return f"no model: {_GONE if status.modelled else status.sentence}"
 
 
 def origin(fitted: Fitted, row: int) -> str:
-    """Say where the code of a call path is, as far as that is known."""
+    """Return the place of a call path in the source code, as far as it is known."""
     tree = fitted.experiment.tree
     region = tree.regions[tree.region[row]]
     place = f"{region.file}:{region.line}" if region.line >= 0 else region.file
@@ -121,21 +123,21 @@ def _dressed(facts: Sequence[Fact]) -> list[str]:
     return [f"{label:<{_LABEL}}{text}" for label, text in facts]
 
 
-def whole_formula(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
-    """Return the model in all parameters, which the one along one parameter is a slice of."""
+def whole_formula(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
+    """Return the model in all parameters; the model along one parameter is a slice of it."""
     fitted, surface = ranking.fitted, ranking.fitted.surface
     if surface is None or ranking.inclusive:
         return []
     names = ", ".join(surface.parameters)
-    lines = [f"{fitted.metric.name}({names}) = {surface.formula(row, pretty=not ascii_only)}"]
+    lines = [f"{fitted.metric.name}({names}) = {surface.formula(row, pretty=not style.ascii_only)}"]
     if fitted.of_line.size and fitted.of_line[row]:
         at = setting_text(fitted.held)
-        lines.append(f"closer to the runs at {at} is a model of these alone:")
+        lines.append(f"a separate model of the runs at {at} fits them better:")
     return lines
 
 
-def measured_line(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
-    """Say what was measured at the target, if it was run two times or more."""
+def measured_line(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
+    """Return the measured cost at the target, if it was run at least twice."""
     if not ranking.repetitions:
         return []
     unit, value = ranking.fitted.metric.unit, float(ranking.value[row])
@@ -143,24 +145,24 @@ def measured_line(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     if np.isnan(value):
         return [f"{where}: it did not occur"]
     low, high = float(ranking.low[row]), float(ranking.high[row])
-    return [f"{where}: {amount_text(value, low, high, unit, ascii_only=ascii_only)}"]
+    return [f"{where}: {amount_text(value, low, high, unit, style=style)}"]
 
 
-def predicted_text(ranking: Ranking, row: int, *, ascii_only: bool = False) -> str:
-    """Write what the model says at a finite target, with its band; and how far that is off."""
+def predicted_text(ranking: Ranking, row: int, *, style: TextStyle = DEFAULT_STYLE) -> str:
+    """Return the prediction at a finite target with its band, and its error if it is known."""
     fitted, unit, said = ranking.fitted, ranking.fitted.metric.unit, ranking.predicted
     value, low, high = (float(each[row]) for each in (said.value, said.low, said.high))
-    amount = amount_text(value, low, high, unit, ascii_only=ascii_only)
+    amount = amount_text(value, low, high, unit, style=style)
     text = f"at {at_text(fitted, ranking.target)}: {amount}"
     off = float(ranking.deviation[row])
     if not ranking.repetitions or np.isnan(off):
         return text
-    return f"{text}, {signed_percent(off)} against what was measured"
+    return f"{text}, error {signed_percent(off)}"
 
 
-def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
+def _formula(ranking: Ranking, row: int, *, style: TextStyle) -> str:
     unit = ranking.fitted.metric.unit
-    pretty = not ascii_only
+    pretty = not style.ascii_only
     growth = growth_range_text(ranking, row, pretty=pretty)
     fitted = ranking.fitted
     formula = formula_text(ranking, row, pretty=pretty)
@@ -170,29 +172,29 @@ def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
     text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
     text += f"  [{unit}]" if unit != "1" else ""
     if np.isfinite(ranking.target):
-        text += f"   {predicted_text(ranking, row, ascii_only=ascii_only)}"
-    # Where the formula says it, the growth need not.
+        text += f"   {predicted_text(ranking, row, style=style)}"
+    # The formula may already contain it.
     growth += "" if since else from_text(fitted, int(ranking.leader[row]))
     return f"{text}   growth {growth}"
 
 
 def rows_of(ranking: Ranking, row: int) -> IntArray:
-    """Return the call paths that a ranked value is made of."""
+    """Return the call paths that contribute to a ranked value."""
     end = ranking.fitted.experiment.tree.end[row] if ranking.inclusive else row + 1
     return np.arange(row, end)
 
 
 def _sum_of(ranking: Ranking, row: int) -> str:
-    """Say what an inclusive prediction is the sum of."""
+    """Return the parts of an inclusive prediction."""
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     parts = int(fitted.modelled[row : tree.end[row]].sum())
     leader = int(ranking.leader[row])
-    who = tree.path(leader) if leader != row else "its own part"
+    who = tree.path(leader) if leader != row else "its exclusive part"
     return f"{counted(parts, 'model')}; fastest growing: {who}"
 
 
 def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
-    """Say how good a model is; of a sum, what it is the sum of."""
+    """Return the quality of a model; for a sum, the parts of the sum."""
     if ranking.leader[row] < 0:
         return []
     if ranking.inclusive:
@@ -216,26 +218,26 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
     facts += [("laws", laws)] if laws else []
     facts += _control(ranking, row)
     if models.method != "classic":
-        known = hypotheses(fitted, row, ranking.target, ascii_only=True)
+        known = hypotheses(fitted, row, ranking.target, style=TextStyle(ascii_only=True))
         facts.append(("model", f"{known.sentence}{_chance(ranking, row)}"))
     return facts
 
 
-def _others(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
+def _others(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
     if ranking.inclusive:
         return []
     fitted = ranking.fitted
-    others = hypotheses(fitted, row, ranking.target, ascii_only=ascii_only).others
+    others = hypotheses(fitted, row, ranking.target, style=style).others
     if not others:
         return [f"could also be: {NO_OTHER} ({compared_text(fitted)})"]
     at = at_text(fitted, ranking.target)
     classic = fitted.models.method == "classic"
-    title = "could also be" if classic else "could also be (or much like)"
+    title = "could also be" if classic else "could also be (or similar)"
     width = max(cell_len(title) - 2, *(cell_len(other.formula) for other in others))
     lines = [f"{title:<{width + 2}} {'weight' if classic else 'prob. '} at {at}"]
     for other in others:
         value = float(other.values([ranking.target])[0])
-        text = quantity(value, fitted.metric.unit, ascii_only=ascii_only)
+        text = style.amount(value, fitted.metric.unit)
         lines.append(f"  {set_cell_size(other.formula, width)} {percent(other.weight):>6} {text}")
     return lines
 
@@ -243,30 +245,30 @@ def _others(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
 def _chance(ranking: Ranking, row: int) -> str:
     if np.isnan(ranking.first[row]):
         return ""
-    return f"; to be among the {FIRST} costliest at the target {percent(ranking.first[row])}"
+    return f"; {percent(ranking.first[row])} to be among the {FIRST} costliest at the target"
 
 
 def _control(ranking: Ranking, row: int) -> list[Fact]:
-    """Return the statistical quality control of the repetitions, where it has something to say."""
+    """Return the statistical quality control of the repetitions, if it has a result."""
     fitted = ranking.fitted
     _, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
     repetitions = summarise(values[[row]], "mean", float(fitted.settings["confidence"]))
     if not repetitions.indistinct[0]:
         return []
-    what = "one value lies in the confidence interval of every point"
+    what = "a constant lies in the confidence intervals of all points"
     return [("control", f"{what}: the repetitions alone could explain the differences")]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExcessStep:
-    """Excess work between two scales, of every call path.
+    """Excess work of every call path between two scales.
 
     Attributes
     ----------
     base, scale : values of the parameter
-    predicted : whether the cost at the larger one is predicted, else measured
+    predicted : whether the cost at the larger scale is predicted; else it is measured
     inclusive, exclusive : [call paths] fractions of the total at the larger scale
-    efficiency : [call paths] cost under perfect scaling over the cost, with callees
+    efficiency : [call paths] inclusive cost under perfect scaling, divided by the cost
     """
 
     base: float
@@ -278,7 +280,7 @@ class ExcessStep:
 
     @property
     def title(self) -> str:
-        """Name the two scales."""
+        """Return the names of the two scales."""
         steps = f"{parameter_value(self.base)} → {parameter_value(self.scale)}"
         return steps + " predicted" * self.predicted
 
@@ -286,7 +288,7 @@ class ExcessStep:
 def excess_steps(ranking: Ranking) -> list[ExcessStep]:
     """Return excess work between the smallest scale and each other one, and at the target.
 
-    There is none of a metric that does not add up over call paths.
+    The result is empty for a metric that does not add up over call paths.
     """
     fitted, base = ranking.fitted, float(ranking.fitted.points[0])
     if not fitted.metric.additive:
@@ -320,7 +322,7 @@ def _excess(ranking: Ranking, row: int) -> list[str]:
 
 
 def value_facts(ranking: Ranking, row: int) -> list[Fact]:
-    """Say what was measured, and how evenly processes shared it."""
+    """Return the measured values and the imbalance of processes."""
     fitted, rows = ranking.fitted, rows_of(ranking, row)
     pairs = zip(fitted.points, measured_of(fitted, rows), strict=True)
     cells = [
@@ -331,14 +333,14 @@ def value_facts(ranking: Ranking, row: int) -> list[Fact]:
     facts = [("measured", f"{fitted.parameter} = " + "   ".join(cells) + at)]
     uneven = imbalance_cells(fitted, row)
     if uneven:
-        own = ", of its own cost" if len(rows) > 1 else ""
+        own = ", of the exclusive cost" if len(rows) > 1 else ""
         what = f"   (largest / mean of the processes{own})"
         facts.append(("imbalance", f"{fitted.parameter} = " + "   ".join(uneven) + at + what))
     return facts
 
 
 def imbalances(fitted: Fitted, row: int) -> list[tuple[float, float]]:
-    """Return points and the imbalance of the exclusive cost of a call path there, where known."""
+    """Return points and the imbalance of the exclusive cost there, where it is known."""
     metric, known = fitted.metric.name, []
     for point in fitted.points.tolist():
         at = {**fitted.measured_at, fitted.parameter: point}
@@ -355,7 +357,7 @@ def imbalance_cells(fitted: Fitted, row: int) -> list[str]:
 
 
 def neighbour_facts(ranking: Ranking, row: int) -> list[Fact]:
-    """Say what calls a call path, and what it calls, with the measured parts of its cost."""
+    """Return the caller and the callees of a call path, with their measured parts of its cost."""
     tree = ranking.fitted.experiment.tree
     inclusive = tree.inclusive(np.nan_to_num(ranking.fitted.measured[:, -1]))
     caller = int(tree.parent[row])
@@ -369,14 +371,14 @@ def neighbour_facts(ranking: Ranking, row: int) -> list[Fact]:
     return [("called by", above), ("calls", f"{', '.join(named) or 'nothing'}{more}")]
 
 
-def program_facts(ranking: Ranking, row: int, *, ascii_only: bool = False) -> list[Fact]:
-    """Say how long the program runs at the target, as the ranking does, and the share of it."""
+def program_facts(ranking: Ranking, row: int, *, style: TextStyle = DEFAULT_STYLE) -> list[Fact]:
+    """Return the run time of the program at the target, and the share of the call path."""
     fitted = ranking.fitted
     if np.isinf(ranking.target) or not fitted.metric.additive:
         return []
     share = float(ranking.share[row])
     part = "" if np.isnan(share) else f". This call path takes {percent(share)} of the total"
-    return [("program", f"{cost_text(ranking, ascii_only=ascii_only)}{part}.")]
+    return [("program", f"{cost_text(ranking, style=style)}{part}.")]
 
 
 def _part(part: float, whole: float) -> float:

@@ -1,4 +1,4 @@
-"""What there is to know of a node of a view: model, chart, alternatives, neighbours, values."""
+"""Description of a node of a view: model, chart, alternatives, neighbours, values."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from callpath_modeler.report.model import (
 )
 from callpath_modeler.report.ranking_table import model_range_texts
 from callpath_modeler.report.requirements import imbalance_facts
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.units import (
     counted,
     parameter_value,
     percent,
-    quantity,
     signed_percent,
 )
 
 _AXIS = 18
-"""Cells beside the plotting area of a chart: labels and the name of the parameter."""
+"""Width around the plotting area of a chart, in cells: labels and the parameter's name."""
 _NAMED = 30
-"""Cells for a call path in a sentence."""
+"""Width of a call path in a sentence, in cells."""
 _TITLE = 100
-"""Cells for a call path."""
+"""Width of a call path, in cells."""
 _NEIGHBOURS = 4
 _TERMS = 4
-"""A sum of models with more terms is not written out."""
+"""Largest number of terms of a sum of models that is written as a formula."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,28 +56,28 @@ class NodeReport:
     Attributes
     ----------
     forecast : the predictions
-    view : the view it is of
-    nodes : the node; or the siblings
-    inclusive : whether its inclusive value is meant
-    ascii_only : use no character beyond ASCII
+    view : the view of the node
+    nodes : the node, or the siblings
+    inclusive : whether its inclusive value leads
+    ascii_only : use ASCII characters only
     """
 
     forecast: Forecast
     view: View
     nodes: Rows
     inclusive: bool
-    ascii_only: bool = False
+    style: TextStyle = DEFAULT_STYLE
 
     @cached_property
     def own_rows(self) -> Rows:
-        """The call paths that it stands for, ascending."""
+        """Call paths of the node, ascending."""
         if len(self.nodes) == 1:
             return self.view.rows(int(self.nodes[0]))
         return np.sort(np.concatenate([self.view.rows(node) for node in self.nodes.tolist()]))
 
     @cached_property
     def rows(self) -> Rows:
-        """The call paths that its value is made of, ascending."""
+        """Call paths that contribute to the value, ascending."""
         rows = self.own_rows
         if not self.inclusive:
             return rows
@@ -85,7 +85,7 @@ class NodeReport:
         outer = rows[outermost(tree, rows)]
         if len(outer) == 1:
             return np.arange(outer[0], tree.end[outer[0]], dtype=np.int32)
-        # In preorder, a row is below an earlier one if that one's subtree has not ended yet.
+        # In preorder, a row is below an earlier row whose subtree has not ended yet.
         reached = np.zeros(len(tree), np.int32)
         reached[outer] = tree.end[outer]
         np.maximum.accumulate(reached, out=reached)
@@ -93,7 +93,7 @@ class NodeReport:
 
     @cached_property
     def parts(self) -> Rows:
-        """Those of the call paths that its value is made of that have a model."""
+        """Call paths that contribute to the value and have a model."""
         modelled = self.forecast.inputs.modelled[self.rows]
         return self.rows if modelled.all() else self.rows[modelled]
 
@@ -106,17 +106,17 @@ class NodeReport:
 
     @property
     def main(self) -> NodeForecasts:
-        """The values that lead, [1]."""
+        """The leading values, [1]."""
         return self.values[1 if self.inclusive else 0]
 
     @property
     def regions(self) -> list[Region]:
-        """The distinct regions of the call paths, in the order of their numbers."""
+        """The distinct regions of the call paths, in ascending order of their numbers."""
         tree = self.view.tree
         return [tree.regions[k] for k in np.unique(tree.region[self.own_rows]).tolist()]
 
     def title(self, room: int = _TITLE) -> str:
-        """Return the name, with who calls it; top-down, the middle gives way to fit `room`."""
+        """Return the name with its callers; top-down, the middle is shortened to fit `room`."""
         if len(self.nodes) > 1:
             return f"{len(self.nodes)} nodes that share a line"
         node = int(self.nodes[0])
@@ -125,7 +125,7 @@ class NodeReport:
         return " called by ".join(map(short_name, self.view.names(node)))
 
     def model(self) -> list[str]:
-        """Return the formula, and what it says at the target."""
+        """Return the formula and its prediction at the target."""
         fitted, parts = self.forecast.fitted, self.parts
         seen = self._measured()
         if not len(parts):
@@ -133,11 +133,13 @@ class NodeReport:
         what = f"{fitted.metric.name}({fitted.parameter})"
         if len(parts) == 1:
             row = int(parts[0])
-            formula = fitted.models.formula(row, fitted.parameter, pretty=not self.ascii_only)
+            formula = fitted.models.formula(row, fitted.parameter, pretty=not self.style.ascii_only)
             formula += formula_from_text(fitted, parts)
             return [*seen, f"{what} = {formula}", self._predicted()]
         lines = [f"{what}: sum of {counted(len(parts), 'model')}"]
-        formula = fitted.models.sum_formula(parts, fitted.parameter, pretty=not self.ascii_only)
+        formula = fitted.models.sum_formula(
+            parts, fitted.parameter, pretty=not self.style.ascii_only
+        )
         if formula.count(" + ") < _TERMS:
             lines.insert(0, f"{what} = {formula}{formula_from_text(fitted, parts)}")
         return [*seen, *lines, self._predicted()]
@@ -147,13 +149,13 @@ class NodeReport:
         return f"at {self.forecast.fitted.parameter} = {parameter_value(self.forecast.target)}"
 
     def _amount(self) -> str:
-        """Write the value at the target, with its band if it has one."""
+        """Return the value at the target, with its band if it has one."""
         main, unit = self.main, self.forecast.fitted.metric.unit
         value, low, high = (float(each[0]) for each in (main.value, main.low, main.high))
-        return amount_text(value, low, high, unit, ascii_only=self.ascii_only)
+        return amount_text(value, low, high, unit, style=self.style)
 
     def _measured(self) -> list[str]:
-        """Say what was measured at the target, if it was run two times or more."""
+        """Return the measured value at the target, if that was run at least twice."""
         forecast, main = self.forecast, self.main
         if not forecast.repetitions:
             return []
@@ -164,28 +166,28 @@ class NodeReport:
         return [f"{how}: {self._amount()}, {percent(float(main.share[0]))} {sure}".rstrip()]
 
     def _predicted(self) -> str:
-        """Say what models predict at the target; where it was measured, how far that is off."""
+        """Return the prediction at the target, with its error if that was measured."""
         forecast, main, unit = self.forecast, self.main, self.forecast.fitted.metric.unit
-        growth = forecast.inputs.growth_text(int(main.growth[0]), pretty=not self.ascii_only)
+        growth = forecast.inputs.growth_text(int(main.growth[0]), pretty=not self.style.ascii_only)
         if len(self.parts) == 1:
-            parts, pretty = self.parts.astype(np.intp), not self.ascii_only
+            parts, pretty = self.parts.astype(np.intp), not self.style.ascii_only
             (growth,) = model_range_texts(forecast.fitted, parts, pretty=pretty)
         if np.isinf(forecast.target):
             return f"in the limit {percent(float(main.share[0]))}, {growth}"
         if forecast.repetitions:
-            said = quantity(float(main.predicted[0]), unit, ascii_only=self.ascii_only)
+            said = self.style.amount(float(main.predicted[0]), unit)
             off = signed_percent(float(main.deviation[0]))
-            return f"{self._at}: {said} predicted, {off}, {growth}"
+            return f"{self._at}: {said} predicted, error {off}, {growth}"
         sure = marks_text(int(main.trust[0]))
         share = percent(float(main.share[0]))
         return f"{self._at}: {self._amount()}, {share}, {growth} {sure}".rstrip()
 
     def chart(self, width: int, height: int) -> list[str]:
-        """Draw measured values, model, band, end of the data and target.
+        """Return a chart of measured values, model, band, end of the data and target.
 
         Parameters
         ----------
-        width, height : of all of it, in terminal cells; too little gives no chart
+        width, height : size with labels, in terminal cells; there is no chart if it is too small
         """
         fitted, room = self.forecast.fitted, width - _AXIS
         if room < 12 or height < 5 or not len(self.parts):
@@ -200,34 +202,34 @@ class NodeReport:
             parameter=fitted.parameter,
             width=room,
             height=height - 2,
-            ascii_only=self.ascii_only,
+            style=self.style,
         )
 
     def alternatives(self) -> list[str]:
-        """Return what else the model could be, with probabilities; of a sum, what leads it."""
+        """Return alternative models with probabilities; for a sum, its fastest growing part."""
         fitted, parts = self.forecast.fitted, self.parts
         if not len(parts):
             return []
         if len(parts) > 1:
             return [f"fastest: {self._fastest()}"]
         row = int(parts[0])
-        known = hypotheses(fitted, row, self.forecast.target, ascii_only=self.ascii_only)
+        known = hypotheses(fitted, row, self.forecast.target, style=self.style)
         lines = [f"{known.sentence}; {self._quality(row)}"]
         lines += ["could also be" if known.others else NO_OTHER]
         for other in known.others:
             value = float(other.values([self.forecast.target])[0])
-            text = quantity(value, fitted.metric.unit, ascii_only=self.ascii_only)
+            text = self.style.amount(value, fitted.metric.unit)
             lines.append(f"  {percent(other.weight):>5}  {text:>10}  {other.formula}")
         return lines
 
     def _fastest(self) -> str:
-        """Name the call path that grows fastest, of equals the costliest."""
+        """Return the name of the fastest growing call path; among equals, the costliest."""
         fitted, parts = self.forecast.fitted, self.parts
         codes = self.forecast.inputs.growth[0].numbers[parts]
         fastest = parts[codes == codes.max()]
         lead = int(fastest[np.argmax(np.nan_to_num(self.forecast.value.exclusive[fastest, 0]))])
         who = shorten([short_name(name) for name in fitted.experiment.tree.names(lead)], _NAMED)
-        growth = fitted.models.growth(lead).text(fitted.parameter, pretty=not self.ascii_only)
+        growth = fitted.models.growth(lead).text(fitted.parameter, pretty=not self.style.ascii_only)
         return f"{who}, {growth}"
 
     def _quality(self, row: int) -> str:
@@ -239,7 +241,7 @@ class NodeReport:
         return ", ".join([*parts, f"{int(models.used[row])} points"])
 
     def facts(self) -> list[str]:
-        """Return excess work, what was measured per scale, neighbours, and where the source is."""
+        """Return excess work, measured values, neighbours, and the place in the source code."""
         own, whole = self.values
         fitted = self.forecast.fitted
         excess = [percent(float(values.excess[0])) for values in (whole, own)]
@@ -248,17 +250,16 @@ class NodeReport:
         measured = measured_of(fitted, self.rows)
         pairs = zip(fitted.points.tolist(), measured.tolist(), strict=True)
         values = [
-            f"{parameter_value(p)}: {quantity(v, fitted.metric.unit, ascii_only=self.ascii_only)}"
-            for p, v in pairs
+            f"{parameter_value(p)}: {self.style.amount(v, fitted.metric.unit)}" for p, v in pairs
         ]
         lines.append(f"measured at {fitted.parameter} = {', '.join(values)}")
         uneven = [] if self._alone is None else imbalance_cells(fitted, self._alone)
         if uneven:
-            what = " of its own cost" if len(self.rows) > 1 else ""
+            what = " of the exclusive cost" if len(self.rows) > 1 else ""
             lines.append(f"imbalance{what} at {fitted.parameter} = {', '.join(uneven)}")
         if self._alone is not None:
             known = self.forecast.inputs.unevenness
-            told = imbalance_facts(known, self._alone, ascii_only=self.ascii_only)
+            told = imbalance_facts(known, self._alone, style=self.style)
             lines += [f"{word} at {text}" for word, text in told]
         callers, callees = self._neighbours()
         lines += [f"called by {callers}", f"calls {callees}"]
@@ -267,24 +268,24 @@ class NodeReport:
 
     @property
     def _alone(self) -> int | None:
-        """The call path, if it is one: of several together, others may be the slowest processes."""
+        """The call path, or None for several, because their slowest processes may differ."""
         return int(self.own_rows[0]) if len(self.own_rows) == 1 else None
 
     def imbalance(self) -> str:
-        """Return the imbalance at the largest scale where it is known, in a few words, or none."""
+        """Return the imbalance at the largest scale as a short text, or "" if it is not known."""
         fitted, row = self.forecast.fitted, self._alone
         known = [] if row is None else imbalances(fitted, row)
         if not known:
             return ""
-        what = "own imbalance" if len(self.rows) > 1 else "imbalance"
+        what = "exclusive imbalance" if len(self.rows) > 1 else "imbalance"
         return f"{what} {known[-1][1]:.2f} at {fitted.parameter} = {parameter_value(known[-1][0])}"
 
     def _neighbours(self) -> tuple[str, str]:
-        """Return who calls the call paths, and what they call, each with the part of the cost."""
+        """Return the callers and the callees of the call paths, each with its part of the cost."""
         tree, rows = self.view.tree, self.own_rows
         value = self.forecast.value.inclusive[:, 0]
         called = tree.parent[rows] != ROOT
-        is_caller = np.zeros(len(tree) + 1, bool)  # the last stands for what nothing calls
+        is_caller = np.zeros(len(tree) + 1, bool)  # the last entry stands for callers of roots
         is_caller[rows] = True
         below = np.flatnonzero(is_caller[tree.parent])
         callers = tree.parent[rows[called]]
@@ -292,7 +293,7 @@ class NodeReport:
 
 
 def _named(tree: CallTree, rows: NDArray[np.integer], values: FloatArray) -> str:
-    """Name functions, the costliest first, with their parts of the whole."""
+    """Return the names of functions, the costliest first, with their shares."""
     regions = tree.region[rows]
     finite = np.nan_to_num(values, posinf=1.0)
     cost = np.bincount(regions, weights=finite, minlength=len(tree.regions))

@@ -1,4 +1,4 @@
-"""What the tables of all views have in common: lines, names, the hot path, the sum check."""
+"""Lines, names, hot path and sum check for the tables of all views."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from callpath_modeler.profile.view_request import ViewRequest, node_path
 from callpath_modeler.profile.views import Flat, View, ViewKind, open_view
 from callpath_modeler.report.formats import Cell
 from callpath_modeler.report.layout import TextColumn, shorten, tree_table
-from callpath_modeler.units import counted, to_ascii
+from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.units import counted
 
 NAMED = 60
-"""Cells for a call path in a sentence."""
+"""Width of a call path in a sentence, in cells."""
 
 TITLES = {
     ViewKind.TOP_DOWN: "call path",
@@ -33,11 +34,11 @@ TITLES = {
 
 
 class OutlinedView(ABC):
-    """Values in one of the three views, as much of it as is wanted.
+    """Values in one of the three views.
 
     Attributes
     ----------
-    request : which view, and how much of it
+    request : view, depth, filter and zoom
     """
 
     request: ViewRequest
@@ -50,16 +51,16 @@ class OutlinedView(ABC):
     @property
     @abstractmethod
     def costs(self) -> Costs:
-        """The values, of which one column decides what is shown."""
+        """The values; one column orders the lines."""
 
     @property
     def column(self) -> int:
-        """The column that decides."""
+        """The column that orders the lines."""
         return 0
 
     @property
     def whole(self) -> float:
-        """100 % of what decides."""
+        """100 % in that column."""
         return 1.0
 
     @cached_property
@@ -74,12 +75,12 @@ class OutlinedView(ABC):
 
     @property
     def order(self) -> Callable[[Rows], FloatArray] | None:
-        """What siblings are ordered by in place of what decides."""
+        """The order of siblings, or None for the order of that column."""
         return None
 
     @cached_property
     def outline(self) -> Outline:
-        """What of the view gets a line."""
+        """The nodes that have lines."""
         selection = self.request.selection(self.view, self.column, self.whole, order=self.order)
         return outline(self.view, self.costs, selection)
 
@@ -108,9 +109,9 @@ class OutlinedView(ABC):
 
     @property
     def culprit(self) -> tuple[int, str]:
-        """The node to name in a sentence, of a hot path that is not empty, and its name.
+        """The node and the name for a sentence; the hot path must not be empty.
 
-        Bottom-up it is a function on behalf of its caller, else the end of the hot path.
+        Bottom-up, it is a function and the caller; in other views, the end of the hot path.
         """
         by_caller = self.request.kind is ViewKind.BOTTOM_UP
         hot = self.hot[:2] if by_caller else self.hot
@@ -129,39 +130,40 @@ def tree_lines(
     outline: Outline,
     columns: Sequence[TextColumn],
     *,
-    width: int | None,
-    full_names: bool,
-    ascii_only: bool,
+    style: TextStyle,
 ) -> list[Text]:
-    """Lay out a view: a header, its lines, and a last one for the total.
+    """Return a view as lines: a header, its lines, and a last line for the total.
 
-    Every column has a cell for the total, too. ``…`` behind a name stands for what is below it.
+    Every column has a cell for the total, too. ``…`` after a name stands for its hidden subtree.
     """
-    say = to_ascii if ascii_only else str
-    nodes = [(line.depth, say(_label(outline, line, full_names))) for line in outline.lines]
+    say, full = style.say, style.full_names
+    nodes = [(line.depth, say(line_name(outline, line, full=full))) for line in outline.lines]
     dressed = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in columns]
     heading = title(outline)
-    return tree_table(dressed, [*nodes, (0, "total")], width, title=heading, ellipsis=say("…"))
+    return tree_table(
+        dressed, [*nodes, (0, "total")], style.width, title=heading, ellipsis=say("…")
+    )
 
 
-def _label(outline: Outline, line: OutlineLine, full_names: bool) -> str:
+def line_name(outline: Outline, line: OutlineLine, *, full: bool) -> str:
+    """Return the name of a line; ``…`` behind it stands for what is below it."""
     if line.is_rest:
         return f"… {len(line.nodes)} more"
     name = outline.view.name(line.node)
-    return (name if full_names else short_name(name)) + (" …" if line.is_closed else "")
+    return (name if full else short_name(name)) + (" …" if line.is_closed else "")
 
 
 def short_names(names: Iterable[str]) -> list[str]:
-    """Return short names, without that of an artificial program root above others."""
+    """Return short names, without the name of an artificial root above other names."""
     short = [short_name(name) for name in names]
     return short[1:] if len(short) > 1 and short[0] == PROGRAM else short
 
 
 def node_columns(outline: Outline) -> dict[str, list[Cell]]:
-    """Return who every line is about: one row per line.
+    """Return columns that identify each line, one row per line.
 
-    ``path`` is the call path or, in other views, the names from the top; ``more`` counts the
-    siblings that share a line; ``id`` is there where a line is about one call path.
+    ``path`` is the call path or, in other views, the names from the top. ``more`` counts the
+    siblings that share a line. ``id`` has a value where a line is about one call path.
     """
     view, ids = outline.view, outline.view.tree.ids()
     columns: dict[str, list[Cell]] = {
@@ -186,18 +188,20 @@ def node_columns(outline: Outline) -> dict[str, list[Cell]]:
     return columns
 
 
-def check_text(outline: Outline, check: SumCheck, amounts: Sequence[str]) -> str:
+def sum_check_text(outline: Outline, check: SumCheck, amounts: Sequence[str]) -> str:
     """Say whether the lines add up, and what has none of its own.
 
     Parameters
     ----------
-    amounts : what the lines and the call paths add up to
+    outline : the lines
+    check : result of the comparison
+    amounts : sum of the lines and sum of the call paths
     """
     counts, total = amounts
     hidden = len(outline.hidden)
     whose = "its" if hidden == 1 else "their"
-    rest = f"; {counted(hidden, 'call path')} without a line of {whose} own" if hidden else ""
-    whole = "the total" if outline.start == ROOT else "what the view is zoomed to"
+    rest = f"; {counted(hidden, 'call path')} without {whose} own line" if hidden else ""
+    whole = "the total" if outline.start == ROOT else "the total of the zoomed node"
     if check.holds:
         return f"sum check: the lines add up to {whole}, {total}{rest}"
     return f"SUM CHECK FAILED: the lines add up to {counts}, not to {whole}, {total}: report this"

@@ -1,4 +1,4 @@
-"""Which plugins are installed, for people and for machines."""
+"""Installed plugins, as text and as a table."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Plugin:
     Attributes
     ----------
     kind : ``"reader"`` or ``"command"``
-    name : what users type
-    package : distribution that brings it, or the file it is in
-    version : of that distribution, or ""
-    description : one line for people
-    suffixes : file name endings that a reader takes
-    problem : why it cannot be used, or ""
-    remedy : what to do about that
+    name : the name that users type
+    package : distribution that contains it, or its file
+    version : version of the distribution, or ""
+    description : one line of text
+    suffixes : file name endings that a reader accepts
+    problem : the reason why it cannot be used, or ""
+    remedy : the remedy for the problem
     """
 
     kind: str
@@ -46,11 +46,12 @@ class Plugin:
 
 
 def plugins_text(plugins: Sequence[Plugin], width: int | None = None) -> list[Text]:
-    """Return the lines of `cpmodel plugins`: two for each, then what cannot be used and why.
+    """Return the lines of `cpmodel plugins`: two per plugin, then unusable ones with the reason.
 
     Parameters
     ----------
-    width : columns; what is wider goes on below its beginning; None = any
+    plugins : the plugins
+    width : width in columns, longer lines are wrapped; None = unlimited
     """
     usable = [plugin for plugin in plugins if not plugin.problem]
     unusable = [plugin for plugin in plugins if plugin.problem]

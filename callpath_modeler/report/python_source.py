@@ -1,4 +1,4 @@
-"""Models as a module of Python, for programs that have nothing of ours."""
+"""Models as a Python module that does not need this package."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TAKEN = frozenset({*_OURS, "__debug__", *keyword.kwlist})
 _MODULE = '''"""Models of {metric} [{unit}] of {experiment}, by call path.
 
 Measured at {measured}; {values}.
-{omitted}Written by `cpmodel export -f python`. There are no bands: `cpmodel rank` has them.
+{omitted}Written by `cpmodel export -f python`. For bands, see `cpmodel rank`.
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ def total({arguments}):
 def python_source(fitted: Fitted) -> str:
     """Return the source of a module with a function per call path that has a model.
 
-    It needs numpy alone. Call paths that look the same have their ids behind them.
+    It needs only numpy. Call paths that look the same are followed by their ids.
     """
     metric, arguments = fitted.metric, identifiers(fitted.parameters)
     listed = ", ".join(arguments)
@@ -75,7 +75,7 @@ def python_source(fitted: Fitted) -> str:
             measured=python_docstring(_measured(fitted)),
             values=f"exclusive, {fitted.experiment.reduction.words}",
             omitted="".join(
-                f"Without what was {python_docstring(each)}.\n"
+                f"The models cover only part of the program ({python_docstring(each)}).\n"
                 for each in omissions(fitted.experiment)
             ),
             parameters=tuple(arguments),
@@ -90,10 +90,10 @@ def python_source(fitted: Fitted) -> str:
 
 
 def identifiers(names: Sequence[str]) -> list[str]:
-    """Return names that Python knows arguments by, each for one of `names`."""
+    """Return a valid and distinct Python identifier for each of `names`."""
     found: list[str] = []
     for given in names:
-        # Python takes letters that look alike for the same, once it reads them as names.
+        # Python normalises identifiers, so that different letters may become the same.
         name = unicodedata.normalize("NFKC", given)
         word = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name)
         word = word if word[:1].isidentifier() else f"_{word}"
@@ -104,14 +104,14 @@ def identifiers(names: Sequence[str]) -> list[str]:
 
 
 def _notes(fitted: Fitted, rows: IntArray) -> list[str]:
-    """Return growths and statuses; of models that some runs have closer ones than, that alone."""
+    """Return growths and statuses; for models that some runs have closer models than, only that."""
     growths = fitted.models.growth_texts(rows, fitted.parameter)
     said = zip(growths, fitted.statuses(rows), strict=True)
     notes = [f"{growth}, {status}" for growth, status in said]
     if not fitted.of_line.size:
         return notes
     at = setting_text(fitted.held)
-    closer = f"closer to the runs at {at} is a model of these alone: cpmodel rank has that"
+    closer = f"a separate model of the runs at {at} fits them better: see cpmodel rank"
     is_of_line = fitted.of_line[rows].tolist()
     return [closer if other else note for note, other in zip(notes, is_of_line, strict=True)]
 

@@ -1,4 +1,4 @@
-"""A ranking as lines for people."""
+"""Rankings as lines of text."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from callpath_modeler.report.columns import (
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, table, wrap
 from callpath_modeler.report.ranking_table import growth_range_texts
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
 from callpath_modeler.units import (
     counted,
@@ -44,7 +45,6 @@ from callpath_modeler.units import (
     quantity,
     setting_text,
     signed_percent,
-    to_ascii,
 )
 
 if TYPE_CHECKING:
@@ -56,42 +56,42 @@ _START_UP = frozenset(
      "shmem_init_thread", "shmem_finalize", "start_pes", "gasnet_init", "gasnet_attach",
      "upcxx::init", "cuinit", "hipinit"}
 )  # fmt: skip
-"""Names, in small letters, of functions that start a program or end it."""
+"""Lower-case names of functions that start or end a program."""
 
 _FIRST_TO_GO = 6
-"""Rank of columns that leave a narrow table before all others."""
+"""Rank of columns that a narrow table drops first."""
 
 _WORTH_A_WORD = 0.005
-"""From which excess work on it is said of call paths that have no line."""
+"""Excess work from which call paths without a line are mentioned."""
 
 
 def ranking_text(
     ranking: Ranking,
     rows: IntArray,
     *,
-    width: int | None,
-    full_names: bool,
-    ascii_only: bool,
+    style: TextStyle,
     invocation: Invocation = EXPERIMENT,
     check: Check | None = None,
     complete: bool = True,
 ) -> list[Text]:
-    """Return the ranking for people: the answer first, then the table, then what is not in it.
+    """Return a ranking as text: the answer, the table, and notes.
 
     Parameters
     ----------
-    rows : the ranked rows to show
-    width : of the terminal; None = nothing is cut
-    full_names : functions with return type and arguments
-    invocation : asks for one of these call paths
-    check : what came of expectations, which then have a column; None = there are none
-    complete : False = the answer, the table and what may be done next, without anything else
+    ranking : the ranking
+    rows : ranked rows to show
+    width : width of the terminal; None = cut nothing
+    full_names : show return types and arguments of functions
+    ascii_only : use ASCII characters only
+    invocation : command lines for the same experiment
+    check : results of expectations, which become a column; None = no expectations
+    complete : False = only the answer, the table and the next command
     """
-    names = distinct_names(ranking.fitted.experiment.tree, rows, full=full_names)
+    names = distinct_names(ranking.fitted.experiment.tree, rows, full=style.full_names)
     others = remainder(ranking, rows)
-    # Widths are those of what is shown: characters are replaced before anything is laid out.
-    say = to_ascii if ascii_only else str
-    made = [*ranking_cells(ranking, rows, others, ascii_only=ascii_only).values()]
+    # Characters are replaced before the layout, because replacing them changes widths.
+    say = style.say
+    made = [*ranking_cells(ranking, rows, others, style=style).values()]
     if check is not None:
         has_total = ranking.fitted.metric.additive
         made.append(verdict_cells(check, rows.tolist(), bool(len(others)), has_total=has_total))
@@ -99,24 +99,24 @@ def ranking_text(
     paths = [[say(name) for name in path] for path in (*names, *_below(ranking, others))]
     ids = ranking.fitted.experiment.tree.ids()
     marks = [f"@{ids[row]}" for row in rows]
-    body = table(columns, paths, width, ellipsis=say("…"), marks=marks)
+    body = table(columns, paths, style.width, ellipsis=say("…"), marks=marks)
     answer = [
-        verdict(ranking, ascii_only=ascii_only),
-        *turning_notes(ranking, ascii_only=ascii_only),
+        verdict(ranking, style=style),
+        *turning_notes(ranking, style=style),
     ]
     footer = _footer(ranking, body[0].plain, ids, invocation, check)
     footer = footer if complete else ["", *footer[-1:]]
     return [
-        *(part for line in answer for part in wrap(say(line), width, "bold")),
-        *(wrap(say(context(ranking)), width, _GREY) if complete else ()),
+        *(part for line in answer for part in wrap(say(line), style.width, "bold")),
+        *(wrap(say(context(ranking)), style.width, _GREY) if complete else ()),
         Text(""),
         *body,
-        *(part for line in footer for part in wrap(say(line), width, _GREY)),
+        *(part for line in footer for part in wrap(say(line), style.width, _GREY)),
     ]
 
 
 def context(ranking: Ranking) -> str:
-    """Say in one line what was measured and modelled."""
+    """Return a one-line description of the measurements and models."""
     fitted, experiment = ranking.fitted, ranking.fitted.experiment
     flavour = "inclusive" if ranking.inclusive else "exclusive"
     return (
@@ -127,7 +127,7 @@ def context(ranking: Ranking) -> str:
 
 
 def points_text(fitted: Fitted) -> str:
-    """Say at which points was measured: ``p = 8 … 128 (5 points, 25 runs), n = 50``."""
+    """Return the measured points: ``p = 8 … 128 (5 points, 25 runs), n = 50``."""
     ends = dict.fromkeys(parameter_value(fitted.points[end]) for end in (0, -1))
     spread = " … ".join(ends)
     runs = counted(len(fitted.experiment.runs), "run")
@@ -147,7 +147,7 @@ def distinct_names(tree: CallTree, rows: IntArray, *, full: bool) -> list[list[s
 
 
 def remainder(ranking: Ranking, rows: IntArray) -> IntArray:
-    """Return the ranked call paths that are not shown; inclusive values overlap: none."""
+    """Return ranked call paths that are not shown; empty for inclusive values, which overlap."""
     if ranking.inclusive:
         return np.array([], np.intp)
     return np.setdiff1d(ranking.order, rows)
@@ -159,29 +159,33 @@ def _below(ranking: Ranking, others: IntArray) -> list[list[str]]:
 
 
 def ranking_cells(
-    ranking: Ranking, rows: IntArray, others: IntArray, *, ascii_only: bool
+    ranking: Ranking, rows: IntArray, others: IntArray, *, style: TextStyle
 ) -> dict[str, TextColumn]:
-    """Return the values of rows as text, by what they are.
+    """Return the columns of a ranking as text, by name.
 
     Parameters
     ----------
-    others : rows that share a line, whose cells come after those of `rows`; the total comes last,
-        where there is one
+    ranking : the ranking
+    rows : rows with their own lines
+    others : rows that share a line; its cells come after those of `rows`, and the total, if there
+        is one, comes last
+    ascii_only : use ASCII characters only
 
     Returns
     -------
-    ``rank``, ``measured`` (at the largest scale, unless that is the target and was measured),
-    ``value``, ``band`` (not at infinity), ``model`` (how far it is off, where the target was
-    measured), ``maximum`` and ``imbalance`` (over processes, at the largest scale, beside exclusive
-    means and sums), ``share``, ``excess``, ``growth``, ``trust``.
+    dict
+        ``rank``, ``measured`` (at the largest scale, unless that is the target and was measured),
+        ``value``, ``band`` (not at infinity), ``model`` (error of the model, where the target was
+        measured), ``maximum`` and ``imbalance`` (over processes, at the largest scale, next to
+        exclusive means and sums), ``share``, ``excess``, ``growth``, ``trust``.
     """
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
 
     def text(value: float) -> str:
-        return quantity(value, unit, ascii_only=ascii_only)
+        return style.amount(value, unit)
 
     def band(low: float, high: float) -> str:
-        return band_text(low, high, unit, ascii_only=ascii_only)
+        return band_text(low, high, unit, style=style)
 
     def sums(values: FloatArray) -> list[float]:
         total = np.nansum(values[others]) if fitted.metric.additive else np.nan
@@ -196,14 +200,14 @@ def ranking_cells(
     off = deviation(np.array(said), np.array(known))
     of_rows = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
     excess = [percent(value) for value in of_rows[rows]]
-    # All are numbers, or none is, where excess work has no meaning.
+    # Either all are numbers, or none is, because excess work has no meaning.
     own = ranking.excess.exclusive
     summed = [own[others], own] if len(others) else [own]
     excess += [percent(float(part.sum())) for part in summed]
     growth = [
         text + since
         for text, since in zip(
-            growth_range_texts(ranking, rows, pretty=not ascii_only),
+            growth_range_texts(ranking, rows, pretty=not style.ascii_only),
             from_texts(fitted, ranking.leader[rows]),
             strict=True,
         )
@@ -237,7 +241,7 @@ def ranking_cells(
     if ranking.inclusive or not has_maxima(fitted, ranking.maxima_at_largest[0]):
         del columns["maximum"], columns["imbalance"]
     if not fitted.metric.additive:
-        # No sum means anything: neither the last row, the total, nor shares of it.
+        # Values do not add up, so there is neither a total nor a share of it.
         del columns["share"], columns["excess"]
         columns = {name: replace(c, cells=c.cells[:-1]) for name, c in columns.items()}
     return informative(ranking, columns)
@@ -252,8 +256,8 @@ def _places(ranking: Ranking, rows: IntArray) -> list[int]:
 def _footer(
     ranking: Ranking, shown: str, ids: Sequence[str], invocation: Invocation, check: Check | None
 ) -> list[str]:
-    """Return what is to be said below the table, given its header and how to ask again."""
-    lines = ["", *sum_notes(ranking, ascii_only=False)]
+    """Return the notes below the table, given its header and the command lines."""
+    lines = ["", *sum_notes(ranking, style=DEFAULT_STYLE)]
     lines += [*unmodelled_notes(ranking), *absent_notes(ranking)]
     if " excess " in shown:
         lines += excess_notes(ranking)
@@ -268,7 +272,7 @@ def _footer(
 
 
 def _start_up_notes(ranking: Ranking, invocation: Invocation) -> list[str]:
-    """Name the leading call path if it starts or ends the program, and the command without it."""
+    """Return a note if the leading call path starts or ends the program, and a command."""
     row = culprit(ranking)
     name = short_name(ranking.fitted.experiment.tree.names(row)[-1])
     if name.lower() not in _START_UP:
@@ -278,7 +282,7 @@ def _start_up_notes(ranking: Ranking, invocation: Invocation) -> list[str]:
 
 
 def unmodelled_notes(ranking: Ranking) -> list[str]:
-    """Say what has no model, and why, if there is anything."""
+    """Return a note on the call paths without a model and the reasons, if there are any."""
     fitted, rows = ranking.fitted, ranking.unmodelled
     if not len(rows):
         return []
@@ -292,7 +296,7 @@ def unmodelled_notes(ranking: Ranking) -> list[str]:
 
 
 def absent_notes(ranking: Ranking) -> list[str]:
-    """Say what does not occur in the runs of a target that was measured, if there is anything."""
+    """Return a note on call paths that do not occur at a measured target, if there are any."""
     fitted = ranking.fitted
     point = fitted.measured[:, fitted.points == ranking.target]
     if not ranking.repetitions or not np.isnan(point).any():
@@ -300,18 +304,18 @@ def absent_notes(ranking: Ranking) -> list[str]:
     absent = np.isnan(point[:, 0]) & ~np.isnan(fitted.measured).all(axis=1)
     where = f"{fitted.parameter} = {parameter_value(ranking.target)}"
     note = f"does not occur at {where}: {counted(int(absent.sum()), 'call path')}"
-    # Of what does not add up, there is neither.
+    # Metrics that do not add up have neither excess work nor a sum of predictions.
     gained = -float(np.nansum(ranking.excess.exclusive[absent]))
     if gained >= _WORTH_A_WORD:
         note += f", excess {percent(-gained)}"
     said = float(np.nansum(ranking.predicted.own[absent]))
     if fitted.metric.additive and said > 0:
-        note += f", of which models say {quantity(said, fitted.metric.unit)}"
+        note += f"; the models predict {quantity(said, fitted.metric.unit)} for them"
     return [note]
 
 
 def excess_notes(ranking: Ranking) -> list[str]:
-    """Say what excess work is, if there is any to be told of."""
+    """Return the definition of excess work, if a column shows it."""
     fitted = ranking.fitted
     if np.isinf(ranking.target) or np.isnan(ranking.excess.exclusive).all():
         return []

@@ -1,4 +1,4 @@
-"""A ranking as a table for machines; growths and models of what is ranked, as text."""
+"""Rankings as tables; growths and models of ranked values as text."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ if TYPE_CHECKING:
 
 
 def growth_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
-    """Return the fastest growth of what a ranked value is made of; nothing without a model."""
+    """Return the fastest growth among the parts of a ranked value; "" without a model."""
     return growth_texts(ranking, np.array([row]), pretty=pretty)[0]
 
 
 def growth_texts(ranking: Ranking, rows: IntArray, *, pretty: bool = False) -> list[str]:
-    """Return the growth of each of some ranked values, as `growth_text` does."""
+    """Return the growth of each ranked value, as `growth_text` does."""
     fitted, leader = ranking.fitted, ranking.leader[rows]
     texts = fitted.models.growth_texts(leader, fitted.parameter, pretty=pretty)
     return [text if row >= 0 else "" for text, row in zip(texts, leader.tolist(), strict=True)]
 
 
 def growth_range_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
-    """Write the growth of a ranked value; where it is not decided, from which to which."""
+    """Return the growth of a ranked value; a range if the data leave it open."""
     return growth_range_texts(ranking, np.array([row]), pretty=pretty)[0]
 
 
 def growth_range_texts(ranking: Ranking, rows: IntArray, *, pretty: bool = False) -> list[str]:
-    """Write the growth of each of some ranked values as `growth_range_text` does."""
+    """Return the growth of each ranked value, as `growth_range_text` does."""
     return model_range_texts(ranking.fitted, ranking.leader[rows], pretty=pretty)
 
 
 def model_range_texts(fitted: Fitted, rows: IntArray, *, pretty: bool = False) -> list[str]:
-    """Write the growth of the models of call paths, as a range where it is not decided.
+    """Return the growth of the models of call paths; a range if the data leave it open.
 
-    A range is short: ``O(p^½ … p)`` has no logarithms, ``O(1 … log p)`` has the same powers. There
-    is no text for rows of -1, which stand for no model.
+    A range is short: ``O(p^½ … p)`` has no logarithms, ``O(1 … log p)`` has the same powers. Rows
+    of -1 stand for no model and give "".
     """
     name, between = fitted.parameter, " … " if pretty else " ... "
     texts = []
@@ -68,7 +68,7 @@ def model_range_texts(fitted: Fitted, rows: IntArray, *, pretty: bool = False) -
 
 
 def _growth_ends(fitted: Fitted, rows: IntArray) -> list[tuple[Growth, ...] | None]:
-    """Return the slowest and the fastest growth that call paths may have; None for rows of -1."""
+    """Return the slowest and the fastest possible growth of call paths; None for rows of -1."""
     growths = fitted.models.shapes.growths
     return [
         tuple(growths[rank] for rank in end) if row >= 0 else None
@@ -77,12 +77,12 @@ def _growth_ends(fitted: Fitted, rows: IntArray) -> list[tuple[Growth, ...] | No
 
 
 def formula_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
-    """Return the model of a ranked value: its own, or the sum over what it calls, or nothing."""
+    """Return the model of a ranked value: of the call path, or the sum over its subtree, or ""."""
     return formula_texts(ranking, np.array([row]), pretty=pretty)[0]
 
 
 def formula_texts(ranking: Ranking, rows: IntArray, *, pretty: bool = False) -> list[str]:
-    """Return the models of some ranked values, each as `formula_text` does."""
+    """Return the models of ranked values, each as `formula_text` does."""
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     models, name, leader = fitted.models, fitted.parameter, ranking.leader[rows].tolist()
     if ranking.inclusive:
@@ -94,7 +94,7 @@ def formula_texts(ranking: Ranking, rows: IntArray, *, pretty: bool = False) -> 
 
 
 def _since(ranking: Ranking, rows: IntArray) -> list[Cell]:
-    """Return the first scale of the law beyond a change point; None where there is none."""
+    """Return the first scale of the law after a change point; None without a change point."""
     leader = ranking.leader[rows]
     since = changes_since(ranking.fitted.models.take(np.maximum(leader, 0)))
     return [at if at and row >= 0 else None for at, row in zip(since.tolist(), leader, strict=True)]
@@ -108,7 +108,7 @@ def all_rows(ranking: Ranking) -> IntArray:
 
 
 def fit_settings(fitted: Fitted) -> dict[str, object]:
-    """Return how the models were fitted, as JSON values; `centre` is what auto chose."""
+    """Return the settings of the fit as JSON values; `centre` is the choice that ``auto`` made."""
     settings = dict(fitted.settings)
     numbers = {"confidence": float(settings.pop("confidence"))}
     chosen = {"centre": fitted.models.aggregate}
@@ -116,7 +116,7 @@ def fit_settings(fitted: Fitted) -> dict[str, object]:
 
 
 def measured_json(fitted: Fitted) -> dict[str, object]:
-    """Return what JSON says of the points: the parameter, its values, where others are."""
+    """Return the JSON fields of the points: parameter, values, and other parameters."""
     return {
         "parameter": fitted.parameter,
         "points": [float(point) for point in fitted.points],
@@ -180,14 +180,14 @@ def ranking_table(
     }
     of_target = {"value_at_target", "low", "high", "share_at_target"}
     if not ranking.repetitions:
-        # What is known to be absent has no cost, and loses none; of others nothing is known.
+        # A call path that is known to be absent costs and loses nothing; of others, it is unknown.
         of_target |= {"excess_exclusive", "loss"}
     for name, values in numbers.items():
         shown = np.where(is_ranked, values, np.nan) if name in of_target else values
         columns[name] = shown[rows].tolist()
     columns["trust"] = [mark if mark >= 0 else None for mark in ranking.trust[rows].tolist()]
     columns["top10"] = np.where(is_ranked, ranking.first, np.nan)[rows].tolist()
-    # The status goes with the growth: it is that of the model which grows fastest.
+    # Status and growth belong to the same model: the fastest growing one.
     speaks = np.where(ranking.leader >= 0, ranking.leader, np.arange(len(tree)))
     columns["status"] = [*fitted.statuses(speaks[rows])]
     columns["basis"] = [ranking.basis if ranked else None for ranked in is_ranked[rows].tolist()]
@@ -252,7 +252,7 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
 
 
 def run_time_json(answer: Ranking | Forecast) -> dict[str, object] | None:
-    """Return the run time at the target and at all measured scales; None where it is not known."""
+    """Return the run time at the target and at all measured scales; None if it is not known."""
     run_time = answer.run_time
     if run_time is None:
         return None
@@ -272,7 +272,7 @@ def run_time_json(answer: Ranking | Forecast) -> dict[str, object] | None:
 
 
 def turning_json(optimum: ScalingOptimum | None) -> dict[str, object] | None:
-    """Return where the program is fastest, if that is before the target."""
+    """Return the fastest scale of the program; None unless it is below the target."""
     if optimum is None:
         return None
     value, low, high = optimum.total

@@ -1,4 +1,4 @@
-"""Verdicts of an expectation file, call path by call path: for rankings and graphs."""
+"""Verdicts of an expectation file for each call path, for rankings and graphs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def verdict_columns(check: Check, rows: Sequence[int]) -> dict[str, list[Cell]]:
-    """Return the columns of `rows` for machines.
+    """Return the columns of verdicts for `rows`.
 
     Returns
     -------
     dict
-        ``verdict``: the worst status of the expectations that name a call path, None = none does;
-        ``expectation``: the name of the expectation that it comes from.
+        ``verdict``: the worst status of the expectations that select a call path, None = none does;
+        ``expectation``: the name of that expectation.
     """
     known = check.of_call_paths()
     found = [known.get(row) for row in rows]
@@ -33,12 +33,13 @@ def verdict_columns(check: Check, rows: Sequence[int]) -> dict[str, list[Cell]]:
 
 
 def verdict_cells(check: Check, rows: Sequence[int], blank: int, *, has_total: bool) -> TextColumn:
-    """Return the column for people: a word where an expectation names a call path.
+    """Return the column of verdicts for people: a word where an expectation selects a call path.
 
     Parameters
     ----------
-    rows : of the table
-    blank : how many lines without a verdict follow
+    check : results of expectations
+    rows : rows of the table
+    blank : number of lines without a verdict that follow
     has_total : whether a line of the whole program comes last
     """
     known = check.of_call_paths()
@@ -50,13 +51,13 @@ def verdict_cells(check: Check, rows: Sequence[int], blank: int, *, has_total: b
 
 
 def verdict_note(check: Check, invocation: Invocation) -> str:
-    """Count what came of all expectations, and give the command that explains it."""
+    """Return counts of the results of all expectations, and the command with the details."""
     command = invocation.line("check", shell_word(check.path))
     return f"expectations: {last_line(check)}. Details: {command}"
 
 
 def verdict_header(check: Check) -> dict[str, object]:
-    """Return what JSON says of all expectations; ``program`` is that of the whole program."""
+    """Return the JSON fields of all expectations; ``program`` is the one of the whole program."""
     program = check.of_call_paths().get(None)
     return {
         "file": check.path,

@@ -1,4 +1,4 @@
-"""What nodes cost at a target in one of the three views: for people and for machines."""
+"""Costs of nodes at a target in one of the three views, as text and as a table."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, wrap
 from callpath_modeler.report.outlined_view import (
     OutlinedView,
-    check_text,
     node_columns,
+    sum_check_text,
     tree_lines,
 )
 from callpath_modeler.report.ranking import points_text
@@ -51,12 +51,11 @@ from callpath_modeler.report.ranking_table import (
     run_time_json,
     turning_json,
 )
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
     percent,
-    quantity,
     signed_percent,
-    to_ascii,
 )
 
 _GREY = "dim"
@@ -68,8 +67,8 @@ class ForecastView(OutlinedView):
 
     Attributes
     ----------
-    forecast : what is shown
-    request : which view, and how much of it
+    forecast : the predictions
+    request : view, depth, filter and zoom
     """
 
     forecast: Forecast
@@ -82,12 +81,12 @@ class ForecastView(OutlinedView):
 
     @property
     def costs(self) -> Costs:
-        """The value at the target decides; in the limit, the share."""
+        """The values that order the lines: at the target, or shares in the limit."""
         return self.forecast.decides
 
     @property
     def whole(self) -> float:
-        """The sum of all that decides."""
+        """The sum of the values that order the lines."""
         return self.forecast.whole
 
     @cached_property
@@ -97,7 +96,7 @@ class ForecastView(OutlinedView):
 
     @property
     def order(self) -> Callable[[Rows], FloatArray] | None:
-        """What siblings are ordered by in place of the share."""
+        """The order of siblings, or None for the order of shares."""
         return self.forecast.order(self.view, self.request.sort, inclusive=self.inclusive)
 
     @cached_property
@@ -114,7 +113,7 @@ def _growths(
 
 
 def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
-    """Return one row per line of the view."""
+    """Return a table with one row per line of the view."""
     fitted, lines = shown.forecast.fitted, shown.outline.lines
     columns = node_columns(shown.outline)
     columns["metric"] = [fitted.metric.name] * len(lines)
@@ -186,37 +185,35 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
 def views_text(
     shown: ForecastView,
     *,
-    width: int | None,
-    full_names: bool,
-    ascii_only: bool,
+    style: TextStyle,
     invocation: Invocation = EXPERIMENT,
 ) -> list[Text]:
-    """Return the view for people: the answer first, then the tree, then what is not in it.
+    """Return a view as text: the answer, the tree, and notes.
 
     Parameters
     ----------
-    width : of the terminal; None = nothing is cut
-    full_names : functions with return type and arguments
-    invocation : asks for the same
+    shown : the view
+    width : width of the terminal; None = cut nothing
+    full_names : show return types and arguments of functions
+    ascii_only : use ASCII characters only
+    invocation : command lines for the same experiment
     """
-    say = to_ascii if ascii_only else str
-    columns = _columns(shown, ascii_only=ascii_only)
-    body = tree_lines(
-        shown.outline, columns, width=width, full_names=full_names, ascii_only=ascii_only
-    )
+    say = style.say
+    columns = _columns(shown, style=style)
+    body = tree_lines(shown.outline, columns, style=style)
     answer = [
-        _verdict(shown, ascii_only=ascii_only),
-        *turning_notes(shown.forecast, ascii_only=ascii_only),
+        _verdict(shown, style=style),
+        *turning_notes(shown.forecast, style=style),
     ]
-    head = [part for line in answer for part in wrap(say(line), width, "bold")]
-    lines = [*head, *wrap(say(_context(shown)), width, _GREY), Text(""), *body, Text("")]
-    for line in _footer(shown, invocation, ascii_only=ascii_only):
-        lines += wrap(say(line), width, _GREY, indent="  ")
+    head = [part for line in answer for part in wrap(say(line), style.width, "bold")]
+    lines = [*head, *wrap(say(_context(shown)), style.width, _GREY), Text(""), *body, Text("")]
+    for line in _footer(shown, invocation, style=style):
+        lines += wrap(say(line), style.width, _GREY, indent="  ")
     return lines
 
 
-def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
-    """Answer the question: how long, how sure, and where."""
+def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
+    """Return the sentence that answers: the cost, its uncertainty, and its place."""
     forecast, fitted = shown.forecast, shown.forecast.fitted
     is_finite = np.isfinite(forecast.target)
     at = at_text(fitted, forecast.target)
@@ -226,21 +223,21 @@ def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
         zero = "zero" if forecast.repetitions else "predicted to be zero"
         return f"At {at}: {fitted.metric.name} is {zero}."
     if not shown.hot:
-        return f"{cost_text(forecast, ascii_only=ascii_only)}."
+        return f"{cost_text(forecast, style=style)}."
     answer = f"As {fitted.parameter} grows without end, "
     if is_finite:
-        answer = f"{cost_text(forecast, ascii_only=ascii_only)}. "
+        answer = f"{cost_text(forecast, style=style)}. "
     node, name = shown.culprit
     own, whole = forecast.of_nodes(shown.view, np.array([node]))
     main = whole if shown.inclusive else own
     share = percent(float(main.share[0]))
-    (growth,) = _growths(forecast, main, pretty=not ascii_only)
+    (growth,) = _growths(forecast, main, pretty=not style.ascii_only)
     top_down = shown.request.kind is ViewKind.TOP_DOWN
     where = f"the hot path leads to {name}" if top_down else f"most is in {name}"
     where = where[0].upper() + where[1:] if is_finite else where
     how = f", {growth}" if growth else ""
-    answer += f"{where}: {share}{'' if shown.inclusive else ' by itself'}{how}."
-    return " ".join([answer, *model_notes(forecast, ascii_only=ascii_only)])
+    answer += f"{where}: {share}{'' if shown.inclusive else ' exclusive'}{how}."
+    return " ".join([answer, *model_notes(forecast, style=style)])
 
 
 def _context(shown: ForecastView) -> str:
@@ -251,17 +248,16 @@ def _context(shown: ForecastView) -> str:
     )
 
 
-def _columns(shown: ForecastView, *, ascii_only: bool) -> list[TextColumn]:
-    """Return the columns for people, each with a last cell for the total."""
+def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
+    """Return the columns, each with a last cell for the total."""
     forecast, known = shown.forecast, shown.forecast.inputs
     own, whole = shown.values
-    cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, ascii_only=ascii_only)
+    cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, style=style)
     unit = _unit(shown)
     largest, target = (
-        quantity(total, unit, ascii_only=ascii_only)
-        for total in (known.total_at_largest, forecast.total[0])
+        style.amount(total, unit) for total in (known.total_at_largest, forecast.total[0])
     )
-    band = band_text(*forecast.total[1:], unit, ascii_only=ascii_only)
+    band = band_text(*forecast.total[1:], unit, style=style)
     excess = percent(forecast.total_excess)
     off = total_off_by(forecast)
     totals = {"measured": largest, "value": target, "band": band, "model": off, "excess": excess}
@@ -281,30 +277,33 @@ def value_cells(
     whole: NodeForecasts,
     *,
     inclusive: bool,
-    ascii_only: bool,
+    style: TextStyle,
 ) -> dict[str, TextColumn]:
-    """Return the values of lines as text, by what they are.
+    """Return the values of lines as text, by name of the column.
 
     Parameters
     ----------
+    forecast : the predictions
     own, whole : exclusive and inclusive values of the lines
-    inclusive : which of both lead
+    inclusive : whether inclusive values lead
+    ascii_only : use ASCII characters only
 
     Returns
     -------
-    ``measured``, ``value``, ``band``, ``model``, ``other``, ``share``, ``excess``, ``growth``,
-    ``trust``; those that `informative` leaves.
+    dict
+        ``measured``, ``value``, ``band``, ``model``, ``other``, ``share``, ``excess``, ``growth``,
+        ``trust``, as far as `informative` keeps them.
     """
     unit = forecast.fitted.metric.unit
     main, other = (whole, own) if inclusive else (own, whole)
 
     def texts(values: FloatArray) -> list[str]:
-        return [quantity(value, unit, ascii_only=ascii_only) for value in values.tolist()]
+        return [style.amount(value, unit) for value in values.tolist()]
 
     ends = zip(main.low.tolist(), main.high.tolist(), strict=True)
-    bands = [band_text(low, high, unit, ascii_only=ascii_only) for low, high in ends]
+    bands = [band_text(low, high, unit, style=style) for low, high in ends]
     before, after = np.nan_to_num(main.share_at_largest).tolist(), main.share.tolist()
-    growth = [text or "" for text in _growths(forecast, main, pretty=not ascii_only)]
+    growth = [text or "" for text in _growths(forecast, main, pretty=not style.ascii_only)]
     off = main.deviation.tolist()
     largest, target = value_titles(forecast)
     columns = {
@@ -312,9 +311,7 @@ def value_cells(
         "value": TextColumn(target, texts(main.value)),
         "band": TextColumn(band_title(forecast), bands, droppable=-2),
         "model": TextColumn("model", [signed_percent(v) for v in off], droppable=2),
-        "other": TextColumn(
-            "own" if inclusive else "with callees", texts(other.value), droppable=6
-        ),
+        "other": TextColumn("own" if inclusive else "inclusive", texts(other.value), droppable=6),
         "share": TextColumn("share", share_texts(forecast, before, after), droppable=4),
         "excess": TextColumn("excess", [percent(v) for v in main.excess.tolist()], droppable=5),
         "growth": TextColumn("growth", growth, right=False, droppable=1),
@@ -329,12 +326,12 @@ def _unit(shown: ForecastView) -> str:
     return shown.forecast.fitted.metric.unit
 
 
-def _footer(shown: ForecastView, invocation: Invocation, *, ascii_only: bool) -> list[str]:
+def _footer(shown: ForecastView, invocation: Invocation, *, style: TextStyle) -> list[str]:
     known, unit = shown.forecast.inputs, _unit(shown)
     lines = []
-    kind = "with callees" if shown.inclusive else "by themselves"
-    lines.append(f"values: {kind}; growth: the fastest in the value; > is the hot path")
-    lines += sum_notes(shown.forecast, ascii_only=ascii_only)
+    kind = "inclusive" if shown.inclusive else "exclusive"
+    lines.append(f"values: {kind}; growth: of the fastest growing part; > is the hot path")
+    lines += sum_notes(shown.forecast, style=style)
     lines += [MODEL_NOTE] if shown.forecast.repetitions else []
     if len(known.unmodelled):
         lines.append(
@@ -343,10 +340,10 @@ def _footer(shown: ForecastView, invocation: Invocation, *, ascii_only: bool) ->
         )
     column = 1 if np.isfinite(shown.forecast.target) else 0
     sums = [
-        quantity(float(values[column]), unit, ascii_only=ascii_only)
+        style.amount(float(values[column]), unit)
         for values in (shown.check.counted, shown.check.total)
     ]
-    lines.append(check_text(shown.outline, shown.check, sums))
+    lines.append(sum_check_text(shown.outline, shown.check, sums))
     if shown.request.kind is ViewKind.TOP_DOWN:
         lines.append(invocation.hint("views", "--view bottom-up"))
     return lines

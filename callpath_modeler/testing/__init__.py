@@ -1,6 +1,6 @@
-"""For authors of reader plugins: the reader contract as tests, and writers of test files.
+"""The reader contract as tests, and writers of test files, for authors of reader plugins.
 
-Needs pytest, which this package does not bring. Nothing else here is imported with it.
+It needs pytest, which this package does not install. Nothing else here is imported with it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def __getattr__(name: str) -> object:
     if not {_CHECKS, _CONTRACT} & set(sys.modules):
         import pytest
 
-        # Assertions then show the values that they compare.
+        # Assertions of these modules then show the compared values.
         pytest.register_assert_rewrite(_CHECKS, _CONTRACT)
     from callpath_modeler.testing.contract import ReaderContract
 

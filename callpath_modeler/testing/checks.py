@@ -1,4 +1,4 @@
-"""What must hold of an opened profile."""
+"""Checks of opened profiles."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from callpath_modeler.readers.base import (
 from callpath_modeler.readers.runs import READABLE, ReadRun
 
 CLOSE = 1e-9
-"""Relative difference that sums may have from being added up in another order."""
+"""Relative tolerance of sums, because the order of additions may differ."""
 
 
 def readable(source: ProfileSource) -> list[DeclaredMetric]:
-    """Return the metrics that values can be had of."""
+    """Return the metrics whose values can be read."""
     return [declared for declared in source.metrics if declared.status in READABLE]
 
 
 def reductions(source: ProfileSource) -> tuple[Reduction, ...]:
-    """Return what `source` can be asked for."""
+    """Return the reductions that `source` supports."""
     return tuple(source.reductions if isinstance(source, ReducedSource) else COMPUTED)
 
 
 def read_all(source: ProfileSource) -> dict[tuple[str, Reduction], Reduced]:
-    """Return every readable metric, reduced in up to two ways."""
+    """Return every readable metric, each with up to two reductions."""
     return {
         (declared.metric.name, reduction): source.reduce(declared.metric.name, reduction)
         for declared in readable(source)
@@ -47,7 +47,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 def check_tree(tree: CallTree) -> None:
-    """Check that the columns of a call tree fit together."""
+    """Check that the columns of a call tree are consistent."""
     columns = (tree.parent, tree.end, tree.region, tree.annotation)
     for column in columns:
         assert column.dtype == np.int32
@@ -62,7 +62,7 @@ def check_tree(tree: CallTree) -> None:
 
 
 def check_values(reduced: Reduced, rows: int) -> None:
-    """Check the shape of what `reduce` returns."""
+    """Check the shapes of the result of `reduce`."""
     assert isinstance(reduced, Reduced)
     assert reduced.exclusive.dtype == np.float64
     assert reduced.exclusive.shape == (rows,)
@@ -71,7 +71,7 @@ def check_values(reduced: Reduced, rows: int) -> None:
 
 
 def check_same(first: ProfileSource, second: ProfileSource) -> None:
-    """Check that two openings of one profile hold the same."""
+    """Check that opening a profile twice gives the same result."""
     tree, other = first.call_tree, second.call_tree
     assert tree.regions == other.regions
     for column in ("parent", "end", "region", "annotation"):
@@ -86,7 +86,7 @@ def check_same(first: ProfileSource, second: ProfileSource) -> None:
 
 
 def check_same_run(first: ReadRun, second: ReadRun) -> None:
-    """Check that two runs that were read hold the same, to the last bit."""
+    """Check that two runs are the same, bit for bit."""
     for run in (first, second):
         check_tree(run.tree)
     assert first.tree.is_same_as(second.tree)
@@ -104,7 +104,7 @@ def check_same_run(first: ReadRun, second: ReadRun) -> None:
 
 
 def check_order(source: ProfileSource, metric: str) -> None:
-    """Check what must hold between the reductions of a metric that adds up."""
+    """Check the order of the reductions of an additive metric."""
     value = {how: source.reduce(metric, how).exclusive for how in reductions(source)}
     low, high = value.get(Reduction.MIN), value.get(Reduction.MAX)
     for how in {Reduction.MEAN, Reduction.MEDIAN, Reduction.GEOMEAN} & value.keys():
@@ -118,10 +118,10 @@ def check_order(source: ProfileSource, metric: str) -> None:
 
 
 def check_error(error: InputError, path: Path) -> None:
-    """Check that an error says in one line which file it is about."""
+    """Check that an error names its file, in one line."""
     assert path.name in error.message
     assert "\n" not in error.message
-    assert error.hint, "say what to do about it"
+    assert error.hint, "the error needs a hint with the remedy"
 
 
 def read_or_refused(reader: Reader, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The reader contract as tests, for a plugin author to subclass."""
+"""The reader contract as tests that a plugin author subclasses."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ Runs = Sequence[RunSource]
 
 _FIRST_BLOCK = 1 << 16
 _HEAD = 512
-"""No format says what it is later than here."""
+"""Length of the prefix that identifies every format, in bytes."""
 _HEAVY = ("pandas", "scipy", "networkx", "matplotlib", "pyarrow", "otf2", "pycubexr")
 
 
 class ReaderContract:
     """Tests that every reader of profiles passes.
 
-    Subclass it in a file that pytest collects, with a name that begins with ``Test``, and say
-    which reader it is, where a small profile lies, and a few values that you know by hand::
+    Subclass it in a file that pytest collects, with a name that begins with ``Test``. Give the
+    reader, the path of a small profile, and a few values that you know::
 
         class TestMyReader(ReaderContract):
             reader_class = MyReader
@@ -78,28 +78,32 @@ class ReaderContract:
     Attributes
     ----------
     reader_class : the reader, made without arguments
-    damaged : how many damaged copies are read
-    not_at_import : packages that finding the reader must not import
+    damaged : number of damaged copies that are read
+    not_at_import : packages that the import of the reader must not import
     """
 
     reader_class: ClassVar[type[Reader]]
     damaged: ClassVar[int] = 100
     not_at_import: ClassVar[tuple[str, ...]] = _HEAVY
 
-    # What a subclass provides.
+    # Fixtures of subclasses.
 
     @pytest.fixture
     def profile(self) -> Path:
         """Return a small profile, a file or a directory."""
-        raise NotImplementedError("a fixture `profile` has to return the path of a small profile")
+        raise NotImplementedError(
+            "define a fixture `profile` that returns the path of a small profile"
+        )
 
     @pytest.fixture
     def known(self) -> Mapping[tuple[str, str], float]:
-        """Return exclusive values, mean over processes, by metric and call path.
+        """Return exclusive values, means over processes, by metric and call path.
 
-        Of a file that holds several runs they are those of its first.
+        For a file with several runs, they are the values of the first run.
         """
-        raise NotImplementedError("a fixture `known` has to return values that are known")
+        raise NotImplementedError(
+            "define a fixture `known` that returns some values of the profile"
+        )
 
     @pytest.fixture
     def reader(self) -> Reader:
@@ -113,9 +117,9 @@ class ReaderContract:
             yield runs
 
     def copy_of(self, profile: Path, folder: Path) -> Path:
-        """Copy all files of `profile` into `folder`, which is empty; return the copy's path.
+        """Copy all files of `profile` into the empty directory `folder`; return the copy.
 
-        Override it if a profile is more than its file or its directory.
+        Override it if a profile is more than one file or one directory.
         """
         return damage.copy_of(profile, folder)
 
@@ -130,7 +134,7 @@ class ReaderContract:
         assert isinstance(reader.suffixes, tuple)
         assert reader.suffixes
         for suffix in reader.suffixes:
-            assert not any(sign in suffix for sign in "/*?"), "an ending, not a pattern"
+            assert not any(sign in suffix for sign in "/*?"), "give a suffix, not a pattern"
 
     def test_finding_the_reader_imports_nothing_heavy(self) -> None:
         code = (
@@ -233,7 +237,7 @@ class ReaderContract:
         for source in (run.source for run in runs):
             before = read_all(source)
             findings = list(source.findings())
-            assert list(source.findings()) == findings, "asking changes nothing"
+            assert list(source.findings()) == findings, "reading must not change the findings"
             after = read_all(source)
             for key, reduced in before.items():
                 np.testing.assert_array_equal(reduced.exclusive, after[key].exclusive)
@@ -248,7 +252,7 @@ class ReaderContract:
                 read_all(run.source)
         assert contents(tmp_path / "copy") == before
 
-    # What a profile says of itself, once per run that it holds.
+    # Description of the profile, once per run.
 
     def test_runs_differ_in_parameters_or_repetition(self, runs: Runs) -> None:
         assert runs
@@ -271,7 +275,7 @@ class ReaderContract:
         for region in (region for run in runs for region in run.source.call_tree.regions):
             assert region.name
             assert region.name == region.name.strip()
-            assert not region.name.endswith(("...", "…")), "a name is never cut"
+            assert not region.name.endswith(("...", "…")), "a name must not be cut"
 
     def test_metrics_have_one_name_each(self, runs: Runs) -> None:
         for run in runs:
@@ -321,7 +325,7 @@ class ReaderContract:
     def test_known_values_are_read(
         self, runs: Runs, known: Mapping[tuple[str, str], float]
     ) -> None:
-        assert any(known.values()), "a value that is not zero has to be known"
+        assert any(known.values()), "`known` must have a value that is not zero"
         source = runs[0].source
         tree = source.call_tree
         for (metric, path), value in known.items():
@@ -337,7 +341,7 @@ class ReaderContract:
                 reduced = source.reduce(declared.metric.name, reduction)
                 check_values(reduced, len(source.call_tree))
                 if declared.metric.additive:
-                    assert not (reduced.exclusive < 0).any(), "negative costs count as zero"
+                    assert not (reduced.exclusive < 0).any(), "negative costs must become zero"
                 absent = declared.status is MetricStatus.ABSENT and declared.metric.additive
                 if absent and reduction is not Reduction.IMBALANCE:
                     np.testing.assert_array_equal(reduced.exclusive, 0)
@@ -346,12 +350,12 @@ class ReaderContract:
     def test_exclusive_values_add_up_to_the_total(self, runs: Runs, reduction: Reduction) -> None:
         for source in (run.source for run in runs if reduction in reductions(run.source)):
             read = {d: source.reduce(d.metric.name, reduction) for d in readable(source)}
-            # A reader that has set values aside says so.
+            # A reader that discards values must report it.
             if any(finding.code in ALTERING for finding in source.findings()):
                 continue
             for declared, reduced in read.items():
                 metric = declared.metric
-                # Of times the slowest thread of a process counts, a different one per call path.
+                # The slowest thread gives the time of a process, a different one per call path.
                 folded = metric.is_time and source.extent.threads != 1
                 if metric.additive and not folded:
                     parts = np.nansum(reduced.exclusive)
@@ -361,7 +365,9 @@ class ReaderContract:
         for source in (run.source for run in runs):
             for name in (d.metric.name for d in readable(source) if d.metric.additive):
                 told = [source.reduce(name, how).run_time for how in reductions(source)]
-                np.testing.assert_array_equal(told, told[0], "the reduction changes the run time")
+                np.testing.assert_array_equal(
+                    told, told[0], "the run time must not depend on the reduction"
+                )
                 if Reduction.MAX in reductions(source) and np.isfinite(told[0]):
                     largest = source.reduce(name, Reduction.MAX).total
                     np.testing.assert_allclose(told[0], largest, rtol=CLOSE)
@@ -407,6 +413,6 @@ class ReaderContract:
 
     def test_an_independent_reader_agrees(self, reader: Reader, profile: Path) -> None:
         if not isinstance(reader, VerifyingReader):
-            pytest.skip("the reader has nothing to compare with")
+            pytest.skip("there is no independent reader to compare with")
         for found in reader.verify(profile):
             assert found.differing == 0, found.metric

@@ -1,4 +1,4 @@
-"""Profiles as they come out of full disks, killed jobs and bad copies."""
+"""Damaged profiles, as full disks, killed jobs and bad copies leave them."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ def copy_of(profile: Path, folder: Path) -> Path:
 def damage(folder: Path, seed: int) -> Path:
     """Damage one file below `folder`, always in the same way for one `seed`.
 
-    A file is cut short, loses a stretch, or has a stretch or single bytes overwritten.
+    A file is truncated, loses a range, or has a range or single bytes overwritten.
 
     Returns
     -------
-    the damaged file
+    Path
+        The damaged file.
     """
     rng = random.Random(seed)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    # Large files hold most of what can break; small ones, the definitions, break worst.
+    # Large files have most of the content; damage to small ones, the definitions, is worst.
     victim = rng.choice(files)
     content = bytearray(victim.read_bytes())
     if content:
@@ -58,7 +59,7 @@ def _damage(content: bytearray, rng: random.Random, kind: int) -> None:
 
 @contextmanager
 def at_most(seconds: int) -> Iterator[None]:
-    """Raise `TimeoutError` in whatever runs for longer, where the system has alarms."""
+    """Raise `TimeoutError` in code that runs for longer, if the system has alarms."""
     if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         yield
         return

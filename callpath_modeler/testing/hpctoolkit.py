@@ -1,4 +1,4 @@
-"""A small writer of HPCToolkit databases of version 4: test files of any shape and size."""
+"""A small writer of HPCToolkit databases of version 4, for test files of any shape and size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENTRY_POINTS = {"main thread": 1, "application thread": 2}
 
 
 class Kind(Enum):
-    """What a context is: relation to the one above, and lexical type."""
+    """Kind of a context: relation to its parent, and lexical type."""
 
     FUNCTION = (_CALL, 0)
     INLINED = (_INLINED, 0)
@@ -40,11 +40,11 @@ class Scope:
 
     Attributes
     ----------
-    parent : number of the context above, which comes first; -1 makes it an entry point
-    kind : what it is
-    name : of a function, or of an entry point such as ``"main thread"``; a function without
-        one is anonymous code, without a module as well an unknown procedure
-    file, line : where a function is defined, or where a loop or line is
+    parent : number of the parent context, which comes first; -1 = an entry point
+    kind : kind of the context
+    name : name of a function, or of an entry point such as ``"main thread"``. A function without a
+        name is anonymous code, and without a module also an unknown procedure
+    file, line : definition of a function, or position of a loop or line
     module : executable or library of a function
     """
 
@@ -58,12 +58,12 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one thread or one stream of an accelerator measured.
+    """Measurements of one thread or one accelerator stream.
 
     Attributes
     ----------
     ids : its identifiers, e.g. ``{"NODE": 0, "RANK": 3, "THREAD": 0}``
-    costs : own cost of every context, by metric as named in the database
+    costs : exclusive cost of every context, by name of the metric in the database
     """
 
     ids: Mapping[str, int]
@@ -72,14 +72,14 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """In what databases of one version differ.
+    """Differences between databases of one version.
 
     Attributes
     ----------
-    early : as in the first releases: no entry points, summaries within scopes, no flags
-    elide : leave instructions out of `meta.db`, but not out of the values, as hpcprof does
+    early : layout of the first releases: no entry points, summaries within scopes, no flags
+    elide : omit instructions from `meta.db`, but not from the values, as hpcprof does
     spare : bytes that a later release might have added to each structure, a multiple of 8
-    scopes : of a metric, the propagation scopes that are stored; all where nothing is said
+    scopes : propagation scopes that are stored, by metric; default all
     """
 
     early: bool = False
@@ -112,30 +112,30 @@ def write_database(
 
 
 class _Buffer:
-    """Bytes that know where they are."""
+    """A buffer that returns positions."""
 
     def __init__(self, size: int) -> None:
         self.content = bytearray(size)
         self._texts: dict[str, int] = {}
 
     def put(self, data: bytes) -> int:
-        """Append `data` at the next multiple of 8 and return where."""
+        """Append `data` at the next multiple of 8 and return the position."""
         self.content += bytes(-len(self.content) % 8)
         self.content += data
         return len(self.content) - len(data)
 
     def section(self, size: int) -> int:
-        """Begin a section with a header of `size` bytes, to be filled in, and return where."""
+        """Start a section with an empty header of `size` bytes, and return its position."""
         self._texts.clear()
         return self.put(bytes(size))
 
     def fill(self, place: int, data: bytes) -> tuple[int, int]:
-        """Fill in the header of the section that ends here, and return its size and place."""
+        """Fill in the header of the section that ends here; return its size and position."""
         self.content[place : place + len(data)] = data
         return len(self.content) - place, place
 
     def text(self, text: str) -> int:
-        """Append a text, once in each section, and return where."""
+        """Append a text, once per section, and return its position."""
         if text not in self._texts:
             self._texts[text] = len(self.content)
             self.content += text.encode() + b"\0"
@@ -150,7 +150,7 @@ class _Buffer:
 
 
 class _MetaWriter:
-    """Writes `meta.db`."""
+    """A writer of `meta.db`."""
 
     def __init__(
         self, contexts: Sequence[Scope], metrics: Sequence[str], title: str, layout: Layout
@@ -165,7 +165,7 @@ class _MetaWriter:
         self._functions: dict[tuple[str, str, int, str], int] = {}
 
     def content(self) -> bytes:
-        """Return the file."""
+        """Return the content of the file."""
         metrics = self._early_metrics if self._layout.early else self._all_metrics
         sections = [self._general(), self._kinds(), metrics(), self._tree(), *[(0, 0)] * 4]
         return self._buffer.finish(b"meta", sections, b"_meta.db")
@@ -196,7 +196,7 @@ class _MetaWriter:
             stored = self._stored(metric)
             scopes = put(b"".join(struct.pack("<QH6x", scope[s], n) + spare for n, s in stored))
             sums = (struct.pack("<QQBxH4x", scope[s], formula, 0, n) + spare for n, s in stored)
-            # A minimum and counts of threads, to be passed over: their number is nobody's.
+            # A minimum and counts of threads under an unused number, which readers must skip.
             least = struct.pack("<QQBxH4x", scope[stored[0][1]], formula, 1, 60000) + spare
             counts = (struct.pack("<QQBxH4x", scope[s], one, 0, 60000) + spare for _, s in stored)
             summaries = put(b"".join([least, *sums, *counts]))
@@ -225,7 +225,7 @@ class _MetaWriter:
         return self._buffer.fill(place, table)
 
     def _tree(self) -> tuple[int, int]:
-        """Write callees before their callers, as pointers have to be known."""
+        """Write callees before their callers, because pointers must be known."""
         header = self._buffer.section(16)
         children: list[list[int]] = [[] for _ in self._contexts]
         entries: list[int] = []
@@ -294,7 +294,7 @@ class _MetaWriter:
 
 
 class _Propagation:
-    """Sums costs over subtrees, and over the contexts within each function."""
+    """Sums of costs over subtrees, and over the contexts within each function."""
 
     def __init__(self, contexts: Sequence[Scope]) -> None:
         self._parent = np.array([context.parent for context in contexts], np.int64)
@@ -306,7 +306,7 @@ class _Propagation:
         self._levels = np.split(order, np.cumsum(np.bincount(depth))[:-1])
 
     def values(self, one: Measured, metrics: Sequence[str], layout: Layout) -> FloatArray:
-        """Return what is stored for a thread, [contexts and before them the whole x numbers]."""
+        """Return stored values of a thread, [1 + contexts, numbers]; row 0 is the whole."""
         table = np.zeros((len(self._parent) + 1, len(metrics) * len(_SCOPES)))
         for k, metric in enumerate(metrics):
             if metric not in one.costs:
@@ -316,7 +316,7 @@ class _Propagation:
             columns = {
                 "point": own,
                 "function": within,
-                "lex_aware": within,  # as profiles of threads have it, whatever it should be
+                "lex_aware": within,  # as in real profiles, against the specification
                 "execution": self._sums(own, lexical_only=False),
             }
             for j, scope in enumerate(_SCOPES):
@@ -379,7 +379,7 @@ def _starts(keys: IntArray, dtype: np.dtype[np.void], name: str) -> NDArray[np.v
 
 
 def _context_file(profiles: Sequence[FloatArray], contexts: int) -> bytes:
-    """Return the same values once more, context by context."""
+    """Return the same values, ordered by context."""
     buffer = _Buffer(0x20)
     infos = buffer.section(16)
     first = buffer.put(bytes(32 * contexts))

@@ -1,4 +1,4 @@
-"""The browser: keys become changes of the session, and what it shows is drawn again."""
+"""The browser: keys change the session, and widgets draw it again."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ from callpath_modeler.tui.session import Session
 from callpath_modeler.tui.state import PreparedForecast
 from callpath_modeler.tui.tree_table import TreeTable
 from callpath_modeler.tui.widgets import Pane, Prompt
-from callpath_modeler.units import counted, to_ascii
+from callpath_modeler.units import counted
 
 AT_ONCE = 3_000
-"""So many call paths are predicted with their bands before a key is answered."""
+"""Number of call paths up to which predictions with bands are made before a key is answered."""
 
 _REST = 0.03
-"""Seconds on a node before there is a pane for it, where that takes time."""
+"""Seconds on a node before its description is made, if that takes time."""
 _BESIDE = 112
-"""From this many cells on, the pane is beside the table."""
+"""Width from which the pane is next to the table, in cells."""
 _LOWEST_PANE = 18
-"""In fewer lines there is no pane below the table."""
+"""Least height for a pane below the table, in lines."""
 
 
 class Browser(App[None]):
-    """Browse an experiment.
+    """The browser of an experiment.
 
     Parameters
     ----------
-    session : what is shown first
-    given : what it needs of its surroundings
+    session : the session at the start
+    given : models, targets, files and commands of the experiment
     """
 
     CSS_PATH: ClassVar[str] = "browser.tcss"
@@ -68,26 +68,26 @@ class Browser(App[None]):
         self._background = Background(self)
 
     def compose(self) -> ComposeResult:
-        """Make the parts of the screen, from top to bottom."""
+        """Return the parts of the screen, from top to bottom."""
         yield Static(id="head", markup=False)
         with Container(id="main"):
-            yield TreeTable(self.session, ascii_only=self._given.ascii_only)
+            yield TreeTable(self.session, self._given.style)
             yield Pane(id="pane", markup=False)
         yield Static(id="status", markup=False)
         yield Prompt(id="prompt")
         yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
-        """Begin; bands that were not waited for are made now."""
+        """Start the threads, and compute bands that are still missing."""
         self._background.start()
         self.table.focus()
-        self.set_class(self._given.ascii_only, "-ascii")
+        self.set_class(self._given.style.ascii_only, "-ascii")
         shown = self.session.forecast
         if not shown.has_bands:
             self._foresee(shown.inputs, self.target)
 
     def on_unmount(self) -> None:
-        """End."""
+        """End the threads."""
         self._background.end()
 
     @property
@@ -95,10 +95,10 @@ class Browser(App[None]):
         """The table."""
         return self.query_one(TreeTable)
 
-    # What is drawn
+    # Drawing
 
     def on_resize(self, event: Resize) -> None:
-        """Put the pane where there is room for it."""
+        """Move the pane to the side with more room."""
         self._arrange(event.size.width, event.size.height)
 
     def _arrange(self, width: int, height: int) -> None:
@@ -112,24 +112,24 @@ class Browser(App[None]):
 
     def _draw(self) -> None:
         """Draw everything but the table."""
-        width, plain = self.size.width, self._given.ascii_only
-        lines = panes.head(self.session, self.target, width, ascii_only=plain)
+        width, style = self.size.width, self._given.style
+        lines = panes.head(self.session, self.target, width, style=style)
         self.query_one("#head", Static).update(_joined(lines))
-        said = panes.status(self.session, self._message, width, ascii_only=plain)
+        said = panes.status(self.session, self._message, width, style=style)
         self.query_one("#status", Static).update(said)
-        known = keys.line(width, other=self._other_basis, ascii_only=plain)
+        known = keys.line(width, other=self._other_basis, style=style)
         self.query_one("#keys", Static).update(known)
         self._draw_pane()
 
     def on_pane_resized(self) -> None:
-        """Fill the pane as it is now."""
+        """Fill the pane again."""
         self._draw_pane()
 
     def _draw_pane(self) -> None:
         pane = self.query_one("#pane", Static)
         if not pane.display:
             return
-        report = panes.report_of(self.session, ascii_only=self._given.ascii_only)
+        report = panes.report_of(self.session, style=self._given.style)
         if report is None:
             pane.update("")
             return
@@ -145,7 +145,7 @@ class Browser(App[None]):
             return
 
         def work(is_wanted: IsWanted) -> None:
-            time.sleep(_REST)  # who holds a key down is not interested in what lies on the way
+            time.sleep(_REST)  # nodes that are passed while a key is held down are skipped
             if is_wanted():
                 text = made()
                 if is_wanted():
@@ -155,7 +155,7 @@ class Browser(App[None]):
 
     @property
     def _is_small(self) -> bool:
-        """Whether everything is done at once, before a key is answered."""
+        """Whether everything is computed before a key is answered."""
         return len(self.session.forecast.inputs.modelled) <= AT_ONCE
 
     def _renew(self, *, anew: bool = True) -> None:
@@ -168,28 +168,33 @@ class Browser(App[None]):
         self._draw()
 
     def on_tree_table_moved(self) -> None:
-        """Show what there is to know of another node."""
+        """Show the description of another node."""
         self._message = ""
         self._draw()
 
     def on_tree_table_chosen(self) -> None:
-        """Open or close what was clicked."""
+        """Open or close the node that was clicked."""
         self.action_do("toggle")
 
     # Keys
 
     def action_do(self, what: str) -> None:
-        """Let the session do something."""
+        """Call a method of the session."""
         self._message = ""
         node, at_rest = self.session.node, self.session.node < 0 and len(self.session.outline) > 0
         getattr(self.session, what)()
         if at_rest and what in {"open", "go_in", "toggle", "open_all", "zoom"}:
-            key = "f changes the filter" if self.session.pattern else ". shows what is small"
+            key = (
+                "f changes the filter"
+                if self.session.pattern
+                else ". shows nodes with a small share"
+            )
             self._message = f"several nodes share this line: {key}"
         if what == "open_all" and self.session.is_cut:
-            self._message = f"opened up to {counted(len(self.session.outline), 'line')}: zoom in"
+            lines = counted(len(self.session.outline), "line")
+            self._message = f"opened up to the limit of {lines}: zoom in"
         if what == "follow_hot_path" and self.session.node == node:
-            self._message = "no single node below has most of this one"
+            self._message = "no single callee has most of the cost of this node"
         self._renew()
 
     def action_show(self, kind: str) -> None:
@@ -198,14 +203,14 @@ class Browser(App[None]):
         self._attempt(lambda: self.session.show(ViewKind(kind)))
 
     def action_heat(self) -> None:
-        """Mark how fast things grow, or stop it."""
+        """Switch the marks of growth on or off."""
         self.session.heat = not self.session.heat
         self._renew()
 
     def action_found(self, step: int) -> None:
-        """Go to the next or previous node that was found."""
+        """Go to the next or previous search hit."""
         number, count = self.session.next_match(step)
-        self._message = f"{number} of {count} found" if count else "nothing was searched for: /"
+        self._message = f"{number} of {count} found" if count else "there is no search yet: press /"
         self._renew()
 
     def action_help(self) -> None:
@@ -219,14 +224,16 @@ class Browser(App[None]):
 
     def _say_command(self, text: str) -> None:
         self.copy_to_clipboard(text)
-        self._note(f"{text}\n\nprints this (copied, where the terminal allows it)")
+        self._note(
+            f"{text}\n\nprints this view. It is in the clipboard if the terminal supports that."
+        )
 
     def _note(self, text: str) -> None:
-        note = Note(to_ascii(text) if self._given.ascii_only else text)
+        note = Note(self._given.style.say(text))
         self.push_screen(note, lambda _: self._come_back())
 
     def _attempt(self, change: Callable[[], None]) -> None:
-        """Change something; what a user did wrong is said, and nothing has changed then."""
+        """Make a change; an error of the user is shown, and leaves everything unchanged."""
         try:
             change()
         except CallpathModelerError as error:
@@ -240,7 +247,7 @@ class Browser(App[None]):
         if np.isfinite(self.target):
             self._attempt(lambda: self._retarget(f"{self.target * factor:.17g}"))
         else:
-            self.say("at infinity: t types a target")
+            self.say("the target is infinity: press t to type another")
 
     def _retarget(self, text: str) -> None:
         self.target = self._given.target_of(text, self.session.forecast.fitted)
@@ -249,24 +256,24 @@ class Browser(App[None]):
 
     @property
     def _other_basis(self) -> str:
-        """What values at the target can be beside what they are: measured or predicted."""
+        """The alternative to the present values at the target: measured or predicted."""
         if self.session.forecast.inputs.measured.point(self.target) is None:
             return ""
         return basis_of(self._predicted)
 
     def action_basis(self) -> None:
-        """Show what models say of a target that was measured, or what was measured again."""
+        """Switch between measured and predicted values at a target that was measured."""
         known, other = self.session.forecast.inputs, self._other_basis
         if not other:
             at = at_text(known.fitted, self.target)
-            self.say(f"{at} was not run two times or more: values are predicted")
+            self.say(f"{at} was not run at least twice, so values are predicted")
             return
         self._predicted = not self._predicted
-        self._message = f"values are {other}; p shows what is {self._other_basis}"
+        self._message = f"values are {other}; p shows {self._other_basis} values"
         self._foresee(known, self.target)
 
     def _foresee(self, inputs: ForecastInputs, target: float) -> None:
-        """Predict at a target: at once, or in a worker while what was there stays."""
+        """Predict at a target, at once or in a thread while the screen stays."""
         inputs = inputs.asking(predicted=self._predicted)
         if len(inputs.modelled) <= AT_ONCE:
             self._show_forecast(PreparedForecast(forecast(inputs, target)))
@@ -275,7 +282,7 @@ class Browser(App[None]):
         def work(is_wanted: IsWanted) -> None:
             for ready in forecast_progressively(self.session, inputs, target, is_wanted):
                 self._background.show(self._show_forecast, ready)
-                del ready  # bands take long, and what was shown before is large
+                del ready  # bands take long, and the previous predictions need much memory
 
         self._background.do(work, "target")
 
@@ -284,14 +291,14 @@ class Browser(App[None]):
         self._renew(anew=False)
 
     def action_metric(self) -> None:
-        """Show the next metric that views can show, and that is not zero everywhere."""
+        """Show the next metric that views can show and that is not zero everywhere."""
         experiment = self.session.forecast.fitted.experiment
         known = [name for name, why in experiment.declared.items() if not why]
         now = self.session.forecast.fitted.metric.name
         at = known.index(now) if now in known else -1
         others = [*known[at + 1 :], *known[: max(at, 0)]]
         if not others:
-            self.say(f"there is no metric but {now}")
+            self.say(f"{now} is the only metric")
             return
         self.say(f"{others[0]}: working …")
         self._background.do(lambda _: self._change_metric(others), "target")
@@ -307,13 +314,13 @@ class Browser(App[None]):
             is_zero=not has_values(known.fitted),
         )
         if made is None:
-            self._background.show(self.say, f"left out: {'; '.join(skipped)}")
+            self._background.show(self.say, f"not shown: {'; '.join(skipped)}")
         else:
             self._background.show(self._show_metric, made, skipped)
 
     def _show_metric(self, made: Forecast, skipped: Sequence[str]) -> None:
         name = made.fitted.metric.name
-        self._message = f"{name}; left out: {'; '.join(skipped)}" if skipped else name
+        self._message = f"{name}; not shown: {'; '.join(skipped)}" if skipped else name
         self.session.retarget(PreparedForecast(made))
         self._renew()
         if not made.has_bands:
@@ -322,26 +329,26 @@ class Browser(App[None]):
     # Prompts
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tell whether a key does something now: in a prompt, letters are letters."""
+        """Return whether a key is active now; in a prompt, letters are text."""
         if action == "prompt":
             return len(self.screen_stack) == 1 and not self.query_one(Prompt).display
         return super().check_action(action, parameters)
 
     def action_prompt(self, what: str) -> None:
-        """Ask for a line of text."""
+        """Open the prompt for a line of text."""
         begun = {"filter": self.session.pattern, "check": self._given.expectations}
         self.query_one("#status").display = False
         parameter = self.session.forecast.fitted.parameter
         self.query_one(Prompt).ask(what, parameter, begun.get(what, ""))
 
     def action_leave_prompt(self) -> None:
-        """Ask no more."""
+        """Close the prompt."""
         self.query_one("#prompt").display = False
         self.query_one("#status").display = True
         self.table.focus()
 
     def on_prompt_answered(self, event: Prompt.Answered) -> None:
-        """Do what was asked for."""
+        """Apply the text from the prompt."""
         self.action_leave_prompt()
         self._message = ""
         answers: dict[str, Callable[[str], None]] = {
@@ -375,7 +382,7 @@ class Browser(App[None]):
         self._answer(lambda: self._given.check(name, shown), f"{name}: checking …")
 
     def _answer(self, ask: Callable[[], CommandAnswer], meanwhile: str) -> None:
-        """Find something out in a thread, and show it in a panel."""
+        """Compute an answer in a thread, and show it in a panel."""
         self._message = meanwhile
 
         def work(is_wanted: IsWanted) -> None:
@@ -390,7 +397,7 @@ class Browser(App[None]):
         self._background.do(work, "answer")
 
     def _complain(self, text: str) -> None:
-        """Say what went wrong, where it does not fit one line over everything."""
+        """Show an error, over everything if it does not fit one line."""
         fits = cell_len(text) < self.size.width
         self.say(text if fits else "")
         if not fits:
@@ -398,11 +405,11 @@ class Browser(App[None]):
 
     def _show_answer(self, answer: CommandAnswer) -> None:
         self.say("")
-        panel = Panel(answer, self._say_command, ascii_only=self._given.ascii_only)
+        panel = Panel(answer, self._say_command, self._given.style)
         self.push_screen(panel, self._go_to)
 
     def _come_back(self) -> None:
-        """Lay out anew what something stood over: the terminal may have another size."""
+        """Lay out everything again after a panel, because the terminal may have a new size."""
         self.refresh_css(animate=False)
         self._arrange(*self.size)
 

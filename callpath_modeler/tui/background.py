@@ -1,4 +1,4 @@
-"""Work in threads while what is on the screen stays; of each kind, the latest counts."""
+"""Work in threads while the screen stays; of each group, only the latest work counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.app import App
 from textual.worker import Worker, get_current_worker
 
 IsWanted = Callable[[], bool]
-"""Tells whether anyone still waits for what a thread does."""
+"""Returns whether the result of a thread is still needed."""
 
 
 class Background:
@@ -30,19 +30,18 @@ class Background:
         self._threads = _Threads()
 
     def start(self) -> None:
-        """Make the threads."""
-        # One thread for targets, one for panes, one for answers: what is no longer wanted soon
-        # makes room, and memory that threads keep for themselves does not add up.
+        """Start the threads."""
+        # One thread each for targets, panes and answers: cancelled work soon ends, and few threads
+        # keep little memory for themselves.
         self._threads.start(3)
 
     def end(self) -> None:
-        """Let the threads end when they have nothing to do; no one waits for those that have."""
+        """Let idle threads end, without waiting for busy ones."""
         self._threads.end()
 
     def do(self, work: Callable[[IsWanted], None], group: str) -> None:
-        """Do something; what was wanted of the same group before no longer is."""
-        # A worker is garbage that stays until it is collected; what it works on is large, so it
-        # is taken away from it.
+        """Start some work; earlier work of the same group is cancelled."""
+        # Textual's workers stay in memory until garbage collection, so they must not hold the data.
         self._waiting.get(group, []).clear()
         waiting = self._waiting[group] = [work]
 
@@ -61,15 +60,15 @@ class Background:
         _: Worker[None] = self._app.run_worker(done, group=group, exclusive=True)
 
     def show(self, shown: Callable[..., object], *what: Any) -> None:
-        """Have what a thread made shown, and return when it is; not once everything has ended."""
+        """Show the result of a thread and return when it is shown; do nothing after the end."""
         if self._app.is_running:
             self._app.call_from_thread(shown, *what)
 
 
 class _Threads:
-    """Threads that nothing waits for at the end, as it does for those of `concurrent.futures`.
+    """Threads that do not delay the end of the program, unlike those of `concurrent.futures`.
 
-    Who quits while a large experiment is read wants to leave at once.
+    A user who quits while a large experiment is read wants to leave at once.
     """
 
     def __init__(self) -> None:
@@ -96,8 +95,8 @@ class _Threads:
             if future.set_running_or_notify_cancel():
                 try:
                     work()
-                except BaseException as error:  # noqa: BLE001 - it is for whom waits for it
+                except BaseException as error:  # noqa: BLE001 - the waiting caller gets it
                     future.set_exception(error)
                 else:
                     future.set_result(None)
-            del given, future, work  # the next may be long in coming
+            del given, future, work  # the next item may come much later

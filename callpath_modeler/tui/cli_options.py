@@ -1,4 +1,4 @@
-"""What a session shows, as the options of `cpmodel views` that ask for the same."""
+"""Options of `cpmodel views` that describe the view of a session."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from callpath_modeler.profile.view_request import ViewRequest
 
 
 def to_cli_options(request: ViewRequest) -> Sequence[str]:
-    """Return the options of `cpmodel views` that ask for a view in full.
+    """Return the options of `cpmodel views` for a view.
 
-    What a configuration file can set is always among them: the view may have been changed since.
+    Options that a configuration file can set are always included, because the view may differ.
     """
     words = ["--view", str(request.kind)]
     if request.by != ViewRequest().by:

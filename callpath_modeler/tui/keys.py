@@ -1,4 +1,4 @@
-"""What keys there are: what they do, the line that names some, and the text that names all."""
+"""Keys: their actions, the line with the main ones, and the help with all."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
+
 MOVES: tuple[BindingType, ...] = (
     Binding("up,k", "move(-1)"),
     Binding("down,j", "move(1)"),
@@ -16,7 +18,7 @@ MOVES: tuple[BindingType, ...] = (
     Binding("home", "move(-1000000000)"),
     Binding("end", "move(1000000000)"),
 )
-"""Up and down whatever has lines: `action_move` and `action_page` do it."""
+"""Keys that move in lists: they call `action_move` and `action_page`."""
 
 _ACTIONS = (
     ("q,ctrl+c,ctrl+q", "quit"),
@@ -57,7 +59,7 @@ _ACTIONS = (
 )
 
 BINDINGS: list[BindingType] = [
-    # What is typed behind such a key, or pasted with it, comes at once: it is for the prompt.
+    # Text that is typed or pasted right after such a key belongs to the prompt.
     Binding(keys, action, priority=action.startswith("prompt"))
     for keys, action in _ACTIONS
 ]
@@ -80,22 +82,22 @@ Values       i  inclusive, exclusive   m  next metric   g  growth heat
 Choose       /  search   n N  next, previous
              f  filter by a pattern, e.g. main/**/MPI_*; empty: all
              z  zoom into   Backspace  out again
-             .  hide what is small, or show it
+             .  hide or show small shares
 Ask          d  compare with another experiment   x  expectations of a file
 Keep         w  write the view to a file: .txt .csv .json .md ...
              y  the command that prints this view
              ?  these keys   q  quit"""
 _INDENT, _READABLE = 13, 73
 _MEANINGS = """\
-Share is of the whole program at the target. The band holds the value in as many cases as its title
-says; trust is how far it reaches: ●●●● 10 %, ●●●○ 25 %, ●●○○ a factor of 2, ●○○○ of 5. Excess is
-cost beyond perfect scaling, since the smallest run. Imbalance is the largest over the mean of the
-processes. A target that was run two times or more is measured; model is how far off that models
-are. In the chart ● is measured, ░ the band, ┊ the end of the data and ◆ the target."""
+Share: part of the whole program's cost at the target. Band: it holds the value with the probability
+in its title. Trust: the band lies within ●●●● 10 %, ●●●○ 25 %, ●●○○ a factor of 2, ●○○○ a factor of
+5. Excess: cost beyond perfect scaling since the smallest run. Imbalance: maximum over mean of the
+processes. A target that was run at least twice is measured; the column model is then the error of
+the models. Chart: ● measured, ░ band, ┊ end of the data, ◆ target."""
 
 
 def help_text(width: int) -> str:
-    """Return what all keys do and what is shown means, in lines of `width`."""
+    """Return the help: all keys, and the meaning of the columns, in lines of `width`."""
     lines = []
     for line in _HELP.splitlines():
         start, *rest = line[_INDENT:].split("   ")
@@ -105,24 +107,26 @@ def help_text(width: int) -> str:
                 lines[-1] += f"   {each}"
             else:
                 lines.append(" " * _INDENT + each)
-    # What does not fit into a line goes on below where that begins.
+    # Long lines continue below their start.
     below = " " * (_INDENT + 3)
     lines = [part for line in lines for part in wrap(line, width, subsequent_indent=below)]
     return "\n".join([*lines, "", *wrap(_MEANINGS, min(width, _READABLE))])
 
 
 _TARGET = "t target"
-"""The key behind which that one stands that is there at some targets only."""
+"""The key after which the key for measured targets is inserted."""
 
 
-def line(width: int, *, other: str = "", ascii_only: bool = False) -> Text:
-    """Return as many of the keys as there is room for, the way to the others always.
+def line(width: int, *, other: str = "", style: TextStyle = DEFAULT_STYLE) -> Text:
+    """Return as many keys as fit the width, always with the key of the help.
 
     Parameters
     ----------
-    other : what values at the target can be, too: ``measured`` or ``predicted``; "" = nothing
+    width : width in cells
+    other : the alternative basis of values, ``measured`` or ``predicted``; "" = none
+    ascii_only : use ASCII characters only
     """
-    known = (KEYS_ASCII if ascii_only else KEYS).split("  ")
+    known = (KEYS_ASCII if style.ascii_only else KEYS).split("  ")
     if other:
         known.insert(known.index(_TARGET) + 1, f"p {other}")
     last = "  ".join(known[-2:])

@@ -1,8 +1,8 @@
-"""The visible part of a view as lines of text: names with their place in the tree, then values."""
+"""The visible part of a view as lines of text: indented names, then values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -16,12 +16,13 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.columns import has_maxima, ratio_text, value_titles
 from callpath_modeler.report.layout import TextColumn, shorten
 from callpath_modeler.report.outlined_view import title
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.views import value_cells
 from callpath_modeler.tui.session import Session
-from callpath_modeler.units import percent, quantity, to_ascii
+from callpath_modeler.units import percent
 
 NAME_LEAST = 26
-"""Columns that can go do, before names get less than this."""
+"""Least width of names, in cells; optional columns are dropped first."""
 _STEP = 2
 
 _ORDER = (
@@ -55,9 +56,9 @@ class Page:
 
     Attributes
     ----------
-    header : the titles of the columns
+    header : titles of the columns
     lines : one per line of the view
-    widths : how wide each column is, in terminal cells
+    widths : width of each column, in terminal cells
     """
 
     header: Text
@@ -71,24 +72,26 @@ def page(
     count: int,
     width: int,
     *,
-    ascii_only: bool = False,
+    style: TextStyle = DEFAULT_STYLE,
     at_least: Mapping[str, int] | None = None,
 ) -> Page:
-    """Lay out some lines of what a session shows.
+    """Return some lines of the current view.
 
     Parameters
     ----------
-    first, count : which lines
-    width : in terminal cells
-    at_least : widths that columns had before, so that they do not jump
+    session : the session
+    first, count : first line, and number of lines
+    width : width in terminal cells
+    ascii_only : use ASCII characters only
+    at_least : earlier widths of columns, so that columns do not jump
     """
     places = np.arange(first, min(first + count, len(session.outline)))
-    columns = _columns(session, places, ascii_only=ascii_only)
+    columns = _columns(session, places, style=style)
     before = at_least or {}
     widths = {name: max(column.width, before.get(name, 0)) for name, column in columns.items()}
     shown = _shown(widths, width, kept="growth" if session.heat else "")
     room = width - sum(widths[name] + 1 for name in shown)
-    say: Callable[[str], str] = to_ascii if ascii_only else str
+    say = style.say
     heading = shorten([title(session.outline)], room, say("…"))
     header = _line(
         heading, room, [(c.header, c, "") for c in _picked(columns, shown)], widths, shown
@@ -99,7 +102,7 @@ def page(
             (column.cells[k], column, column.styles[k] if column.styles else "")
             for column in _picked(columns, shown)
         ]
-        name = _name(session, place, room, ascii_only=ascii_only)
+        name = _name(session, place, room, style=style)
         lines.append(_line(name, room, cells, widths, shown))
     return Page(header, lines, widths)
 
@@ -108,11 +111,11 @@ def _picked(columns: Mapping[str, TextColumn], shown: Sequence[str]) -> list[Tex
     return [columns[name] for name in shown]
 
 
-def _columns(session: Session, places: np.ndarray, *, ascii_only: bool) -> dict[str, TextColumn]:
-    say: Callable[[str], str] = to_ascii if ascii_only else str
+def _columns(session: Session, places: np.ndarray, *, style: TextStyle) -> dict[str, TextColumn]:
+    say = style.say
     own, whole = session.values(places)
     inclusive = session.leads_inclusive
-    cells = value_cells(session.forecast, own, whole, inclusive=inclusive, ascii_only=ascii_only)
+    cells = value_cells(session.forecast, own, whole, inclusive=inclusive, style=style)
     main = whole if inclusive else own
     if not session.forecast.has_bands:
         cells["band"] = replace(cells["band"], cells=["…"] * len(places))
@@ -122,7 +125,7 @@ def _columns(session: Session, places: np.ndarray, *, ascii_only: bool) -> dict[
         "excess incl/excl", [f"{percent(i)} / {percent(e)}" for i, e in both]
     )
     if not inclusive:
-        cells |= _of_processes(session, places, ascii_only=ascii_only)
+        cells |= _of_processes(session, places, style=style)
     if session.heat:
         heats = [_heat(session, code) for code in main.growth.tolist()]
         for name in ("growth", "value"):
@@ -138,11 +141,11 @@ def _columns(session: Session, places: np.ndarray, *, ascii_only: bool) -> dict[
 
 
 def _of_processes(
-    session: Session, places: np.ndarray, *, ascii_only: bool
+    session: Session, places: np.ndarray, *, style: TextStyle
 ) -> dict[str, TextColumn]:
-    """Return maxima over processes and the imbalance at the largest scale, as a ranking does.
+    """Return maxima over processes and the imbalance at the largest scale, as in a ranking.
 
-    Lines of several call paths have none: the slowest processes of each may differ.
+    Lines with several call paths have none, because their slowest processes may differ.
     """
     fitted, nodes = session.forecast.fitted, session.outline.nodes[places].tolist()
     maximum, imbalance = session.forecast.inputs.maxima_at_largest
@@ -156,7 +159,7 @@ def _of_processes(
     largest, _ = value_titles(session.forecast)
     return {
         "maximum": TextColumn(f"max {largest}", [
-            "" if row is None else quantity(float(maximum[row]), unit, ascii_only=ascii_only)
+            "" if row is None else style.amount(float(maximum[row]), unit)
             for row in alone
         ]),
         "imbalance": TextColumn("imbalance", [
@@ -166,7 +169,7 @@ def _of_processes(
 
 
 def _heat(session: Session, code: int) -> int:
-    """Tell how fast something grows: 0 not at all, to 4 faster than linear."""
+    """Return the speed of a growth, from 0 (none) to 4 (faster than linear)."""
     growth = session.forecast.inputs.growth_of(code)
     if growth is None:
         return 0
@@ -174,7 +177,7 @@ def _heat(session: Session, code: int) -> int:
 
 
 def _shown(widths: Mapping[str, int], width: int, *, kept: str) -> list[str]:
-    """Return the columns that there is room for; `kept` goes last."""
+    """Return the columns that fit; `kept` is dropped last."""
     shown = [name for name in _ORDER if name in widths]
     for name in sorted(_FIRST_TO_GO, key=kept.__eq__):
         if width - sum(widths[n] + 1 for n in shown) >= NAME_LEAST:
@@ -184,12 +187,12 @@ def _shown(widths: Mapping[str, int], width: int, *, kept: str) -> list[str]:
     return shown
 
 
-def _name(session: Session, place: int, room: int, *, ascii_only: bool) -> str:
-    """Return the name of a line, behind what says where it is in the tree."""
+def _name(session: Session, place: int, room: int, *, style: TextStyle) -> str:
+    """Return the name of a line after its position in the tree."""
     outline, view = session.outline, session.view
-    say: Callable[[str], str] = to_ascii if ascii_only else str
+    say = style.say
     depth = int(outline.depth[place])
-    signs = ASCII_SIGNS if ascii_only else SIGNS
+    signs = ASCII_SIGNS if style.ascii_only else SIGNS
     kind = "open" if outline.is_open[place] else "closed" if outline.is_closed[place] else "leaf"
     indent = " " * (_STEP * depth)
     if len(indent) > room // 3:

@@ -1,4 +1,4 @@
-"""What stands around the table: the head with the target, the pane of the node, and status."""
+"""Panes around the table: the head with the target, the description of the node, the status."""
 
 from __future__ import annotations
 
@@ -20,26 +20,32 @@ from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.outlined_view import short_names
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.tui.session import Session
-from callpath_modeler.units import parameter_value, percent, to_ascii
+from callpath_modeler.units import parameter_value, percent
 
 _FURTHEST = 64
-"""The slider ends at this multiple of the largest run, or at the target if that is further."""
+"""End of the slider as a multiple of the largest run, unless the target is further."""
 _SLIDER = 24
 _SOURCE_LINES = 5
 _LEAST_TITLE = 40
-"""Cells of a call path that has its line to itself if there are fewer."""
+"""Least width of a call path next to other text, in cells; else it has its own line."""
 _LARGEST_SOURCE = 2_000_000
 
 
-def head(session: Session, target: float, width: int, *, ascii_only: bool = False) -> list[Text]:
-    """Return two lines: what is shown, and the target with what is predicted there.
+def head(
+    session: Session, target: float, width: int, *, style: TextStyle = DEFAULT_STYLE
+) -> list[Text]:
+    """Return two lines: the experiment and the view, and the target with its prediction.
 
     Parameters
     ----------
-    target : that was asked for; what is shown may be still of another
+    session : the session
+    target : the requested target; the predictions may still be for an earlier one
+    width : width in terminal cells
+    ascii_only : use ASCII characters only
     """
-    say: Callable[[str], str] = to_ascii if ascii_only else str
+    say = style.say
     fitted = session.forecast.fitted
     kinds = "  ".join(
         f"[{k} {kind}]" if kind is session.kind else f"{k} {kind}"
@@ -52,18 +58,16 @@ def head(session: Session, target: float, width: int, *, ascii_only: bool = Fals
     first.append(say(kinds), "not bold")
     at = f" {fitted.parameter} = {parameter_value(target)} "
     line = Text(at, style="bold")
-    line.append(
-        slider(session, target, min(_SLIDER, width // 4), ascii_only=ascii_only), "not bold"
-    )
-    answer = _answer(session, target, ascii_only=ascii_only)
+    line.append(slider(session, target, min(_SLIDER, width // 4), style=style), "not bold")
+    answer = _answer(session, target, style=style)
     for part in (*answer, *omissions(fitted.experiment)):
         if cell_len(f"{line.plain}  {say(part)}") <= width:
             line.append(f"  {say(part)}", "not bold")
     return [first[:width], line[:width]]
 
 
-def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
-    """Return what is predicted at the target and how far that is, the first first."""
+def _answer(session: Session, target: float, *, style: TextStyle) -> list[str]:
+    """Return the prediction at the target and its extrapolation factor, most important first."""
     forecast = session.forecast
     if forecast.target != target:
         where = beyond(forecast.fitted, target) if np.isfinite(target) else "growth alone"
@@ -75,8 +79,8 @@ def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
         return ["shares in the limit"]
     if not forecast.has_bands:
         low = high = math.nan
-    value = amount_text(total, low, high, unit, ascii_only=ascii_only)
-    how = known_by(forecast)[::-1]  # what runs there took says that it is inside the data, too
+    value = amount_text(total, low, high, unit, style=style)
+    how = known_by(forecast)[::-1]  # measured costs show that it is inside the data
     if forecast.repetitions:
         how.append(f"models: {off_by(forecast)}")
     value = f"run time {value}" if run_time else value
@@ -85,11 +89,11 @@ def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
     return [value, *how]
 
 
-def slider(session: Session, target: float, width: int, *, ascii_only: bool = False) -> str:
-    """Draw the parameter: where the data end, and where the target is."""
+def slider(session: Session, target: float, width: int, *, style: TextStyle = DEFAULT_STYLE) -> str:
+    """Return a slider of the parameter with the end of the data and the target."""
     points = session.forecast.fitted.points
     first, last = float(points[0]), float(points[-1])
-    track, edge, mark, left, right = "-|X<>" if ascii_only else "─┊◆◂▸"
+    track, edge, mark, left, right = "-|X<>" if style.ascii_only else "─┊◆◂▸"
     end = max(last * _FURTHEST, target if np.isfinite(target) else 0.0)
     start = min(first, target)
 
@@ -104,12 +108,12 @@ def slider(session: Session, target: float, width: int, *, ascii_only: bool = Fa
     return f"{left}{parameter_value(start)} {''.join(cells)} {right}"
 
 
-def report_of(session: Session, *, ascii_only: bool = False) -> NodeReport | None:
-    """Return what there is to know of the node under the cursor; None where there is none."""
+def report_of(session: Session, *, style: TextStyle = DEFAULT_STYLE) -> NodeReport | None:
+    """Return the description of the node under the cursor, or None."""
     if not len(session.outline):
         return None
     nodes = session.outline.line(session.cursor).nodes
-    return NodeReport(session.forecast, session.view, nodes, session.leads_inclusive, ascii_only)
+    return NodeReport(session.forecast, session.view, nodes, session.leads_inclusive, style)
 
 
 def pane(
@@ -120,17 +124,18 @@ def pane(
     beside: bool,
     source: Callable[[Region, int], Sequence[str]] | None = None,
 ) -> list[Text]:
-    """Return what there is to know of a node, at most `height` lines.
+    """Return the description of a node in at most `height` lines.
 
     Parameters
     ----------
     report : the node
-    beside : the pane is beside the table, and high; else below it, and wide
-    source : gives the lines of the source about a region, so many at most
+    width, height : size in terminal cells
+    beside : whether the pane is next to the table, and high; else it is below it, and wide
+    source : returns a number of source lines of a region
     """
     if width < 20 or height < 2:
         return []
-    say: Callable[[str], str] = to_ascii if report.ascii_only else str
+    say = report.style.say
     title = [] if beside else _title_and_imbalance(report, width)
     title = title or [
         Text(row.plain, style="bold") for row in wrap(say(report.title()), width, indent="  ")
@@ -158,7 +163,7 @@ def pane(
 
 
 def _first(text: Sequence[str], width: int, height: int, say: Callable[[str], str]) -> list[Text]:
-    """Wrap text, at most `height` lines; where the last is not the end of its own, it says so."""
+    """Return text in at most `height` lines; the last line shows whether text was cut."""
     lines: list[Text] = []
     for one in text:
         parts, room = wrap(say(one), width, indent="  "), height - len(lines)
@@ -174,7 +179,7 @@ def _first(text: Sequence[str], width: int, height: int, say: Callable[[str], st
 
 
 def _title_and_imbalance(report: NodeReport, width: int) -> list[Text]:
-    """Return both in one line, which there is no other for below the table; none if none fits."""
+    """Return both in one line, because a pane below the table has no more room; else nothing."""
     uneven = report.imbalance()
     room = width - cell_len(uneven) - 2
     if not uneven or room < _LEAST_TITLE:
@@ -182,12 +187,12 @@ def _title_and_imbalance(report: NodeReport, width: int) -> list[Text]:
     title = report.title(room)
     if cell_len(title) > room:
         return []
-    say: Callable[[str], str] = to_ascii if report.ascii_only else str
+    say = report.style.say
     return [Text.assemble((set_cell_size(say(title), room + 2), "bold"), say(uneven))]
 
 
 def source_about(region: Region, count: int) -> list[str]:
-    """Return the lines of the source that a region begins in, numbered, where it can be read."""
+    """Return the numbered lines of the source at the start of a region, if it can be read."""
     path = Path(region.file)
     try:
         if region.line < 1 or not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
@@ -199,9 +204,9 @@ def source_about(region: Region, count: int) -> list[str]:
     return [f"{k:>5} {row}" for k, row in enumerate(lines[start : start + count], start + 1)]
 
 
-def status(session: Session, message: str, width: int, *, ascii_only: bool = False) -> Text:
-    """Return one line: what narrows the view, or what there is to say."""
-    say: Callable[[str], str] = to_ascii if ascii_only else str
+def status(session: Session, message: str, width: int, *, style: TextStyle = DEFAULT_STYLE) -> Text:
+    """Return one line: a message, or the filters of the view."""
+    say = style.say
     count = len(session.outline)
     parts = [f"{session.cursor + 1 if count else 0}/{count}"]
     start = session.tree_cursor.start
@@ -215,14 +220,14 @@ def status(session: Session, message: str, width: int, *, ascii_only: bool = Fal
     known = session.forecast.inputs
     if len(known.unmodelled):
         share = percent(known.unmodelled_share)
-        parts.append(f"{len(known.unmodelled)} without a model ({share} of today)")
+        parts.append(f"{len(known.unmodelled)} without a model ({share} of today's cost)")
     text = Text(say(f" {message or ' · '.join(parts)}"), style="reverse" if message else "dim")
     text.truncate(width, overflow="crop")
     return text
 
 
 def _sorted_by(session: Session) -> str:
-    """Say what siblings are ordered by, where that is not the value."""
+    """Return the order of siblings, unless it is the default."""
     if session.sort is Sort.VALUE and not session.reverse:
         return ""
     return f"by {session.sort}{', smallest first' if session.reverse else ''}"

@@ -1,4 +1,4 @@
-"""Predictions at a target as they become ready: first values, then bands, summed up for views."""
+"""Predictions at a target in steps: first values, then bands, summed for the views."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from callpath_modeler.tui.state import PreparedForecast, State
 def forecast_progressively(
     state: State, inputs: ForecastInputs, target: float, is_wanted: Callable[[], bool]
 ) -> Iterator[PreparedForecast]:
-    """Yield what is to be shown at a target, as soon as it can; in a thread.
+    """Yield the values at a target, then the values with bands; runs in a thread.
 
-    Between the two, the views that nobody looks at are prepared.
+    In between, it prepares the views that are not on the screen.
 
     Parameters
     ----------
-    is_wanted : asked again and again; when it is not, that is all
+    state : the state of the browser
+    inputs : the models and their measured costs
+    target : value of the parameter
+    is_wanted : returns False when the result is no longer needed, which ends the work
     """
     made = _values(state, inputs, target)
     if made is not state.forecast and is_wanted():
@@ -34,9 +37,9 @@ def forecast_progressively(
             state.prepare(kind, made)
     trim_heap()
     complete = made.with_bands(is_wanted) if is_wanted() else None
-    del made  # as large as the other
+    del made  # because it is as large as the new one
     if complete is not None and is_wanted():
-        _ = complete.turning  # it is known from then on
+        _ = complete.turning  # it is cached from then on
         yield state.prepare(state.kind, complete)
     trim_heap()
 
@@ -50,11 +53,16 @@ def of_metrics(
     bands: bool,
     is_zero: bool = False,
 ) -> tuple[Forecast | None, list[str]]:
-    """Predict the first of some metrics that can be; say why those before it cannot.
+    """Return predictions of the first metric that views can show, and why others cannot be shown.
 
     Parameters
     ----------
-    is_zero : the metric that is shown is zero everywhere, so that another such one is as good
+    names : names of metrics, in order of preference
+    models_of : returns the models of a metric
+    target : value of the parameter
+    predicted : use predictions even where the target was measured
+    bands : compute bands
+    is_zero : accept a metric that is zero everywhere, because the present one is as well
     """
     skipped: list[str] = []
     zero: ForecastInputs | None = None
@@ -71,7 +79,7 @@ def of_metrics(
 
 
 def has_values(fitted: Fitted) -> bool:
-    """Tell whether anything but zero was measured."""
+    """Return whether any measured value is not zero."""
     return bool(np.nan_to_num(fitted.measured).any())
 
 

@@ -1,4 +1,4 @@
-"""What stands over everything for a while: a text, or a list to choose from."""
+"""Screens over the browser: a text, or a list to choose from."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from callpath_modeler.report.listing import Listing
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.keys import MOVES
 from callpath_modeler.tui.services import CommandAnswer
-from callpath_modeler.units import to_ascii
 
 _KEYS = "Enter  go to the call path   y  the command that prints this   q  back"
 _MORE = "any key: more   q  back"
 
 
 class Note(ModalScreen[None]):
-    """A text over everything; any key shows what there was no room for, and then closes it.
+    """A text over everything; any key shows its next part, and finally closes it.
 
     Parameters
     ----------
-    text : shown as it is
+    text : plain text
     """
 
     def __init__(self, text: str) -> None:
@@ -34,15 +34,15 @@ class Note(ModalScreen[None]):
         self._rest = text.splitlines()
 
     def compose(self) -> ComposeResult:
-        """Make the part."""
+        """Return the part of the screen."""
         yield Static(markup=False, id="note")
 
     def on_mount(self) -> None:
-        """Show the beginning."""
+        """Show the first part."""
         self._turn()
 
     def on_key(self, event: Key) -> None:
-        """Show more, or close; what the key means elsewhere does not happen."""
+        """Show the next part, or close; the key has no other effect."""
         event.stop()
         if self._rest and event.key not in ("q", "escape"):
             self._turn()
@@ -50,7 +50,7 @@ class Note(ModalScreen[None]):
             self.dismiss()
 
     def _turn(self) -> None:
-        """Show as many of the lines that are left as there is room for."""
+        """Show as many of the remaining lines as fit."""
         room = max(2, self.size.height - 1)
         shown = room if len(self._rest) <= room else room - 1
         text = Text("\n".join(self._rest[:shown]))
@@ -65,13 +65,13 @@ class Note(ModalScreen[None]):
 
 
 class Panel(ModalScreen[str]):
-    """A list over everything; it returns the call path that was chosen, "" for none.
+    """A list over everything; it returns the chosen call path, "" for none.
 
     Parameters
     ----------
-    answer : what is shown
+    answer : the content
     say_command : shows and copies its command
-    ascii_only : use no character beyond ASCII
+    ascii_only : use ASCII characters only
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -82,18 +82,18 @@ class Panel(ModalScreen[str]):
     ]
 
     def __init__(
-        self, answer: CommandAnswer, say_command: Callable[[str], None], *, ascii_only: bool
+        self, answer: CommandAnswer, say_command: Callable[[str], None], style: TextStyle
     ) -> None:
         super().__init__()
         self._answer = answer
         self._say_command = say_command
-        self._ascii_only = ascii_only
+        self._line_style = style
         self._listing = Listing([], [], [])
         self._at = 0
         self._top = 0
 
     def compose(self) -> ComposeResult:
-        """Make the parts, from top to bottom."""
+        """Return the parts of the screen, from top to bottom."""
         yield Static(id="panel", markup=False)
         yield Static(id="panel-keys", markup=False)
 
@@ -106,10 +106,10 @@ class Panel(ModalScreen[str]):
         self._draw()
 
     def _draw(self) -> None:
-        say = to_ascii if self._ascii_only else str
+        say = self._line_style.say
         head = [Text(say(self._answer.title), style="bold"), *self._listing.head]
         room = self.size.height - 1
-        if len(head) > room // 2:  # what is last stands above the columns
+        if len(head) > room // 2:  # the last line of the head is directly above the columns
             head = [*head[: max(0, room // 2 - 1)], head[-1]]
         body, first, last = self._body()
         room -= len(head)
@@ -121,14 +121,14 @@ class Panel(ModalScreen[str]):
         self.query_one("#panel-keys", Static).update(keys)
 
     def _body(self) -> tuple[list[Text], int, int]:
-        """Return the lines below the head, and where among them the chosen entry is."""
+        """Return the lines below the head, and the range of the chosen entry."""
         lines: list[Text] = []
         first = last = 0
         for k, entry in enumerate(self._listing.entries):
             here = k == self._at
             if here:
                 first, last = len(lines), len(lines) + len(entry.lines)
-            mark = (">" if self._ascii_only else "▌") if here else " "
+            mark = (">" if self._line_style.ascii_only else "▌") if here else " "
             for line in entry.lines:
                 lines.append(Text(mark) + line)
                 lines[-1].stylize("reverse" if here else "")
@@ -140,7 +140,7 @@ class Panel(ModalScreen[str]):
         self._draw()
 
     def action_page(self, step: int) -> None:
-        """Choose an entry further on."""
+        """Choose an entry one page away."""
         self.action_move(step * max(1, self.size.height // 2))
 
     def action_choose(self) -> None:

@@ -1,4 +1,4 @@
-"""What was searched for in a view, and where one is among what was found."""
+"""Search in a view."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from callpath_modeler.profile.views import View, ViewKind
 
 @dataclass(slots=True)
 class SearchHits:
-    """Nodes, the costliest first.
+    """Nodes that a search found, the costliest first.
 
     Attributes
     ----------
-    nodes : they
-    at : which of them one is at
+    nodes : the nodes
+    at : number of the present hit
     """
 
     nodes: list[int]
     at: int = 0
 
     def go(self, step: int) -> int:
-        """Go on, from the last to the first; return the node."""
+        """Advance by `step`, from the last hit to the first, and return the node."""
         self.at = (self.at + step) % len(self.nodes)
         return self.nodes[self.at]
 
@@ -33,13 +33,14 @@ class SearchHits:
 def search_view(
     view: View, text: str, start: int, decides: Costs, *, inclusive: bool
 ) -> SearchHits:
-    """Find nodes whose name contains a text: call paths, or functions at the top of the view.
+    """Return the nodes whose name contains a text: call paths, or functions at the top of the view.
 
     Parameters
     ----------
-    text : upper and lower case are the same
-    start : in the top-down view, look below this node; `ROOT` = everywhere
-    decides, inclusive : the column by which nodes are ordered
+    view : the view
+    text : text in any case
+    start : in the top-down view, search below this node; `ROOT` = everywhere
+    decides, inclusive : the column that orders the nodes
     """
     tree, text = view.tree, text.casefold()
     if view.kind is ViewKind.TOP_DOWN:

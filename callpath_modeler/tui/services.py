@@ -1,4 +1,4 @@
-"""What the browser is given by who starts it: models, targets, files, commands."""
+"""Services of the command line for the browser: models, targets, files, commands."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.listing import Listing
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
-    """What came of a question that has a command of its own.
+    """The answer of another command.
 
     Attributes
     ----------
-    title : what was asked
-    listing : lays it out for a width in terminal cells
+    title : title of the panel
+    listing : returns the layout for a width in terminal cells
     command : the command that prints it
     """
 
@@ -31,19 +32,20 @@ class CommandAnswer:
 
 @dataclass(frozen=True, slots=True)
 class BrowserServices:
-    """What the browser is given by who starts it.
+    """Services of the command line for the browser.
 
     Attributes
     ----------
-    models_of : makes the models of another metric
-    target_of : reads a target as it is typed
-    command : writes the command that prints a view of what is known, at a target
-    save : writes a view to a file, and returns what to say of it
-    compare : compares what is shown with another experiment; told whether inclusive values lead
-    check : holds the expectations of a file against the models
-    expectations : the expectation file that is likely meant; "" = none is near
-    ascii_only : use no character beyond ASCII
-    message : what to say at first
+    models_of : returns the models of another metric
+    target_of : returns the target for the typed text
+    command : returns the command that prints a view at a target
+    save : writes a view to a file, and returns a message
+    compare : compares the view with another experiment; the last argument is whether inclusive
+        values lead
+    check : evaluates an expectation file
+    expectations : the most likely expectation file; "" = none was found
+    ascii_only : use ASCII characters only
+    message : first message
     """
 
     models_of: Callable[[str], Fitted]
@@ -53,5 +55,5 @@ class BrowserServices:
     compare: Callable[[str, Forecast, bool], CommandAnswer]
     check: Callable[[str, Forecast], CommandAnswer]
     expectations: str = ""
-    ascii_only: bool = False
+    style: TextStyle = DEFAULT_STYLE
     message: str = ""

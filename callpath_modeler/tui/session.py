@@ -1,4 +1,4 @@
-"""What keys do to what the browser shows."""
+"""Actions of keys on the state of the browser."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from callpath_modeler.tui.state import State
 
 
 class Session(State):
-    """The state of a browser, which changes when it is told to.
+    """The state of a browser with the actions of keys.
 
     Parameters
     ----------
-    forecast : what is shown, at a target
-    wanted : how to begin; what it says of the lines of one view, it says of that view alone
+    forecast : predictions at a target
+    request : initial view; its filters of lines only apply to that view
     """
 
-    # What is shown
+    # View
 
     def show(self, kind: ViewKind) -> None:
         """Show another view."""
@@ -35,27 +35,27 @@ class Session(State):
         self.refresh()
 
     def turn_round(self) -> None:
-        """Order siblings the other way round."""
+        """Reverse the order of siblings."""
         self.reverse = not self.reverse
         self.refresh()
 
     def lead_with_other(self) -> None:
-        """Let inclusive values lead instead of exclusive ones, or the other way round."""
+        """Switch between inclusive and exclusive values as the leading ones."""
         self.inclusive = not self.leads_inclusive
         self.refresh()
 
     def hide_or_show_small(self) -> None:
-        """Hide what is small, or show it."""
+        """Hide nodes with a small share, or show them."""
         self.hides = not self.hides
         self.refresh()
 
     def filter(self, pattern: str) -> None:
-        """Give lines to what matches a pattern only; an empty one is no filter.
+        """Show only nodes that match a pattern; an empty pattern shows all.
 
         Raises
         ------
         UsageError
-            If nothing matches; then nothing has changed.
+            If nothing matches; the state is then unchanged.
         """
         before, kept_before = self.pattern, self.kept_costs
         self.pattern, self.kept_costs = pattern, {}
@@ -68,7 +68,7 @@ class Session(State):
     # The cursor
 
     def caller(self) -> None:
-        """Go to the line that this one is below."""
+        """Go to the line above in the tree."""
         above = self.outline.above(self.cursor) if len(self.outline) else -1
         if above >= 0:
             self.go(above)
@@ -87,7 +87,7 @@ class Session(State):
             self.refresh()
 
     def go_in(self) -> None:
-        """Open the node under the cursor; go to the first line below one that is open."""
+        """Open the node under the cursor; if it is open, go to its first line."""
         if len(self.outline) and self.outline.is_open[self.cursor]:
             self.go(self.cursor + 1)
         else:
@@ -100,28 +100,28 @@ class Session(State):
             self.refresh()
 
     def go_out(self) -> None:
-        """Close the node under the cursor; go to the one above where nothing is open."""
+        """Close the node under the cursor; if it is closed, go to the node above."""
         if len(self.outline) and self.outline.is_open[self.cursor]:
             self.close()
         else:
             self.caller()
 
     def toggle(self) -> None:
-        """Open what is closed, close what is open."""
+        """Open or close the node under the cursor."""
         if len(self.outline) and self.outline.is_open[self.cursor]:
             self.close()
         else:
             self.open()
 
     def open_all(self) -> None:
-        """Open everything below the node under the cursor."""
+        """Open the subtree of the node under the cursor."""
         if self.node != SHARED and len(self.outline):
             self.tree_cursor.forget_below(self.node)
             self.tree_cursor.told[self.node] = Opening.ALL
             self.refresh()
 
     def close_all(self) -> None:
-        """Close everything below the node under the cursor, and at the top of the view the node."""
+        """Close the subtree of the node under the cursor; at the top of the view, also the node."""
         if self.node == SHARED or not len(self.outline):
             return
         node = self.node
@@ -130,7 +130,7 @@ class Session(State):
             self.tree_cursor.told[node] = Opening.CLOSED
         self.refresh()
 
-    # Ways through the tree
+    # Navigation
 
     def follow_hot_path(self) -> None:
         """Open the hot path below the cursor, and go to its end."""
@@ -139,20 +139,20 @@ class Session(State):
         self.refresh()
 
     def zoom(self) -> None:
-        """Begin with the node under the cursor."""
+        """Show the view from the node under the cursor."""
         if self.node != SHARED and len(self.outline) and self.node != self.tree_cursor.start:
             self.tree_cursor.zooms.append(self.node)
             self.tree_cursor.open(self.node)
             self.refresh()
 
     def unzoom(self) -> None:
-        """Begin with the node that was zoomed into before, or with the whole program."""
+        """Show the view from the previous zoomed node, or from the whole program."""
         if self.tree_cursor.zooms:
             self.tree_cursor.zooms.pop()
             self.refresh()
 
     def search(self, text: str) -> int:
-        """Find nodes whose name contains a text; return how many, and go to the costliest."""
+        """Find nodes whose name contains a text, go to the costliest, and return their number."""
         self.found = search_view(
             self.view,
             text,
@@ -165,7 +165,7 @@ class Session(State):
         return len(self.found.nodes)
 
     def next_match(self, step: int = 1) -> tuple[int, int]:
-        """Go to another node that was found; return which, from 1, and of how many."""
+        """Go to another search hit; return its number, from 1, and the number of hits."""
         if not self.found.nodes:
             return 0, 0
         self._reveal(self.found.go(step))
@@ -177,7 +177,7 @@ class Session(State):
         Raises
         ------
         UsageError
-            If there is none of that path; then nothing has changed.
+            If there is no such call path; the state is then unchanged.
         """
         node = find_node(self._view_of(ViewKind.TOP_DOWN, self.forecast), callpath)
         self.show(ViewKind.TOP_DOWN)
@@ -187,7 +187,7 @@ class Session(State):
         self._reveal(node)
 
     def _reveal(self, node: int) -> None:
-        """Open what is above a node and go to it, whatever hides it."""
+        """Open the nodes above a node and go to it, even if it is hidden."""
         above = self.view.parent(node)
         while above != ROOT:
             if (

@@ -1,7 +1,7 @@
-"""What the browser shows, apart from how: view, target, order, filter, zoom, open nodes, cursor.
+"""State of the browser: view, target, order, filter, zoom, open nodes, cursor.
 
-It knows no terminal, and can be said in words at any time (`State.view_request`): the same view
-is what `cpmodel views` prints for these.
+It does not depend on a terminal. `State.view_request` describes it as a request, for which
+`cpmodel views` prints the same view.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from callpath_modeler.tui.tree_cursor import TreeCursor
 from callpath_modeler.tui.view_lines import ViewLines
 
 SHARE_HIDDEN = 0.01
-"""Nodes below this share of the whole are hidden at first."""
+"""Nodes with a smaller share of the total are hidden at first."""
 
 MOST_LINES = 2_000
-"""From so many lines on nothing is opened: nobody reads on, and a key is to take no time."""
+"""Number of lines from which nothing is opened, so that keys are answered at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedForecast:
-    """A forecast that is ready to be shown.
+    """A forecast that is ready for the screen.
 
     Attributes
     ----------
-    forecast : it
-    lines : how the view is written out with it; None = it was not
-    revision : of the session, as it was then
+    forecast : the predictions
+    lines : the lines of the view with these predictions; None = not computed
+    revision : revision of the session at that time
     """
 
     forecast: Forecast
@@ -46,12 +46,12 @@ class PreparedForecast:
 
 
 class State:
-    """What is shown, and where one is in it; keys change it (`session.Session`).
+    """The state of the browser; keys change it (`session.Session`).
 
     Parameters
     ----------
-    forecast : what is shown, at a target
-    request : how to begin; what it says of the lines of one view, it says of that view alone
+    forecast : predictions at a target
+    request : initial view; its filters of lines only apply to that view
     """
 
     def __init__(self, forecast: Forecast, request: ViewRequest | None = None) -> None:
@@ -75,11 +75,11 @@ class State:
         self.outline: Outline
         self.refresh()
 
-    # What is shown
+    # View
 
     @property
     def tree_cursor(self) -> TreeCursor:
-        """Where one is in the current view; a view is opened at its hot path."""
+        """The position in the current view; a new view is open at its hot path."""
         if self.kind not in self._cursors:
             self._cursors[self.kind] = TreeCursor(self._view_of(self.kind, self.forecast))
             self.open_hot(ROOT)
@@ -91,9 +91,9 @@ class State:
         return self._views[kind]
 
     def prepare(self, kind: ViewKind, made: Forecast) -> PreparedForecast:
-        """Make a view and sum up a forecast for it, so that it is there at once when asked for.
+        """Return a view with the sums of a forecast, so that it can be shown at once later.
 
-        This may be done in another thread than everything else.
+        It may run in another thread.
         """
         view, known = self._view_of(kind, made), made.inputs
         view.has_children(view.roots)
@@ -132,7 +132,7 @@ class State:
         return self.shortly().leads_inclusive
 
     def shortly(self) -> ViewRequest:
-        """Return what is shown, but not which nodes are open."""
+        """Return the request of the view without open nodes."""
         return ViewRequest(
             kind=self.kind,
             by=self.by,
@@ -144,7 +144,7 @@ class State:
         )
 
     def view_request(self) -> ViewRequest:
-        """Return what is shown, in words."""
+        """Return the request of the view."""
         opened, closed = self.tree_cursor.in_words(self.outline)
         start = self.tree_cursor.start
         return replace(
@@ -158,7 +158,7 @@ class State:
 
     @property
     def is_cut(self) -> bool:
-        """Whether there are so many lines that not everything was opened."""
+        """Whether the limit of lines kept nodes closed."""
         return len(self.outline) >= MOST_LINES
 
     def values(self, places: Rows) -> tuple[NodeForecasts, NodeForecasts]:
@@ -166,18 +166,18 @@ class State:
         return self._lines.values(places)
 
     def check(self) -> SumCheck:
-        """Tell whether the lines add up."""
+        """Return whether the lines add up."""
         return self.forecast.check(self.outline)
 
     @property
     def node(self) -> int:
-        """The node under the cursor; `SHARED` where siblings share the line."""
+        """The node under the cursor; `SHARED` if siblings share the line."""
         return int(self.outline.nodes[self.cursor]) if len(self.outline) else SHARED
 
-    # Changes of what is shown
+    # Changes of the view
 
     def refresh(self) -> None:
-        """Write the view out again; the cursor stays on its node, or goes to one above it."""
+        """Write the lines again; the cursor stays on its node, or goes to a node above it."""
         view = self.tree_cursor.view
         self._show_lines(outline(view, self.forecast.decides, self._selection(self.forecast)))
 
@@ -203,7 +203,7 @@ class State:
         )
 
     def _keep(self) -> Costs | None:
-        """Return what the filter keeps of the current view."""
+        """Return the costs of the nodes that match the filter."""
         if not self.pattern:
             return None
         if self.kind not in self.kept_costs:
@@ -211,9 +211,9 @@ class State:
         return self.kept_costs[self.kind]
 
     def retarget(self, ready: PreparedForecast) -> None:
-        """Show another forecast, of the same models at another target or with bands, or another.
+        """Show another forecast: of another target, with bands, or of another metric.
 
-        Where call paths are others, everything begins anew.
+        If the call paths differ, the state starts from the beginning.
         """
         tree = self.forecast.fitted.experiment.tree
         self.forecast = ready.forecast
@@ -228,7 +228,7 @@ class State:
     # The cursor
 
     def go(self, line: int) -> None:
-        """Put the cursor on a line, or the nearest that there is."""
+        """Move the cursor to a line, or to the nearest one."""
         self.cursor = min(max(line, 0), max(len(self.outline) - 1, 0))
         place = self.tree_cursor
         place.node, place.above = self.node, ROOT
@@ -237,11 +237,12 @@ class State:
             place.above = int(self.outline.nodes[above]) if above >= 0 else ROOT
 
     def select(self, node: int, above: int = ROOT) -> None:
-        """Put the cursor on a node, or the nearest above it that has a line.
+        """Move the cursor to a node, or to the nearest node above it that has a line.
 
         Parameters
         ----------
-        above : where the node is `SHARED`, the one that the siblings are below
+        node : the node
+        above : if the node is `SHARED`, the node above the siblings
         """
         nodes = self.outline.nodes
         if node == SHARED:
@@ -262,7 +263,7 @@ class State:
     # The hot path
 
     def _worth(self, nodes: Rows) -> FloatArray:
-        """Return what the hot path follows, [nodes]; NaN for what is filtered out."""
+        """Return the values that the hot path follows, [nodes]; NaN = filtered out."""
         values = self.view.values(nodes, self.forecast.decides)[1 if self.leads_inclusive else 0][
             :, 0
         ]
@@ -272,7 +273,7 @@ class State:
         return np.where(self.view.values(nodes, keep)[0][:, 0] > 0, values, np.nan)
 
     def open_hot(self, start: int) -> None:
-        """Open the hot path below a node, and have the cursor at its end next."""
+        """Open the hot path below a node; the cursor goes to its end."""
         levels = self.shortly().hot_levels
         path = hot_path(self.view, self._worth, start, levels=levels)
         if path:

@@ -1,4 +1,4 @@
-"""Where one is in one of the views: the cursor, what is open, what was zoomed into."""
+"""Position in a view: the cursor, open nodes, zoomed nodes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from callpath_modeler.profile.views import View
 
 @dataclass(slots=True, eq=False)
 class TreeCursor:
-    """Where one is in one of the views.
+    """Position in one of the views.
 
     Attributes
     ----------
-    view : it
-    told : which nodes were opened or closed
-    zooms : the nodes zoomed into, the last is the one to begin with
-    node : the node under the cursor; `SHARED` = the siblings that share a line below `above`
-    above : the node that it is below
+    view : the view
+    told : nodes that were opened or closed
+    zooms : nodes that were zoomed into; the last is the top node
+    node : the node under the cursor; `SHARED` = siblings that share a line below `above`
+    above : the node above it
     """
 
     view: View
@@ -33,18 +33,18 @@ class TreeCursor:
 
     @property
     def start(self) -> int:
-        """The node to begin with."""
+        """The top node of the view."""
         return self.zooms[-1] if self.zooms else ROOT
 
     def openings(self) -> dict[int, Opening]:
-        """Return which nodes are open, seen from the node to begin with."""
+        """Return the open nodes, relative to the top node."""
         told, start = self.told, self.start
         if start != ROOT and start not in told and self.opens_below(start):
             return {**told, start: Opening.ALL}
         return dict(told)
 
     def opens_below(self, node: int) -> bool:
-        """Tell whether a node is open because all below one above it is."""
+        """Return whether a node is open because a node above it is open with its whole subtree."""
         told, node = self.told, self.view.parent(node)
         while node != ROOT:
             if node in told:
@@ -53,7 +53,7 @@ class TreeCursor:
         return False
 
     def open(self, node: int) -> None:
-        """Open a node; one that is closed below what is open all the way opens all the way."""
+        """Open a node; with its subtree if it was closed within an open subtree."""
         told = self.told
         if self.opens_below(node):
             told.pop(node, None)
@@ -68,7 +68,7 @@ class TreeCursor:
             self.told.pop(node, None)
 
     def forget_below(self, top: int) -> None:
-        """Forget what was told of a node and of those below it."""
+        """Forget openings of a node and its subtree."""
         told = self.told
         for node in list(told):
             above = node
@@ -78,7 +78,7 @@ class TreeCursor:
                 del told[node]
 
     def in_words(self, outline: Outline) -> tuple[list[str], list[str]]:
-        """Return the paths of what is open, and of what is not below what is open all the way."""
+        """Return the paths of open nodes, and of nodes that are closed within an open subtree."""
         told, view = self.openings(), self.view
         opened, closed = [], []
         nodes, is_open = outline.nodes, outline.is_open

@@ -1,4 +1,4 @@
-"""A table of the lines of a view, of which only the visible ones are ever made."""
+"""A table of the lines of a view; only visible lines are made."""
 
 from __future__ import annotations
 
@@ -13,41 +13,42 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.keys import MOVES
 from callpath_modeler.tui.page import Page, page
 from callpath_modeler.tui.session import Session
 
 _HEADER = 1
-"""Lines above the first line of the view."""
+"""Number of lines above the first line of the view."""
 
 
 class TreeTable(ScrollView, can_focus=True):
-    """The lines of a session's view, with a header that stays.
+    """The lines of a session's view, with a fixed header.
 
     Parameters
     ----------
-    session : what is shown
-    ascii_only : use no character beyond ASCII
+    session : the session
+    ascii_only : use ASCII characters only
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*MOVES]
 
     class Moved(Message):
-        """The cursor is on another line."""
+        """Event: the cursor is on another line."""
 
     class Chosen(Message):
-        """The line under the cursor was chosen."""
+        """Event: the line under the cursor was chosen."""
 
-    def __init__(self, session: Session, *, ascii_only: bool) -> None:
+    def __init__(self, session: Session, style: TextStyle) -> None:
         super().__init__()
         self._session = session
-        self._ascii_only = ascii_only
+        self._line_style = style
         self._page: Page | None = None
         self._made_for: tuple[int, int] = (-1, -1)
         self._widths: dict[str, int] = {}
 
     def renew(self, *, anew: bool = True) -> None:
-        """Show what the session shows now; `anew` lets columns become narrower."""
+        """Show the current state of the session; with `anew`, columns may become narrower."""
         self._page = None
         if anew:
             self._widths = {}
@@ -56,7 +57,7 @@ class TreeTable(ScrollView, can_focus=True):
         self.refresh()
 
     def _follow(self) -> None:
-        """Scroll as little as it takes to see the cursor."""
+        """Scroll as little as possible so that the cursor is visible."""
         room = max(1, self.size.height - _HEADER)
         cursor, top = self._session.cursor, self._top
         if cursor < top:
@@ -86,7 +87,7 @@ class TreeTable(ScrollView, can_focus=True):
         if y - _HEADER >= len(self._page.lines):
             return Strip.blank(width, style)
         here = place == self._session.cursor
-        mark = (">" if self._ascii_only else "▌") if here else " "
+        mark = (">" if self._line_style.ascii_only else "▌") if here else " "
         line = Text(mark) + self._page.lines[y - _HEADER]
         return self._strip(line, width, style + Style(reverse=True) if here else style)
 
@@ -96,7 +97,7 @@ class TreeTable(ScrollView, can_focus=True):
             self._top,
             max(0, self.size.height - _HEADER),
             width - 1,
-            ascii_only=self._ascii_only,
+            style=self._line_style,
             at_least=self._widths,
         )
         self._widths = dict(made.widths)
@@ -122,7 +123,7 @@ class TreeTable(ScrollView, can_focus=True):
         self.action_move(step * max(1, self.size.height - _HEADER - 1))
 
     def on_click(self, event: Click) -> None:
-        """Go to the line that was clicked; a click on the line under the cursor chooses it."""
+        """Go to the clicked line, or choose it if the cursor is already there."""
         place = self._top + event.y - _HEADER
         if event.y < _HEADER or place >= len(self._session.outline):
             return

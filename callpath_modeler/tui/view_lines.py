@@ -1,4 +1,4 @@
-"""Lines of a view with their values, which are made when they are first looked at."""
+"""Lines of a view with their values, computed on demand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ViewLines:
 
     Parameters
     ----------
-    forecast : what is shown of them
+    forecast : the predictions
     outline : the lines
     """
 
@@ -27,7 +27,7 @@ class ViewLines:
         self._known: dict[int, tuple[tuple[float, ...], tuple[float, ...]]] = {}
 
     def values(self, places: Rows) -> tuple[NodeForecasts, NodeForecasts]:
-        """Return exclusive and inclusive values of lines; those that were asked for are kept."""
+        """Return exclusive and inclusive values of lines; computed values are kept."""
         missing = [place for place in places.tolist() if place not in self._known]
         if missing:
             found = self._forecast.of_outline(self.outline, np.array(missing))

@@ -1,4 +1,4 @@
-"""What is around the table: a pane, and a line to type in."""
+"""Widgets around the table: a pane, and a prompt."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ _TITLES = {
     "target": "target {parameter} = (a number, or inf)",
     "search": "search for a name",
     "filter": "filter: a pattern of call paths, e.g. main/**/MPI_*; empty shows all",
-    "compare": "compare with another experiment, measured before: its path",
-    "check": "expectations: the path of a file .toml",
+    "compare": "compare with an earlier experiment: its path",
+    "check": "check expectations: path of the .toml file",
     "write": "write the view to: NAME.txt, .csv, .json, .md ...",
 }
-"""What a line says that waits to be typed in."""
+"""Texts of the empty prompt."""
 
 
 class Pane(Static):
-    """What there is to know of a node; it says when it has another size."""
+    """The description of a node; it reports changes of its size."""
 
     class Resized(Message):
-        """The pane has another size."""
+        """Event: the pane has another size."""
 
     def on_resize(self) -> None:
-        """Say so."""
+        """Post the event."""
         self.post_message(self.Resized())
 
 
 class Prompt(Input):
-    """Asks for one thing at a time, and is not to be seen otherwise."""
+    """A line to type in, hidden unless it is needed."""
 
     class Answered(Message):
-        """Something was typed.
+        """Event: a line was typed.
 
         Parameters
         ----------
-        asked : what was asked for
-        text : what was typed, without blanks around it
+        asked : subject of the prompt
+        text : the line, without surrounding blanks
         """
 
         def __init__(self, asked: str, text: str) -> None:
@@ -49,21 +49,23 @@ class Prompt(Input):
         self.display = False
 
     def ask(self, what: str, parameter: str, text: str = "") -> None:
-        """Ask for something.
+        """Open the prompt.
 
         Parameters
         ----------
         what : target, search, filter, compare, check or write
-        parameter : that targets are along
-        text : what is there to begin with
+        parameter : parameter of the target
+        text : initial text
         """
         self._asked = what
         self.placeholder = _TITLES[what].format(parameter=parameter)
         self.value = text
         self.display = True
-        self.screen.set_focus(self)  # now: `focus` would let keys pass that were typed meanwhile
+        self.screen.set_focus(
+            self
+        )  # at once, because `focus` would lose keys that are typed meanwhile
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Pass on what was typed."""
+        """Post the typed line."""
         event.stop()
         self.post_message(self.Answered(self._asked, event.value.strip()))

@@ -34,6 +34,7 @@ LARGEST = 150_000
 """Maximum size of a picture in bytes."""
 
 RUNS = "sample_profiles/lulesh"
+FLAME_RUNS = "sample_profiles/snap"
 CALL_PATH = "**/TimeIncrement/MPI_Allreduce"
 CPMODEL = (sys.executable, "-m", "callpath_modeler")
 COLUMNS = 100
@@ -196,6 +197,24 @@ def take_python() -> None:
     take_page("notebook", page, 1280, 620)
 
 
+def take_plots() -> None:
+    """Draw the plots for papers."""
+    options = {
+        "plot-model.svg": f"show {RUNS} '{CALL_PATH}' --target 1000",
+        "plot-ranking.svg": f"rank {RUNS} --target 1000 -n 6",
+        "plot-excess.svg": f"excess {RUNS} --pair 8,125 -n 5 --min-share 5%",
+    }
+    for name, words in options.items():
+        command = [*CPMODEL, "-q", *shlex.split(words), "--plot", str(PICTURES / name), "--force"]
+        subprocess.run(command, cwd=WORK, check=True, stdout=subprocess.DEVNULL)
+
+
+def take_flame() -> None:
+    """Draw a flame graph."""
+    command = [*CPMODEL, "-q", "export", str(ROOT / FLAME_RUNS), "--base", "49", "--force"]
+    subprocess.run([*command, "-o", str(PICTURES / "flame.svg")], cwd=WORK, check=True)
+
+
 def take_report() -> None:
     """Take a picture of the page of `cpmodel report`."""
     report = WORK / "report.html"
@@ -210,7 +229,13 @@ def main(names: Sequence[str]) -> None:
     WORK.mkdir(parents=True)
     (WORK / "sample_profiles").symlink_to(ROOT / "sample_profiles")
     PICTURES.mkdir(exist_ok=True)
-    others = {"browse": take_browser, "notebook": take_python, "report": take_report}
+    others = {
+        "browse": take_browser,
+        "notebook": take_python,
+        "report": take_report,
+        "plots": take_plots,
+        "flame": take_flame,
+    }
     for name in names or (*COMMANDS, *others):
         if name == "check":
             printed(f"cpmodel baseline {RUNS} -o expectations.toml")

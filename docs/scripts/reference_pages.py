@@ -30,6 +30,8 @@ NAMES = {
 }
 """All public names by topic, in the order of the site."""
 
+PLOTTED = ("CallPathModel", "Ranking", "Losses")
+"""Classes whose method ``plot`` is that of a base class."""
 ENUMERATIONS = ("By", "Reduction", "Scaling")
 ERRORS = (
     "CallpathModelerError",
@@ -158,6 +160,7 @@ def _python_page(topic: str, module: str, names: Iterable[str]) -> str:
         lines += ["   :members:"] if kind == "class" else []
         # Only values of enumerations and fields under Attributes have no docstring.
         lines += ["   :undoc-members:"] if name in ENUMERATIONS else []
+        lines += ["   :inherited-members:"] if name in PLOTTED else []
         lines += ["```", ""]
     return "\n".join(lines)
 

@@ -1,12 +1,11 @@
-"""The functions in C that programs are made of; a program has those that it calls."""
+"""The C functions of generated programs; a program has only the functions that it calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib.resources import files
 
-import numpy as np
-from numpy.typing import NDArray
+from callpath_modeler.arrays import Int64Array
 
 _MARK = "//// "
 _NO_BYTES, _BYTES, _ROOTED = "int comm", "int comm, long bytes", "int comm, long bytes, long root"
@@ -28,16 +27,35 @@ _COLLECTIVES = {
 }
 """Parameters, and arguments before the communicator."""
 
+_DIRECT = {
+    "MPI_Wait": "MPI_Wait(&requests[0], MPI_STATUS_IGNORE);",
+    "MPI_Waitall": "MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);",
+    "MPI_Waitany": "MPI_Waitany(n, requests, indices, MPI_STATUS_IGNORE);",
+}
+"""Calls that wait until operations are complete."""
+
+_PROMPT = {
+    "MPI_Waitsome": "MPI_Waitsome(n, requests, &count, indices, MPI_STATUSES_IGNORE);",
+    "MPI_Test": "MPI_Test(&requests[0], &count, MPI_STATUS_IGNORE);",
+    "MPI_Testall": "MPI_Testall(n, requests, &count, MPI_STATUSES_IGNORE);",
+    "MPI_Testany": "MPI_Testany(n, requests, indices, &count, MPI_STATUS_IGNORE);",
+    "MPI_Testsome": "MPI_Testsome(n, requests, &count, indices, MPI_STATUSES_IGNORE);",
+}
+"""Calls that complete what is complete when they begin."""
+
+WAITS = {name.lower(): name for name in (*_DIRECT, *_PROMPT)}
+SENDS = {name.lower(): name for name in ("MPI_Send", "MPI_Ssend", "MPI_Bsend")}
+STARTED_SENDS = {name.lower(): name for name in ("MPI_Isend", "MPI_Issend", "MPI_Ibsend")}
+"""Functions that programs call by their own names, by the name in small letters."""
+
 _IN_PLACE, _STARTED = "_in_place", "start_"
 
-Totals = NDArray[np.int64]
 
-
-def _is_sum(parts: Totals, whole: Totals) -> bool:
+def _is_sum(parts: Int64Array, whole: Int64Array) -> bool:
     return bool((parts.sum(axis=0) == whole).all())
 
 
-UNEQUAL: Mapping[str, Callable[[Totals, Totals], bool]] = {
+UNEQUAL: Mapping[str, Callable[[Int64Array, Int64Array], bool]] = {
     "alltoallv": lambda sent, got: _is_sum(sent, got.sum(axis=0)),
     "alltoallw": lambda sent, got: _is_sum(sent, got.sum(axis=0)),
     "gatherv": lambda sent, got: _is_sum(sent, got.max(axis=0)),
@@ -45,11 +63,11 @@ UNEQUAL: Mapping[str, Callable[[Totals, Totals], bool]] = {
     "allgatherv": lambda sent, got: _is_sum(sent, len(sent) * got),
     "reduce_scatter": lambda sent, got: _is_sum(got, len(sent) * sent),
 }
-"""Whether bytes sent and received, [members x ...], are those of one call, by its name."""
+"""Test of bytes sent and received [members x ...]: one call can move them. By its name."""
 
 
 class Functions:
-    """The functions that a program uses, found as they are called."""
+    """The functions of a program, in the order of their first call."""
 
     def __init__(self) -> None:
         self._parts = _parts()
@@ -61,15 +79,40 @@ class Functions:
         return f"{name}({', '.join(arguments)});"
 
     def collective(self, name: str, *arguments: str, is_in_place: bool, is_started: bool) -> str:
-        """Return the call of a collective operation that moves as much on every rank."""
+        """Return the call of a collective operation that moves equal sizes on all ranks."""
         function = _STARTED * is_started + name + _IN_PLACE * is_in_place
         if is_started:
             self.use("start")
         self._parts.setdefault(function, ((), _collective(function, name)))
         return self.call(function, *arguments)
 
+    def wait(self, function: str, kind: str, places: Sequence[int]) -> str:
+        """Return the call of a function of `WAITS`.
+
+        Parameters
+        ----------
+        kind : the operations, ``SEND``, ``RECEIVE`` or ``-1`` for all; "" for those at `places`
+        """
+        name = function[4:].lower()
+        needs = ("take", "until_complete") if function in _PROMPT else ("take",)
+        self._parts.setdefault(name, (needs, _wait(name, function)))
+        if not kind:
+            chosen = ", ".join(map(str, places or (0,)))
+            return self.call(name, str(len(places)), f"(int[]){{{chosen}}}")
+        self._parts.setdefault(f"{name}_of", ((name, "places_of"), _wait_of(name)))
+        return self.call(f"{name}_of", kind)
+
+    def send(self, function: str, *arguments: str, is_awaited: bool = True) -> str:
+        """Return the call of a function of `SENDS` or `STARTED_SENDS`."""
+        name = function[4:].lower() + "_and_forget" * (not is_awaited)
+        is_started = function.lower() in STARTED_SENDS
+        needs = ("start",) if is_started and is_awaited else ()
+        text = _send(name, function, is_started=is_started, is_awaited=is_awaited)
+        self._parts.setdefault(name, (needs, text))
+        return self.call(name, *arguments)
+
     def use(self, name: str) -> None:
-        """Note that a function is used, and so is what it needs itself."""
+        """Note that the program uses a function, and the functions that it needs."""
         for needed in self._parts[name][0]:
             self.use(needed)
         self._used.setdefault(name)
@@ -79,18 +122,18 @@ class Functions:
         return self._parts[name][1]
 
     def used(self) -> Iterator[str]:
-        """Yield all functions that are used, those first that others need."""
+        """Yield the functions of the program; a function comes after those that it needs."""
         for name in self._used:
             yield self.text(name)
 
 
-def sizes_fit(name: str, sent: Totals, received: Totals) -> bool:
-    """Tell whether bytes sent and received [members x ...] are those of one call."""
+def sizes_fit(name: str, sent: Int64Array, received: Int64Array) -> bool:
+    """Tell whether one call can move the bytes sent and received [members x ...]."""
     return name in UNEQUAL and UNEQUAL[name](sent, received)
 
 
 def _parts() -> dict[str, tuple[Collection[str], str]]:
-    """Return the functions that are written in C, with those that each needs, by name."""
+    """Return the functions in C and the functions that each of them needs, by name."""
     parts: dict[str, tuple[Collection[str], str]] = {}
     source = files("cpmodel_commspec").joinpath("functions.c").read_text(encoding="utf-8")
     for part in source.split(_MARK)[1:]:
@@ -98,6 +141,39 @@ def _parts() -> dict[str, tuple[Collection[str], str]]:
         name, _, needs = head.partition(":")
         parts[name.strip()] = tuple(needs.split()), text
     return parts
+
+
+def _wait(name: str, function: str) -> str:
+    is_prompt = function in _PROMPT
+    call = _PROMPT[function] if is_prompt else _DIRECT[function]
+    return (
+        f"static void {name}(int n, const int *chosen)\n{{\n"
+        + "    int count;\n" * ("&count" in call)
+        + "    MPI_Request *requests = take(n, chosen);\n"
+        + "    until_complete(n, requests);\n" * is_prompt
+        + f"    {call}\n    release(requests);\n}}\n"
+    )
+
+
+def _wait_of(name: str) -> str:
+    return (
+        f"static void {name}_of(int kind)\n{{\n    int *chosen = places_of(kind);\n"
+        f"    {name}(n_places, chosen);\n    free(chosen);\n}}\n"
+    )
+
+
+def _send(name: str, function: str, *, is_started: bool, is_awaited: bool) -> str:
+    begin = end = request = ""
+    if is_started and is_awaited:
+        request = ", start(SEND, 0)"
+    elif is_started:
+        begin, request = "    MPI_Request request;\n", ", &request"
+        end = "    PMPI_Request_free(&request);\n"
+    return (
+        f"static void {name}(int comm, long bytes, int peer, long tag)\n{{\n{begin}"
+        f"    {function}(out, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm]"
+        f"{request});\n{end}}}\n"
+    )
 
 
 def _collective(function: str, name: str) -> str:

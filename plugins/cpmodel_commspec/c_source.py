@@ -1,47 +1,58 @@
-"""A specification as a program in C that communicates like the run, and does nothing else."""
+"""Generator of C programs that communicate like the run, and do nothing else."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import c_comment
-from callpath_modeler.profile.pattern import short_name
 from cpmodel_commspec import c_functions, formulas
 from cpmodel_commspec.c_functions import Functions
 from cpmodel_commspec.collectives import Form
 from cpmodel_commspec.communicators import layout, world_of
 from cpmodel_commspec.conditions import condition
 from cpmodel_commspec.formulas import Table, Tables
-from cpmodel_commspec.matching import mismatches
 from cpmodel_commspec.operations import COLLECTIVES, Awaited, Kind, Mode, Shape
 from cpmodel_commspec.partners import Partner
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
+from cpmodel_commspec.text import functions_text
 
 _STEP = "    "
 _LARGEST = 2**31 - 1
-"""Bytes; what MPI counts with is an int."""
+"""Bytes; MPI counts them with an int."""
+
+_OVERHEAD = 512
+"""Bytes that MPI libraries need at most for a buffered message, besides its own."""
 
 _INSTEAD = "write it as text or json"
-_FREES = re.compile(r"MPI_Comm_(free|disconnect)", re.IGNORECASE)
+_HANDLES = {
+    "mpi_comm_dup": "dup",
+    "mpi_comm_split": "split",
+    "mpi_comm_create": "create",
+    "mpi_cart_create": "cart_create",
+    "mpi_cart_sub": "cart_sub",
+    "mpi_comm_free": "free_handle",
+    "mpi_comm_disconnect": "disconnect",
+}
+"""Functions of programs for calls that make and free communicators."""
+
+_KINDS = {Awaited.SENDS: "SEND", Awaited.RECEIVES: "RECEIVE", Awaited.ALL: "-1"}
 
 
 def c_source(told: Specification) -> str:
-    """Return the program.
+    """Return the program; `deadlocks.require_safe` says whether it runs to the end.
 
     Raises
     ------
     DataError
-        If the operations cannot run to the end, or C cannot tell them.
+        If C with MPI cannot express an operation.
     """
-    for what in mismatches(told):
-        raise DataError(f"no program: {what}", hint=f"trace all ranks to the end, or {_INSTEAD}")
     functions, tables = c_functions.Functions(), Tables()
     body = "".join(_Writer(told, functions, tables).statements(told.body, 1, ()))
     communicators = _communicators(told, functions)
+    attach = _attach(told, functions)
     begin = functions.text("begin")
     for name, value in (
         ("processes", told.processes),
@@ -56,13 +67,13 @@ def c_source(told: Specification) -> str:
         *functions.used(),
         communicators,
         f"static void communicate(void)\n{{\n{body}}}\n",
-        functions.text("end"),
+        functions.text("end").replace("@attach@", attach),
     ]
     return "\n".join(parts)
 
 
 class _Writer:
-    """Writes statements, and remembers which functions they call."""
+    """Writer of statements and of the functions that they call."""
 
     def __init__(self, told: Specification, functions: Functions, tables: Tables) -> None:
         self._told, self._functions, self._tables = told, functions, tables
@@ -70,7 +81,7 @@ class _Writer:
     def statements(
         self, nodes: Sequence[Node], depth: int, around: tuple[int, ...]
     ) -> Iterator[str]:
-        """Yield the lines of what happens; `around` are the ranks of the loop around."""
+        """Yield the statements of nodes; `around` has the ranks of the loop around them."""
         indent = _STEP * depth
         for node in nodes:
             formula = formulas.condition(condition(node.ranks, self._told.processes))
@@ -83,7 +94,8 @@ class _Writer:
                 yield f"{indent}}}\n"
                 continue
             shape = self._told.shapes[node.shape]
-            place = f" /* {c_comment(short_name(shape.site[-1]))} */" if shape.site else ""
+            words = ["any source"] * shape.is_any + [functions_text(shape)] * bool(shape.functions)
+            place = f" /* {c_comment(', '.join(words))} */" if words else ""
             yield f"{indent}{guard}{self._call(node, shape)}{place}\n"
 
     def _call(self, step: Step, shape: Shape) -> str:
@@ -91,16 +103,13 @@ class _Writer:
         if shape.kind is Kind.WAIT:
             return self._wait(shape)
         if shape.kind is Kind.HANDLE:
-            is_freed = _FREES.match(shape.name)
-            return ";" if is_freed else self._functions.call("make_handle", comm)
+            return self._handle(shape)
         numbers = {
             field: formulas.number(expression, step.ranks, self._tables)
             for field, expression in step.numbers.items()
         }
-        if step.partner is not None:
-            peer = self._peer(step.partner, numbers["peer"])
-            about = comm, numbers["bytes"], peer, numbers["tag"]
-            return self._functions.call(_message(shape), *about)
+        if shape.ends:
+            return self._message(step, shape, numbers)
         if shape.form is Form.TOTAL:
             return self._unequal(step, shape, numbers)
         given = [numbers[field] for field in ("bytes", "root") if field in numbers]
@@ -119,31 +128,59 @@ class _Writer:
         torus = ", ".join(map(str, (*sizes, 0)))
         return self._functions.call("neighbour", "rank", number, f"(int[]){{{torus}}}")[:-1]
 
+    def _message(self, step: Step, shape: Shape, numbers: dict[str, str]) -> str:
+        about = {
+            end: (numbers[end.bytes], self._peer(step.partners[end.peer], numbers[end.peer]),
+                  numbers[end.tag])
+            for end in shape.ends
+        }  # fmt: skip
+        comm, functions = str(shape.comm), self._functions
+        if shape.kind is Kind.EXCHANGE:
+            nothing = "0", "MPI_PROC_NULL", "0"
+            sent, taken = (
+                next((told for end, told in about.items() if end.is_sent is is_sent), nothing)
+                for is_sent in (True, False)
+            )
+            is_one = shape.call.lower() == "mpi_sendrecv_replace"
+            name = "exchange_replace" if is_one else "exchange"
+            return functions.call(name, comm, *sent, *taken)
+        [message] = about.values()
+        if not shape.ends[0].is_sent:
+            name = "start_to_receive" if shape.kind is Kind.IRECV else "receive"
+            return functions.call(name, comm, *message)
+        return functions.send(_sending(shape), comm, *message, is_awaited=shape.is_awaited)
+
+    def _handle(self, shape: Shape) -> str:
+        name = _HANDLES.get(shape.name.lower(), "dup")
+        if name != "cart_create":
+            return self._functions.call(name, str(shape.comm))
+        sizes = ", ".join(str(abs(size)) for size in shape.grid)
+        periodic = ", ".join(str(int(size < 0)) for size in shape.grid)
+        grid = str(len(shape.grid)), f"(int[]){{{sizes}}}", f"(int[]){{{periodic}}}"
+        return self._functions.call(name, str(shape.comm), *grid)
+
     def _wait(self, shape: Shape) -> str:
+        function = c_functions.WAITS.get(shape.call.lower(), "MPI_Waitall")
         if shape.awaited is not Awaited.CHOSEN:
-            return self._functions.call("wait_for_" + shape.awaited.split()[-1])
-        if not shape.places:
-            return ";"
-        places = ", ".join(map(str, shape.places))
-        return self._functions.call("wait_for", str(len(shape.places)), f"(int[]){{{places}}}")
+            return self._functions.wait(function, _KINDS[shape.awaited], ())
+        return self._functions.wait(function, "", shape.places)
 
     def _unequal(self, step: Step, shape: Shape, numbers: dict[str, str]) -> str:
-        """Return the call of an operation that moves other sizes on every rank."""
+        """Return the call of an operation that moves different sizes on different ranks."""
         self._check(step, shape)
         sizes = [
             formulas.number(step.numbers[field], step.ranks, self._tables, "other")
             for field in ("bytes", "received")
         ]
         root = [numbers["root"]] if "root" in numbers else []
-        name = "alltoallv" if shape.name == "alltoallw" else shape.name
-        call = self._functions.call(name, str(shape.comm), *root)
+        call = self._functions.call(shape.name, str(shape.comm), *root)
         return (
             f"{{ EACH_MEMBER({shape.comm}) {{ sent[k] = {sizes[0]}; received[k] = {sizes[1]}; }} "
             f"{call} }}"
         )
 
     def _check(self, step: Step, shape: Shape) -> None:
-        """Raise `DataError` where a call cannot be told from what every rank moves in all."""
+        """Raise `DataError` if the sums of a call do not give its sizes."""
         groups = [
             group
             for group in self._told.communicators[shape.comm].groups
@@ -166,22 +203,71 @@ class _Writer:
                 )
 
 
-def _message(shape: Shape) -> str:
-    if shape.kind is Kind.RECV:
-        return "receive_exchanged" if shape.name == Mode.EXCHANGE else "receive"
-    if shape.kind is Kind.IRECV:
-        return "start_to_receive"
+def _sending(shape: Shape) -> str:
+    """Return the MPI function of a send."""
     if shape.kind is Kind.SEND:
-        return {
-            Mode.STANDARD: "send",
-            Mode.SYNCHRONOUS: "send_synchronously",
-            Mode.BUFFERED: "send_and_forget",
-            Mode.EXCHANGE: "send_exchanged",
-        }[Mode(shape.name)]
-    if not shape.is_awaited:
-        return "send_and_forget"
-    synchronous = shape.name == Mode.SYNCHRONOUS
-    return "start_to_send_synchronously" if synchronous else "start_to_send"
+        usual = {Mode.SYNCHRONOUS: "MPI_Ssend", Mode.BUFFERED: "MPI_Bsend"}
+        return c_functions.SENDS.get(shape.call.lower(), usual.get(Mode(shape.name), "MPI_Send"))
+    usual = {Mode.SYNCHRONOUS: "MPI_Issend", Mode.BUFFERED: "MPI_Ibsend"}
+    return c_functions.STARTED_SENDS.get(
+        shape.call.lower(), usual.get(Mode(shape.name), "MPI_Isend")
+    )
+
+
+def _called(shape: Shape) -> str:
+    """Return the MPI function that the program calls for an operation."""
+    if shape.kind is Kind.WAIT:
+        return c_functions.WAITS.get(shape.call.lower(), "MPI_Waitall")
+    if shape.kind is Kind.HANDLE:
+        return shape.name if shape.name.lower() in _HANDLES else "MPI_Comm_dup"
+    if shape.kind in COLLECTIVES:
+        return f"MPI_{'I' * (shape.kind is Kind.ICOLLECTIVE)}{shape.name}"
+    if shape.kind is Kind.EXCHANGE:
+        is_one = shape.call.lower() == "mpi_sendrecv_replace"
+        return "MPI_Sendrecv_replace" if is_one else "MPI_Sendrecv"
+    if shape.kind in {Kind.RECV, Kind.IRECV}:
+        return "MPI_Recv" if shape.kind is Kind.RECV else "MPI_Irecv"
+    return _sending(shape)
+
+
+def _replaced(told: Specification) -> Iterator[str]:
+    """Yield the functions that the program replaces by others."""
+    pairs = {
+        (shape.call, _called(shape))
+        for node, _ in walk(told.body)
+        if isinstance(node, Step)
+        for shape in (told.shapes[node.shape],)
+        if shape.call and shape.call.lower() != _called(shape).lower()
+    }
+    for call, called in sorted(pairs):
+        yield f"{c_comment(call)} is {called} here."
+
+
+def _attach(told: Specification, functions: Functions) -> str:
+    """Return the statement that makes room for buffered sends, or "".
+
+    Raises
+    ------
+    DataError
+        If MPI cannot count the bytes.
+    """
+    sizes = np.zeros((2, told.processes), np.int64)
+    for node, around in walk(told.body):
+        if isinstance(node, Step) and told.shapes[node.shape].name == Mode.BUFFERED:
+            counts = [loop.count for loop in around]
+            values = node.numbers["bytes"].values(node.ranks, counts).reshape(len(node.ranks), -1)
+            sizes[:, list(node.ranks)] += np.stack(
+                [values.sum(axis=1), np.full(len(node.ranks), values.shape[1])]
+            )
+    total, messages = sizes.max(axis=1).tolist()
+    if not messages:
+        return ""
+    if total + messages * _OVERHEAD > _LARGEST:
+        raise DataError(
+            f"no program: a rank sends {total} bytes with buffered sends, more than 2 GiB",
+            hint=_INSTEAD,
+        )
+    return f"{_STEP}{functions.call('attach', str(total), str(messages))}\n"
 
 
 def _heading(told: Specification) -> str:
@@ -192,8 +278,10 @@ def _heading(told: Specification) -> str:
         "    mpicc -O2 -o communicate THIS_FILE.c",
         f"    mpirun -n {told.processes} ./communicate",
         "",
-        "Receives are from the senders that were seen, whatever they were posted for.",
     ]
+    if told.from_any_source:
+        lines.append("Receives from any source name one possible source each.")
+    lines += _replaced(told)
     if told.left_out:
         lines.append("Not part of it:")
         lines += [f"    {count} {what}" for what, count in told.left_out.items()]

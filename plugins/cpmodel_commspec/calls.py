@@ -1,4 +1,4 @@
-"""The calls that events belong to: names, callers, and those that leave no event."""
+"""Calls around events: names, callers, and calls without events."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from itertools import groupby
 import numpy as np
 
 from callpath_modeler.arrays import Int64Array
+from callpath_modeler.printable import printable, shortened
 from cpmodel_otf2.definitions import TraceDefinitions
 from cpmodel_otf2.events import Batch
 from cpmodel_otf2.paths import OUTSIDE, PathTable
@@ -20,7 +21,10 @@ COLLECTIVE = 100
 
 REQUEST = 10
 WAIT = 99
-"""The kind of a row that stands at the begin of a call that waits, whatever for."""
+"""The kind of a row at the beginning of a call that waits."""
+
+_LONGEST = 60
+"""Characters of the name of an MPI function."""
 
 _LEFT_OUT = {
     "one-sided calls": r"MPI_(R?(put|get|accumulate|get_accumulate)|fetch_and_op|"
@@ -36,29 +40,34 @@ _NON_BLOCKING = (
 
 
 class CallNames:
-    """The function and the caller of each call path, as far as calls of MPI go."""
+    """The MPI function and its caller, by call path."""
 
     def __init__(self, paths: PathTable, definitions: TraceDefinitions) -> None:
         self._paths, self._regions = paths, definitions.regions
         self._known: dict[int, tuple[int, str]] = {OUTSIDE: (OUTSIDE, "")}
 
     def of(self, path: int) -> tuple[int, str]:
-        """Return the call path that makes a call of MPI, and the function; "" if it is none."""
+        """Return the call path that calls MPI, and the MPI function; "" for other functions."""
         if path not in self._known:
             region = self._regions.get(int(self._paths.region[path]))
             is_mpi = region is not None and region.paradigm == "mpi"
             caller = int(self._paths.parent[path]) if is_mpi else path
-            self._known[path] = caller, region.name if region and is_mpi else ""
+            self._known[path] = caller, _call_name(region.name) if region and is_mpi else ""
         return self._known[path]
 
     def site(self, path: int) -> tuple[str, ...]:
-        """Return the functions of a call path; what calls itself is in it once."""
+        """Return the functions of a call path; recursive functions are in it once."""
         chain = [self._regions.get(region) for region in self._paths.regions_of(path)]
         return tuple(name for name, _ in groupby(x.name for x in chain if x is not None))
 
 
+def _call_name(name: str) -> str:
+    """Return the name of a function as outputs show it: names in traces may be anything."""
+    return printable(shortened(name, _LONGEST))
+
+
 class Watch:
-    """Counts calls that communicate and leave no event of it."""
+    """Counter of calls that communicate without an event."""
 
     def __init__(self, definitions: TraceDefinitions) -> None:
         self._regions = {
@@ -74,14 +83,14 @@ class Watch:
         }
 
     def count(self, batch: Batch, counts: Counter[str]) -> None:
-        """Add the calls of a batch to the counts, by what they are."""
+        """Add the calls of a batch to the counts of each kind."""
         for what, regions in self._regions.items():
             if len(regions):
                 counts[what] += int(np.isin(batch.calls.code, regions).sum())
 
 
 def waits(definitions: TraceDefinitions) -> Int64Array:
-    """Return the references of the functions that wait until something is done."""
+    """Return the references of functions that wait until operations are complete."""
     regions = definitions.regions.items()
     return np.array(
         [k for k, x in regions if re.match(r"MPI_wait(all)?$", x.name, re.IGNORECASE)], np.int64
@@ -102,7 +111,7 @@ def rows(
     Yields
     ------
     kind, calls before, call path, peer or operation, communicator, tag or root, bytes (sent),
-    bytes received, request
+    bytes received, request, whether a receive is posted for any source
     """
     messages, collectives, requests = batch.messages, batch.collectives, batch.requests
     none = np.zeros(len(messages.at), np.int64)
@@ -110,13 +119,15 @@ def rows(
     nothing = np.zeros(len(entered), np.int64)
     parts = [
         _table(messages.position, messages.kind, messages.at, messages.peer, messages.comm,
-               messages.tag, messages.bytes, none, messages.request),
+               messages.tag, messages.bytes, none, messages.request, messages.any_source),
         _table(collectives.position, np.full(len(collectives.at), COLLECTIVE), collectives.at,
                collectives.operation, collectives.comm, collectives.root, collectives.sent,
-               collectives.received, collectives.request),
+               collectives.received, collectives.request,
+               np.zeros(len(collectives.at), np.int64)),
         _table(requests.position, requests.kind + REQUEST, requests.at,
-               *[np.zeros(len(requests.at), np.int64)] * 5, requests.request),
-        _table(nothing, nothing + WAIT, entered, *[nothing] * 6),
+               *[np.zeros(len(requests.at), np.int64)] * 5, requests.request,
+               requests.any_source),
+        _table(nothing, nothing + WAIT, entered, *[nothing] * 7),
     ]  # fmt: skip
     table = np.concatenate(parts)
     table = table[np.lexsort((table[:, 0], table[:, 2]))]

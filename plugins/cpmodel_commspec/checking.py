@@ -1,4 +1,4 @@
-"""Whether a specification, unrolled, is what a trace says."""
+"""Comparison of an expanded specification with a trace."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array
 from cpmodel_commspec.operations import (
-    COLLECTIVES,
     FIELDS,
+    TOGETHER,
     Communicator,
     Kind,
     Recorded,
@@ -23,10 +23,10 @@ _Groups = frozenset[tuple[int, ...]]
 
 
 def differences(told: Specification, traced: Traced) -> Iterator[str]:
-    """Yield the first difference of each rank, in words; nothing if they are the same.
+    """Yield the first difference of each rank, in words.
 
-    Kinds, modes, partners, tags, bytes, roots, communicators, what is waited for, and the order of
-    each rank are compared; names of communicators are not, nor is where in the program it is.
+    The comparison covers functions, modes, partners, tags, bytes, roots, communicators, waits and
+    the order of each rank. Names of communicators and call paths may differ.
     """
     if told.processes != len(traced.ranks):
         yield f"{told.processes} ranks in the specification, {len(traced.ranks)} in the trace"
@@ -58,8 +58,8 @@ def _numbers(
     shapes: tuple[Shape, ...],
     communicators: tuple[Communicator, ...],
     common: dict[tuple[object, ...], int],
-) -> NDArray[np.int64]:
-    """Give shapes that are compared as equal the same number, [shapes]."""
+) -> Int64Array:
+    """Give equal shapes the same number, [shapes]."""
     numbers, before = [], Counter[_Groups]()
     known: list[tuple[_Groups, int]] = []
     for communicator in communicators:
@@ -70,7 +70,7 @@ def _numbers(
     for shape in shapes:
         groups, alike = known[shape.comm] if shape.comm >= 0 else (frozenset(), 0)
         key = (shape.kind, shape.name, groups, alike, shape.form, shape.awaited, shape.places,
-               shape.is_awaited)  # fmt: skip
+               shape.is_awaited, shape.call)  # fmt: skip
         numbers.append(common.setdefault(key, len(common)))
     return np.array(numbers, np.int64)
 
@@ -80,7 +80,7 @@ def _told(
 ) -> str:
     shape = shapes[int(one.shapes[at])]
     numbers = dict(zip(FIELDS, one.values[at].tolist(), strict=True))
-    words = [shape.name if shape.kind in {*COLLECTIVES, Kind.HANDLE} else str(shape.kind)]
+    words = [shape.call or (shape.name if shape.kind in TOGETHER else str(shape.kind))]
     if shape.kind is Kind.WAIT:
         words.append(f"for {shape.awaited} {' '.join(map(str, shape.places))}".rstrip())
     words += [f"{field} {numbers[field]}" for field in shape.fields]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,13 @@ if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
     from cpmodel_commspec.operations import Traced
     from cpmodel_commspec.specification import Specification
+    from cpmodel_commspec.wildcards import Resolution
 
 _ENDINGS = {"": "text", ".txt": "text", ".c": "c", ".json": "json"}
 _SHOWN = 10
+_NAMELESS = "trace"
+"""The subject of findings about a trace whose name is not told."""
+
 _TRACE = click.argument("trace", type=A_FILE, metavar="TRACE")
 
 
@@ -57,25 +62,72 @@ def command(ctx: click.Context) -> None:
     type=click.Choice(["text", "c", "json"]),
     help="Text, a program in C with MPI, or JSON for `check`. Default: by the ending of FILE.",
 )
+@click.option("--allow-unsafe", is_flag=True, help="Write a C program even if it can hang.")
+@click.option(
+    "--any-source",
+    "any_source",
+    multiple=True,
+    metavar="PATTERN",
+    help="Call paths whose receives take messages from any source.",
+)
+@click.option(
+    "--another-run",
+    "other_runs",
+    multiple=True,
+    type=A_FILE,
+    metavar="TRACE",
+    help="A trace of the same run. Receives with another order of sources are from any source.",
+)
+@click.option(
+    "--anonymous",
+    "is_anonymous",
+    is_flag=True,
+    help="Write numbers for the names of functions, communicators and the program.",
+)
+@click.option(
+    "--max-lines",
+    "most_lines",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Refuse to write more lines.",
+)
 @FORCE
 @click.pass_obj
 def spec(
-    console: Console, *, trace: Path, output: Path | None, format_: str | None, force: bool
-) -> None:
+    console: Console, *, trace: Path, output: Path | None, format_: str | None,
+    allow_unsafe: bool, any_source: tuple[str, ...], other_runs: tuple[Path, ...],
+    is_anonymous: bool, most_lines: int, force: bool,
+) -> None:  # fmt: skip
     """Write all communication of a run in a few loops.
 
-    What is written was unrolled and compared with the trace, operation by operation.
+    cpmodel expands the loops and compares every operation with the trace. It also simulates the
+    run, with eager and with rendezvous sends. A C program that can hang is refused.
     """
     from callpath_modeler.cli.render import render_lines
+    from cpmodel_commspec.anonymity import anonymous
     from cpmodel_commspec.checking import differences
     from cpmodel_commspec.specify import specify
     from cpmodel_commspec.text import specification_text, summary
+    from cpmodel_commspec.wildcards import inferred, marked, resolved
 
     form = _format(format_, output)
     traced, findings = _read(console, trace)
-    told = specify(traced)
-    for what in differences(told, traced):
-        raise AssertionError(f"unrolled, the specification is not the trace: {what}")
+    if other_runs:
+        traced = inferred(traced, [_read(console, other)[0] for other in other_runs])
+    if any_source:
+        traced = marked(traced, any_source)
+    if is_anonymous:
+        traced = anonymous(traced)
+        findings = [replace(one, subject=_NAMELESS) for one in findings]
+    subject = _NAMELESS if is_anonymous else str(trace)
+    resolution = resolved(traced)
+    del traced  # The sources of a long trace are memory.
+    told = specify(resolution.traced, most_lines)
+    for what in differences(told, resolution.traced):
+        raise AssertionError(f"the expanded specification differs from the trace: {what}")
+    findings += _orders(told, subject, resolution)
+    findings += _safety(told, subject, is_program=form == "c", allow_unsafe=allow_unsafe)
     if form == "text":
         width = None if output is not None else console.width
         render_lines(console, specification_text(told, width), output, force=force)
@@ -94,27 +146,37 @@ def spec(
 def check(ctx: click.Context, /, *, specification: Path, trace: Path) -> None:
     """Compare a specification with a trace.
 
-    Every operation is compared; the exit status is 1 if any differs. SPEC.json was written by
-    `cpmodel trace spec -o SPEC.json`, of this run or of another.
+    cpmodel compares every operation, in the order of each rank, and the calls and bytes of every
+    MPI function. The exit status is 1 if any differs. `cpmodel trace spec -o SPEC.json` writes
+    SPEC.json, from this run or from another.
     """
     from callpath_modeler.units import counted
     from cpmodel_commspec.checking import differences
     from cpmodel_commspec.exchange import read_json
+    from cpmodel_commspec.volumes import unequal, volumes
+    from cpmodel_commspec.wildcards import marked_as, resolved
 
     console: Console = ctx.obj
     told = read_json(specification)
     traced, findings = _read(console, trace)
+    traced = resolved(marked_as(traced, told.shapes)).traced
     found = list(differences(told, traced))
-    for line in found[:_SHOWN]:
-        console.result(f"{line}\n")
+    ours = volumes(
+        told.shapes, told.communicators, [told.of_rank(rank) for rank in range(told.processes)]
+    )
+    theirs = volumes(traced.shapes, traced.communicators, traced.ranks)
+    lines = found[:_SHOWN]
     if len(found) > _SHOWN:
-        console.result(f"and {len(found) - _SHOWN} more ranks that differ\n")
+        lines.append(f"and {len(found) - _SHOWN} more ranks that differ")
+    lines += unequal(ours, theirs)
+    if not lines:
+        operations, ranks = counted(told.operations, "operation"), counted(told.processes, "rank")
+        lines = [f"the same: {operations} of {ranks}"]
+        lines += [f"  {name}: {volume}" for name, volume in theirs.items()]
+    console.lines(lines)
     console.findings(findings)
     if found:
         ctx.exit(EXIT_NO)
-    console.result(
-        f"the same: {counted(told.operations, 'operation')} of {counted(told.processes, 'rank')}\n"
-    )
 
 
 def _format(format_: str | None, output: Path | None) -> str:
@@ -127,6 +189,51 @@ def _format(format_: str | None, output: Path | None) -> str:
             hint="name one with -f: text, c, json",
         )
     return _ENDINGS[ending]
+
+
+def _orders(told: Specification, subject: str, resolution: Resolution) -> list[Finding]:
+    """Return findings about the order of messages."""
+    from callpath_modeler.diagnostics import Finding
+    from callpath_modeler.units import counted
+    from cpmodel_commspec.deadlocks import explain
+    from cpmodel_commspec.regularity import irregular_text
+
+    findings = []
+    if told.irregular:
+        findings.append(Finding("CPM147", subject, irregular_text(told.irregular)))
+    if resolution.deadlock is not None:
+        found = explain(told, resolution.deadlock, resolution.sends, is_order=True)
+        findings.append(Finding("CPM145", subject, str(found)))
+    if resolution.answering:
+        ranks = resolution.answering
+        who = (
+            f"rank {ranks[0]} answers"
+            if len(ranks) == 1
+            else f"{counted(len(ranks), 'rank')} answer"
+        )
+        findings.append(Finding("CPM146", subject, f"{who} the source of each message"))
+    return findings
+
+
+def _safety(
+    told: Specification, subject: str, *, is_program: bool, allow_unsafe: bool
+) -> list[Finding]:
+    """Return a finding if the program can hang.
+
+    Raises
+    ------
+    DataError
+        If a program is to be written, and cannot run to the end.
+    """
+    from callpath_modeler.diagnostics import Finding
+    from cpmodel_commspec.deadlocks import deadlock, require_safe
+    from cpmodel_commspec.matching import mismatches
+
+    if is_program:
+        found = require_safe(told, allow_unsafe=allow_unsafe)
+    else:
+        found = None if any(mismatches(told)) else deadlock(told)
+    return [] if found is None else [Finding("CPM144", subject, str(found))]
 
 
 def _written(told: Specification, form: str) -> str:

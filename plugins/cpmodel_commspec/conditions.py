@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cpmodel_commspec.partners import Ranks, grids, rank_digits
+from callpath_modeler.arrays import Int64Array
+from cpmodel_commspec.partners import grids, rank_digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def condition(ranks: Sequence[int], processes: int) -> Condition:
     return Condition(listed=tuple(ranks))
 
 
-def _box(ranks: Ranks, dimensions: Sequence[int]) -> tuple[Interval, ...] | None:
+def _box(ranks: Int64Array, dimensions: Sequence[int]) -> tuple[Interval, ...] | None:
     """Return the intervals of a block on a grid that is full; None if it is not."""
     places = rank_digits(ranks, dimensions)
     low, high = places.min(axis=1), places.max(axis=1)

@@ -10,11 +10,11 @@ import msgspec
 
 from callpath_modeler.errors import InputError
 from cpmodel_commspec.expressions import RANK, size_of
-from cpmodel_commspec.operations import MESSAGES, Kind
+from cpmodel_commspec.operations import Half, Kind
 from cpmodel_commspec.partners import Relation
 from cpmodel_commspec.specification import Loop, Specification, Step, walk
 
-_SCHEMA = 1
+_SCHEMA = 2
 _MOST_LOOPS = 100
 """So many loops may lie in each other."""
 _MOST_OPERATIONS = 2**48
@@ -66,6 +66,8 @@ def _check(told: Specification) -> None:
     for shape in told.shapes:
         _require(shape.kind is Kind.WAIT or shape.comm in comms, "an unknown communicator")
         _require(all(place >= 0 for place in shape.places), "a place below zero")
+        is_half = shape.kind is not Kind.EXCHANGE or shape.name in set(Half)
+        _require(is_half, "an unknown half of an exchange")
     counts = 0
     for node, around in walk(told.body):
         ranks = node.ranks
@@ -89,11 +91,13 @@ def _check_step(told: Specification, step: Step, counts: Sequence[int]) -> None:
     _require(step.shape in range(len(told.shapes)), "an unknown shape")
     shape = told.shapes[step.shape]
     _require(set(step.numbers) == set(shape.fields), f"a {shape.kind} of other numbers")
-    is_message = shape.kind in MESSAGES
-    _require(is_message == (step.partner is not None), f"a {shape.kind} of other partners")
-    if step.partner is not None and step.partner.relation is Relation.TORUS:
-        sizes = step.partner.dimensions
-        _require(size_of(sizes) == told.processes, "a torus of other sizes")
+    partners = {end.peer for end in shape.ends}
+    _require(partners == set(step.partners), f"a {shape.kind} of other partners")
+    for partner in step.partners.values():
+        is_torus = partner.relation is Relation.TORUS
+        _require(
+            not is_torus or size_of(partner.dimensions) == told.processes, "a torus of other sizes"
+        )
     lengths = {RANK: len(step.ranks), **dict(enumerate(counts))}
     for number in step.numbers.values():
         sizes = tuple(lengths.get(axis, -1) for axis in number.axes)

@@ -8,9 +8,8 @@ from operator import mul
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[np.int64]
+from callpath_modeler.arrays import Int64Array
 
 RANK = -1
 """The axis of a table that counts ranks; others count the rounds of the loop of that depth."""
@@ -40,7 +39,7 @@ class Expression(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
         """Tell whether it depends on the rounds of a loop, 0 for the outermost."""
         return depth in self.axes or (depth < len(self.steps) and self.steps[depth] != 0)
 
-    def values(self, ranks: Sequence[int], counts: Sequence[int]) -> Values:
+    def values(self, ranks: Sequence[int], counts: Sequence[int]) -> Int64Array:
         """Return the numbers of ranks [n] in all rounds, [n x rounds of each loop].
 
         Parameters
@@ -68,14 +67,14 @@ class Expression(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
         own = self.table[place * row : (place + 1) * row]
         return msgspec.structs.replace(self, sizes=(1, *self.sizes[1:]), table=own)
 
-    def jumps(self, axis: int) -> Values:
+    def jumps(self, axis: int) -> Int64Array:
         """Return after which rounds [n] of a loop the table grows otherwise than at first."""
         table = np.array(self.table, np.int64).reshape(self.sizes)
         grown = np.moveaxis(np.diff(table, axis=self.axes.index(axis)), self.axes.index(axis), 0)
         return np.flatnonzero((grown != grown[:1]).reshape(len(grown), -1).any(axis=1))
 
 
-def find(values: Values, ranks: Sequence[int]) -> Expression:
+def find(values: Int64Array, ranks: Sequence[int]) -> Expression:
     """Return the expression of numbers [ranks x rounds of each loop], exact for all of them."""
     if (values == values.flat[0]).all():
         return Expression(int(values.flat[0]))
@@ -104,7 +103,7 @@ def size_of(shape: Sequence[int]) -> int:
     return reduce(mul, shape, 1)
 
 
-def _slope(values: Values, axis: int, places: Values) -> tuple[int, Values]:
+def _slope(values: Int64Array, axis: int, places: Int64Array) -> tuple[int, Int64Array]:
     """Return what numbers grow by along an axis, zero if unevenly, and what is left of them."""
     if len(places) < 2:
         return 0, values
@@ -115,5 +114,5 @@ def _slope(values: Values, axis: int, places: Values) -> tuple[int, Values]:
     return slope, values - slope * _along(places, axis, values.ndim)
 
 
-def _along(column: Values, axis: int, dimensions: int) -> Values:
+def _along(column: Int64Array, axis: int, dimensions: int) -> Int64Array:
     return column.reshape([-1 if k == axis else 1 for k in range(dimensions)])

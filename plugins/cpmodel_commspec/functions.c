@@ -20,31 +20,84 @@ static void keep(int comm, MPI_Comm made)
     comms[comm] = made;
     if (made == MPI_COMM_NULL)
         return;
-    MPI_Comm_size(made, &sizes[comm]);
-    MPI_Comm_group(MPI_COMM_WORLD, &all);
-    MPI_Comm_group(made, &own);
+    PMPI_Comm_size(made, &sizes[comm]);
+    PMPI_Comm_group(MPI_COMM_WORLD, &all);
+    PMPI_Comm_group(made, &own);
     for (int k = 0; k < PROCESSES; k++) {
-        MPI_Group_translate_ranks(all, 1, &k, own, &places[comm][k]);
+        PMPI_Group_translate_ranks(all, 1, &k, own, &places[comm][k]);
         if (places[comm][k] != MPI_UNDEFINED)
             members[comm][places[comm][k]] = k;
     }
-    MPI_Group_free(&all);
-    MPI_Group_free(&own);
+    PMPI_Group_free(&all);
+    PMPI_Group_free(&own);
 }
 //// divide
 static void divide(int comm, int color, int key)
 {
     MPI_Comm made;
-    MPI_Comm_split(MPI_COMM_WORLD, color < 0 ? MPI_UNDEFINED : color, key, &made);
+    PMPI_Comm_split(MPI_COMM_WORLD, color < 0 ? MPI_UNDEFINED : color, key, &made);
     keep(comm, made);
 }
-//// make_handle
-/* Where the run made a communicator: those that it uses are all there from the begin. */
-static void make_handle(int comm)
+//// begin_handle
+/* The run makes and frees communicators here. The program uses its own, which it made before. */
+static MPI_Comm handle(int comm)
+{
+    MPI_Comm made;
+    PMPI_Comm_dup(comms[comm], &made);
+    return made;
+}
+//// dup
+static void dup(int comm)
 {
     MPI_Comm made;
     MPI_Comm_dup(comms[comm], &made);
+    PMPI_Comm_free(&made);
+}
+//// split
+static void split(int comm)
+{
+    MPI_Comm made;
+    MPI_Comm_split(comms[comm], 0, 0, &made);
+    PMPI_Comm_free(&made);
+}
+//// create
+static void create(int comm)
+{
+    MPI_Comm made;
+    MPI_Group group;
+    PMPI_Comm_group(comms[comm], &group);
+    MPI_Comm_create(comms[comm], group, &made);
+    PMPI_Group_free(&group);
+    PMPI_Comm_free(&made);
+}
+//// cart_create
+static void cart_create(int comm, int n, const int *sizes, const int *periodic)
+{
+    MPI_Comm made;
+    MPI_Cart_create(comms[comm], n, sizes, periodic, 0, &made);
+    if (made != MPI_COMM_NULL)
+        PMPI_Comm_free(&made);
+}
+//// cart_sub
+static void cart_sub(int comm)
+{
+    MPI_Comm line, made;
+    PMPI_Cart_create(comms[comm], 1, &sizes[comm], (int[]){0}, 0, &line);
+    MPI_Cart_sub(line, (int[]){1}, &made);
+    PMPI_Comm_free(&made);
+    PMPI_Comm_free(&line);
+}
+//// free_handle: begin_handle
+static void free_handle(int comm)
+{
+    MPI_Comm made = handle(comm);
     MPI_Comm_free(&made);
+}
+//// disconnect: begin_handle
+static void disconnect(int comm)
+{
+    MPI_Comm made = handle(comm);
+    MPI_Comm_disconnect(&made);
 }
 //// neighbour
 /* The rank at a distance on a grid whose ends meet, given by the rank that is there from rank 0;
@@ -63,7 +116,7 @@ static int neighbour(int place, long number, const int *size)
 //// started
 /* Operations under way, the oldest first. */
 enum kind { SEND, RECEIVE, COLLECTIVE };
-struct operation { MPI_Request request; enum kind kind; char *in; };
+struct operation { MPI_Request request; enum kind kind; char *in; int is_taken; };
 static struct operation *started;
 static int n_started;
 //// start: started
@@ -78,100 +131,75 @@ static MPI_Request *start(enum kind kind, long bytes)
     }
     struct operation *one = &started[n_started++];
     one->kind = kind;
+    one->is_taken = 0;
     one->in = kind == SEND ? NULL : malloc(bytes ? (size_t)bytes : 1);
     return &one->request;
 }
-//// finish: started
-/* Wait for those that are marked, and take them out of the list. */
-static void finish(const char *marked)
+//// take: started
+/* Take operations off the list, by their places, and return their requests. */
+static char **buffers;
+static int *indices, n_taken;
+
+static MPI_Request *take(int n, const int *chosen)
 {
-    MPI_Request *requests = malloc(((size_t)n_started + 1) * sizeof *requests);
-    int chosen = 0, left = 0;
-    for (int k = 0; k < n_started; k++)
-        if (marked[k])
-            requests[chosen++] = started[k].request;
-    MPI_Waitall(chosen, requests, MPI_STATUSES_IGNORE);
-    for (int k = 0; k < n_started; k++) {
-        if (marked[k])
-            free(started[k].in);
-        else
-            started[left++] = started[k];
+    MPI_Request *requests = malloc(((size_t)n + 1) * sizeof *requests);
+    int left = 0;
+    buffers = malloc(((size_t)n + 1) * sizeof *buffers);
+    indices = malloc(((size_t)n + 1) * sizeof *indices);
+    n_taken = n;
+    requests[n] = MPI_REQUEST_NULL;
+    for (int k = 0; k < n; k++) {
+        requests[k] = started[chosen[k]].request;
+        buffers[k] = started[chosen[k]].in;
+        started[chosen[k]].is_taken = 1;
     }
+    for (int k = 0; k < n_started; k++)
+        if (!started[k].is_taken)
+            started[left++] = started[k];
     n_started = left;
+    return requests;
+}
+
+static void release(MPI_Request *requests)
+{
+    for (int k = 0; k < n_taken; k++)
+        free(buffers[k]);
+    free(buffers);
+    free(indices);
     free(requests);
 }
-//// wait_for: finish
-/* Wait for some of those under way, by their places. */
-static void wait_for(int n, const int *chosen)
+//// until_complete
+/* Wait without a call that counts, so that one call of the run's function completes them all. */
+static void until_complete(int n, MPI_Request *requests)
 {
-    char *marked = calloc((size_t)n_started + 1, 1);
-    for (int k = 0; k < n; k++)
-        marked[chosen[k]] = 1;
-    finish(marked);
-    free(marked);
+    for (int k = 0, done = 0; k < n; k += done)
+        PMPI_Request_get_status(requests[k], &done, MPI_STATUS_IGNORE);
 }
-//// wait_for_all: finish
-static void wait_for_all(void)
+//// places_of: started
+/* The places of all sends, of all receives, or of all operations, which is -1. */
+static int n_places;
+
+static int *places_of(int kind)
 {
-    char *marked = calloc((size_t)n_started + 1, 1);
+    int *found = malloc(((size_t)n_started + 1) * sizeof *found);
+    n_places = 0;
     for (int k = 0; k < n_started; k++)
-        marked[k] = 1;
-    finish(marked);
-    free(marked);
+        if (kind < 0 || started[k].kind == (enum kind)kind)
+            found[n_places++] = k;
+    return found;
 }
-//// wait_for_kind: finish
-static void wait_for_kind(enum kind kind)
+//// attach
+/* Room for buffered sends. */
+static void attach(long bytes, long messages)
 {
-    char *marked = calloc((size_t)n_started + 1, 1);
-    for (int k = 0; k < n_started; k++)
-        marked[k] = started[k].kind == kind;
-    finish(marked);
-    free(marked);
-}
-//// wait_for_sends: wait_for_kind
-static void wait_for_sends(void)
-{
-    wait_for_kind(SEND);
-}
-//// wait_for_receives: wait_for_kind
-static void wait_for_receives(void)
-{
-    wait_for_kind(RECEIVE);
-}
-//// send
-static void send(int comm, long bytes, int peer, long tag)
-{
-    MPI_Send(out, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm]);
-}
-//// send_synchronously
-static void send_synchronously(int comm, long bytes, int peer, long tag)
-{
-    MPI_Ssend(out, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm]);
-}
-//// send_and_forget
-static void send_and_forget(int comm, long bytes, int peer, long tag)
-{
-    MPI_Request request;
-    MPI_Isend(out, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm], &request);
-    MPI_Request_free(&request);
+    long size = bytes + messages * MPI_BSEND_OVERHEAD;
+    PMPI_Buffer_attach(malloc((size_t)size), (int)size);
 }
 //// receive
 static void receive(int comm, long bytes, int peer, long tag)
 {
     MPI_Recv(in, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm],
              MPI_STATUS_IGNORE);
-}
-//// start_to_send: start
-static void start_to_send(int comm, long bytes, int peer, long tag)
-{
-    MPI_Isend(out, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm],
-              start(SEND, 0));
-}
-//// start_to_send_synchronously: start
-static void start_to_send_synchronously(int comm, long bytes, int peer, long tag)
-{
-    MPI_Issend(out, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm],
-               start(SEND, 0));
 }
 //// start_to_receive: start
 static void start_to_receive(int comm, long bytes, int peer, long tag)
@@ -180,25 +208,29 @@ static void start_to_receive(int comm, long bytes, int peer, long tag)
     MPI_Irecv(started[n_started - 1].in, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag,
               comms[comm], request);
 }
-//// exchanged
-static MPI_Request exchanged = MPI_REQUEST_NULL;
-//// send_exchanged: exchanged
-static void send_exchanged(int comm, long bytes, int peer, long tag)
+//// exchange
+/* A partner below zero is MPI_PROC_NULL. */
+static void exchange(int comm, long bytes, int peer, long tag, long received, int source,
+                     long source_tag)
 {
-    MPI_Isend(out, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm], &exchanged);
+    MPI_Sendrecv(out, (int)bytes, MPI_BYTE, peer < 0 ? MPI_PROC_NULL : places[comm][peer], (int)tag,
+                 in, (int)received, MPI_BYTE, source < 0 ? MPI_PROC_NULL : places[comm][source],
+                 (int)source_tag, comms[comm], MPI_STATUS_IGNORE);
 }
-//// receive_exchanged: exchanged
-static void receive_exchanged(int comm, long bytes, int peer, long tag)
+//// exchange_replace
+static void exchange_replace(int comm, long bytes, int peer, long tag, long received, int source,
+                             long source_tag)
 {
-    MPI_Recv(in, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm],
-             MPI_STATUS_IGNORE);
-    MPI_Waitall(1, &exchanged, MPI_STATUSES_IGNORE);
+    MPI_Sendrecv_replace(in, (int)(bytes > received ? bytes : received), MPI_BYTE,
+                         peer < 0 ? MPI_PROC_NULL : places[comm][peer], (int)tag,
+                         source < 0 ? MPI_PROC_NULL : places[comm][source], (int)source_tag,
+                         comms[comm], MPI_STATUS_IGNORE);
 }
 //// unequal
 /* What each member of a communicator sends and receives in all. */
 static long sent[PROCESSES], received[PROCESSES];
 #define EACH_MEMBER(comm) \
-    for (int k = 0, other; k < sizes[comm] && (other = members[comm][k], 1); k++)
+    for (int k = 0, other; k < sizes[comm] && (other = members[comm][k]) >= 0; k++)
 
 static int *zeros(int n)
 {
@@ -269,6 +301,22 @@ static void alltoallv(int comm)
     free(to_at);
     free(from_at);
 }
+//// alltoallw: spread
+static void alltoallw(int comm)
+{
+    int n = sizes[comm], *to = zeros(n), *from = zeros(n);
+    spread(n, places[comm][rank], to, from);
+    int *to_at = offsets(n, to), *from_at = offsets(n, from);
+    MPI_Datatype *types = malloc(((size_t)n + 1) * sizeof *types);
+    for (int k = 0; k < n; k++)
+        types[k] = MPI_BYTE;
+    MPI_Alltoallw(out, to, to_at, types, in, from, from_at, types, comms[comm]);
+    free(types);
+    free(to);
+    free(from);
+    free(to_at);
+    free(from_at);
+}
 //// gatherv: counts_of
 static void gatherv(int comm, long root)
 {
@@ -308,8 +356,8 @@ int main(int argc, char **argv)
 {
     int size;
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size != PROCESSES) {
         if (rank == 0)
             fprintf(stderr, "needs %d processes, not %d\n", PROCESSES, size);
@@ -320,7 +368,7 @@ int main(int argc, char **argv)
     if (!out || !in)
         MPI_Abort(MPI_COMM_WORLD, 3);
     make_communicators();
-    communicate();
+@attach@    communicate();
     MPI_Finalize();
     return 0;
 }

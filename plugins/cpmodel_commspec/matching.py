@@ -1,22 +1,18 @@
-"""Whether what is sent is received, and whether all members of a communicator do the same."""
+"""Test that receives match sends, and that all members call the same collectives."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cpmodel_commspec.operations import COLLECTIVES, FIELDS, MESSAGES, Kind, Recorded
+from callpath_modeler.arrays import Int64Array
+from cpmodel_commspec.operations import FIELDS, TOGETHER, Recorded
 from cpmodel_commspec.specification import Specification
-
-_COLUMNS = [FIELDS.index(field) for field in ("peer", "tag", "bytes")]
-_DIRECTION = {kind: 1 if kind in {Kind.SEND, Kind.ISEND} else 2 for kind in MESSAGES}
-_TOGETHER = {*COLLECTIVES, Kind.HANDLE}
 
 
 def mismatches(told: Specification) -> Iterator[str]:
-    """Yield what would keep the ranks from running to the end, in words."""
+    """Yield the reasons why the ranks would not reach the end, in words."""
     ranks = [told.of_rank(rank) for rank in range(told.processes)]
     sent, received = _messages(told, ranks)
     same = sent.shape == received.shape and (sent == received).all()
@@ -37,38 +33,42 @@ def mismatches(told: Specification) -> Iterator[str]:
                 break
 
 
-def _messages(
-    told: Specification, ranks: Sequence[Recorded]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _messages(told: Specification, ranks: Sequence[Recorded]) -> tuple[Int64Array, Int64Array]:
     """Return (sender, receiver, communicator, tag, bytes) of all messages, sorted but for bytes.
 
     Messages of one sender, receiver, communicator and tag stay in their order, which is that in
     which they are matched.
     """
-    kinds = np.array([_DIRECTION.get(shape.kind, 0) for shape in told.shapes], np.int64)
+    ends = {end for shape in told.shapes for end in shape.ends}
     comms = np.array([shape.comm for shape in told.shapes], np.int64)
-    tables: dict[int, list[NDArray[np.int64]]] = {1: [], 2: []}
-    for rank, one in enumerate(ranks):
-        for direction, parts in tables.items():
-            here = np.flatnonzero(kinds[one.shapes] == direction)
-            peer, tag, size = one.values[here][:, _COLUMNS].T
-            ends = (np.full(len(here), rank), peer)
-            first, second = ends if direction == 1 else ends[::-1]
-            parts.append(np.stack([first, second, comms[one.shapes[here]], tag, size], axis=1))
-    return _sorted(tables[1]), _sorted(tables[2])
+    tables: dict[bool, list[Int64Array]] = {True: [], False: []}
+    for end in sorted(ends):
+        has_end = np.array([end in shape.ends for shape in told.shapes], np.bool_)
+        columns = list(end.columns)
+        for rank, one in enumerate(ranks):
+            here = np.flatnonzero(has_end[one.shapes])
+            peer, tag, size = one.values[here][:, columns].T
+            own = np.full(len(here), rank)
+            first, second = (own, peer) if end.is_sent else (peer, own)
+            about = [here, first, second, comms[one.shapes[here]], tag, size]
+            tables[end.is_sent].append(np.stack(about, axis=1))
+    return _sorted(tables[True]), _sorted(tables[False])
 
 
-def _sorted(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    table = np.concatenate(parts) if parts else np.empty((0, 5), np.int64)
-    return table[np.lexsort(table[:, 3::-1].T)]
+def _sorted(parts: list[Int64Array]) -> Int64Array:
+    """Return rows of (operation, sender, receiver, communicator, tag, bytes) without the first."""
+    table = np.concatenate(parts) if parts else np.empty((0, 6), np.int64)
+    # A rank may have messages of a kind before those of another: the operation keeps their order.
+    order = np.lexsort([table[:, k] for k in (0, 4, 3, 2, 1)])
+    return table[order, 1:]
 
 
 def _together(told: Specification, one: Recorded, number: int) -> bytes:
-    """Return what a rank does together with all others of a communicator, to be compared."""
+    """Return the collective calls of a rank on a communicator, in a form that compares."""
     names = sorted({shape.name for shape in told.shapes})
     meant = np.array(
         [
-            1 + names.index(shape.name) if shape.comm == number and shape.kind in _TOGETHER else 0
+            1 + names.index(shape.name) if shape.comm == number and shape.kind in TOGETHER else 0
             for shape in told.shapes
         ],
         np.int64,

@@ -1,4 +1,4 @@
-"""The programs of many ranks as one: what several do stands once, beside who does it."""
+"""Merge of the programs of many ranks into one, with the ranks of every operation."""
 
 from __future__ import annotations
 

@@ -1,24 +1,26 @@
-"""What one rank does: operations in order, each of a shape, with a few numbers."""
+"""Operations of a rank, in order: a shape and a few numbers each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array
 from cpmodel_commspec.collectives import ROOTED, Form
 
 
 class Kind(StrEnum):
-    """What an operation does."""
+    """The kind of an operation."""
 
     SEND = "send"
     ISEND = "isend"
     RECV = "receive"
     IRECV = "ireceive"
+    EXCHANGE = "exchange"
+    """A send and a receive in one call, as of MPI_Sendrecv; one of them may be missing."""
     WAIT = "wait"
     COLLECTIVE = "collective"
     ICOLLECTIVE = "icollective"
@@ -27,45 +29,80 @@ class Kind(StrEnum):
 
 
 class Mode(StrEnum):
-    """How a message is sent."""
+    """The mode of a send."""
 
     STANDARD = "standard"
     SYNCHRONOUS = "synchronous"
     BUFFERED = "buffered"
-    EXCHANGE = "exchange"
-    """With the receive that follows, as MPI_Sendrecv does."""
+
+
+class Half(StrEnum):
+    """The messages of an exchange: a call with MPI_PROC_NULL lacks one of them."""
+
+    BOTH = "both"
+    SEND = "send"
+    RECEIVE = "receive"
 
 
 class Awaited(StrEnum):
-    """Which of the operations that are under way an operation waits for."""
+    """The pending operations that a wait completes."""
 
     SENDS = "all sends"
     RECEIVES = "all receives"
     ALL = "all"
     CHOSEN = "chosen"
-    """Some, by their places among those under way, the oldest first."""
+    """Some, by their places among the pending operations, the oldest first."""
 
 
-FIELDS = ("peer", "tag", "bytes", "received", "root")
-"""The numbers that operations have, in the order of the columns of `Recorded.values`."""
+FIELDS = ("peer", "tag", "bytes", "received", "root", "source", "source_tag")
+"""The numbers that operations have, in the order of the columns of `Recorded.values`.
 
-_MESSAGE_FIELDS = ("peer", "tag", "bytes")
-MESSAGES = frozenset({Kind.SEND, Kind.ISEND, Kind.RECV, Kind.IRECV})
+The received message of an exchange has `source`, `source_tag` and `received`.
+"""
+
+
+class End(NamedTuple):
+    """One message of an operation: its direction, and the fields of its numbers."""
+
+    is_sent: bool
+    peer: str
+    tag: str
+    bytes: str
+
+    @property
+    def columns(self) -> tuple[int, int, int]:
+        """The columns of partner, tag and bytes."""
+        peer, tag, size = (FIELDS.index(name) for name in (self.peer, self.tag, self.bytes))
+        return peer, tag, size
+
+
+_SENT = End(True, "peer", "tag", "bytes")
+_RECEIVED = End(False, "peer", "tag", "bytes")
+_TAKEN = End(False, "source", "source_tag", "received")
+_EXCHANGED = {Half.BOTH: (_SENT, _TAKEN), Half.SEND: (_SENT,), Half.RECEIVE: (_TAKEN,)}
+MESSAGES = frozenset({Kind.SEND, Kind.ISEND, Kind.RECV, Kind.IRECV, Kind.EXCHANGE})
 COLLECTIVES = frozenset({Kind.COLLECTIVE, Kind.ICOLLECTIVE})
+TOGETHER = frozenset({*COLLECTIVES, Kind.HANDLE})
+"""Operations of all members of a communicator."""
 POSTED = frozenset({Kind.ISEND, Kind.IRECV, Kind.ICOLLECTIVE})
 
 
 class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What operations have in common that differ in numbers only.
+    """The common part of operations that differ only in numbers.
 
     Attributes
     ----------
-    name : mode of a message, collective operation, or the function that handles communicators
+    name : mode of a send, half of an exchange, collective operation, or the function that handles
+        communicators
     comm : number of the communicator; -1 for waiting
-    form : how the bytes of a collective operation are told
-    awaited, places : what is waited for, and which of those under way if chosen
-    is_awaited : False for what is posted and never waited for
+    form : the meaning of the bytes of a collective operation
+    awaited, places : the pending operations that a wait completes, and the chosen places
+    is_awaited : False for a send or collective without a wait
+    is_any : whether a receive was posted for any source
+    call : the MPI function; "" if the trace does not have it
+    grid : sizes of a Cartesian communicator that the call makes, below zero for periodic dimensions
     site : the functions from the root to the one that makes the call
+    others : further call sites of the same statement
     """
 
     kind: Kind
@@ -75,13 +112,31 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     awaited: Awaited = Awaited.ALL
     places: tuple[int, ...] = ()
     is_awaited: bool = True
+    is_any: bool = False
+    call: str = ""
+    grid: tuple[int, ...] = ()
     site: tuple[str, ...] = ()
+    others: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def ends(self) -> tuple[End, ...]:
+        """The messages of the operation."""
+        if self.kind is Kind.EXCHANGE:
+            return _EXCHANGED[Half(self.name)]
+        if self.kind not in MESSAGES:
+            return ()
+        return (_SENT if self.kind in {Kind.SEND, Kind.ISEND} else _RECEIVED,)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The functions that make the call, each once."""
+        return tuple(dict.fromkeys(site[-1] for site in (self.site, *self.others) if site))
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The numbers that such operations have."""
         if self.kind in MESSAGES:
-            return _MESSAGE_FIELDS
+            return tuple(field for end in self.ends for field in end[1:])
         if self.kind not in COLLECTIVES:
             return ()
         if self.form is Form.EACH and self.name == "barrier":
@@ -110,12 +165,12 @@ class Recorded:
     Attributes
     ----------
     shapes : int64 [n], numbers of shapes
-    values : int64 [n x `FIELDS`]; peers are world ranks, roots ranks in the communicator; zero
-        where the shape has no such number
+    values : int64 [n x `FIELDS`]; peers and sources are world ranks, roots ranks in the
+        communicator; zero where the shape has no such number
     """
 
-    shapes: NDArray[np.int64]
-    values: NDArray[np.int64]
+    shapes: Int64Array
+    values: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +181,9 @@ class Traced:
     ----------
     program : as it was called, or ""
     events : number of events in the trace
-    shapes, communicators : what the operations of all ranks refer to
+    shapes, communicators : the definitions that operations of all ranks refer to
     ranks : the operations of each rank
-    left_out : number of calls that are no such operations, by what they are
+    left_out : number of excluded calls, by kind
     """
 
     program: str

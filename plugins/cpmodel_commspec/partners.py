@@ -7,9 +7,8 @@ from enum import StrEnum
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-Ranks = NDArray[np.int64]
+from callpath_modeler.arrays import Int64Array
 
 _MOST_DIMENSIONS = 4
 _LEAST_SERIES = 4
@@ -17,7 +16,7 @@ _LEAST_SERIES = 4
 
 
 class Relation(StrEnum):
-    """What a partner's number counts from."""
+    """The origin of the number of a partner."""
 
     RANK = "rank"
     """Zero: every process has the same partner."""
@@ -40,7 +39,7 @@ class Partner(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     relation: Relation
     dimensions: tuple[int, ...] = ()
 
-    def number(self, rank: Ranks, peer: Ranks) -> Ranks:
+    def number(self, rank: Int64Array, peer: Int64Array) -> Int64Array:
         """Return the number of each peer [n] of each rank [n]."""
         if self.relation is Relation.RANK:
             return peer
@@ -48,7 +47,7 @@ class Partner(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
             return peer - rank
         return self._on_torus(peer, -rank_digits(rank, self.dimensions))
 
-    def peer(self, rank: Ranks, number: Ranks) -> Ranks:
+    def peer(self, rank: Int64Array, number: Int64Array) -> Int64Array:
         """Return the peers [n] that numbers [n] tell: the inverse of `number`."""
         if self.relation is Relation.RANK:
             return number
@@ -56,9 +55,9 @@ class Partner(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
             return rank + number
         return self._on_torus(number, rank_digits(rank, self.dimensions))
 
-    def _on_torus(self, place: Ranks, shift: Ranks) -> Ranks:
+    def _on_torus(self, place: Int64Array, shift: Int64Array) -> Int64Array:
         digits = rank_digits(place, self.dimensions) + shift
-        total: Ranks = np.zeros_like(digits[0])
+        total: Int64Array = np.zeros_like(digits[0])
         unit = 1
         for digit, size in zip(digits, self.dimensions, strict=True):
             total = total + digit % size * unit
@@ -66,7 +65,7 @@ class Partner(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         return total
 
 
-def rank_digits(rank: Ranks, dimensions: Sequence[int]) -> Ranks:
+def rank_digits(rank: Int64Array, dimensions: Sequence[int]) -> Int64Array:
     """Return the places of ranks [n] on a grid, [dimensions x n]."""
     digits, rest = [], np.asarray(rank, np.int64)
     for size in dimensions:
@@ -86,12 +85,17 @@ def grids(processes: int) -> Iterator[tuple[int, ...]]:
             for size in range(2, rest // 2 + 1)
             if rest % size == 0
         ]
+    yield from _hypercube(processes)
+
+
+def _hypercube(processes: int) -> Iterator[tuple[int, ...]]:
+    """Yield the grid whose partners are exclusive ors, if the processes fill one."""
     bits = processes.bit_length() - 1
-    if processes == 1 << bits and bits > _MOST_DIMENSIONS:
+    if processes == 1 << bits and bits > 1:
         yield (2,) * bits
 
 
-def choose(rank: Ranks, peer: Ranks, processes: int) -> Partner:
+def choose(rank: Int64Array, peer: Int64Array, processes: int) -> Partner:
     """Return what tells all partners by the fewest numbers.
 
     Parameters
@@ -107,7 +111,7 @@ def choose(rank: Ranks, peer: Ranks, processes: int) -> Partner:
     simple = [Partner(Relation.DISTANCE), Partner(Relation.RANK)]
     best = min(simple, key=lambda x: _numbers(x, pairs))
     needed = _numbers(best, pairs)
-    for dimensions in grids(processes):
+    for dimensions in ((processes,), *_hypercube(processes), *grids(processes)):
         if needed == fewest:
             break
         torus = Partner(Relation.TORUS, dimensions)
@@ -117,7 +121,7 @@ def choose(rank: Ranks, peer: Ranks, processes: int) -> Partner:
     return best
 
 
-def is_series(numbers: Sequence[Ranks]) -> bool:
+def is_series(numbers: Sequence[Int64Array]) -> bool:
     """Tell whether partners follow each other evenly: from 1, from 2, from 3 ...
 
     Parameters
@@ -129,5 +133,5 @@ def is_series(numbers: Sequence[Ranks]) -> bool:
     return len(steps) <= 2 and most >= _LEAST_SERIES
 
 
-def _numbers(partner: Partner, pairs: Ranks) -> int:
+def _numbers(partner: Partner, pairs: Int64Array) -> int:
     return len(np.unique(partner.number(pairs[0], pairs[1])))

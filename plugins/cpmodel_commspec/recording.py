@@ -29,6 +29,7 @@ from cpmodel_commspec.operations import (
     FIELDS,
     POSTED,
     Awaited,
+    Half,
     Kind,
     Mode,
     Recorded,
@@ -52,6 +53,8 @@ _OF_THREADS = "operations of further threads"
 _ONE_SIDED = "operations on shared windows"
 _MODES = {"s": Mode.SYNCHRONOUS, "b": Mode.BUFFERED}
 _SENDS = re.compile(r"MPI_I?([sb])send", re.IGNORECASE)
+_EXCHANGES = re.compile(r"MPI_Sendrecv", re.IGNORECASE)
+_CART = re.compile(r"MPI_Cart_create", re.IGNORECASE)
 _KINDS = {
     Message.SEND: Kind.SEND,
     Message.ISEND: Kind.ISEND,
@@ -96,7 +99,7 @@ class _Recording:
         self._program, self._events = "", 0
 
     def add(self, location: Location) -> None:
-        """Read the operations of a location; those of one that is no rank are left out."""
+        """Read the operations of a location; only ranks have operations."""
         rank = self._definitions.ranks.get(location.reference)
         one = _Rank(rank or 0, location, self._definitions, self._left_out)
         replay = Replay(self._paths, self._forks, Counters(self._definitions.metric_classes))
@@ -149,17 +152,20 @@ class _Key(NamedTuple):
     awaited: frozenset[Awaited]
     places: tuple[int, ...]
     is_awaited: bool
+    is_any: bool
+    call: str
+    grid: tuple[int, ...]
     path: int
 
 
 def _shapes(keys: Sequence[_Key], number: dict[int, int], names: CallNames) -> list[Shape]:
-    """Return the shape of each key; all waits of a call path are for one thing if they can be."""
+    """Return the shape of each key; waits of one call path get a common meaning if there is one."""
     common: dict[int, frozenset[Awaited]] = {}
     for key in keys:
         if key.awaited:
             common[key.path] = common.get(key.path, key.awaited) & key.awaited
     shapes = []
-    for kind, name, comm, form, awaited, places, is_awaited, path in keys:
+    for kind, name, comm, form, awaited, places, is_awaited, is_any, call, grid, path in keys:
         meant = min(common.get(path) or awaited, key=list(Awaited).index) if awaited else None
         shapes.append(
             Shape(
@@ -170,7 +176,10 @@ def _shapes(keys: Sequence[_Key], number: dict[int, int], names: CallNames) -> l
                 meant or Awaited.CHOSEN,
                 () if meant else places,
                 is_awaited,
-                names.site(path),
+                is_any,
+                call,
+                grid,
+                site=names.site(path),
             )
         )
     return shapes
@@ -178,7 +187,7 @@ def _shapes(keys: Sequence[_Key], number: dict[int, int], names: CallNames) -> l
 
 @dataclass(slots=True)
 class _Op:
-    """An operation in the making; `done` are the numbers of those that a wait waits for."""
+    """An incomplete operation; `done` are the numbers of the operations that a wait completes."""
 
     kind: Kind
     path: int
@@ -188,6 +197,8 @@ class _Op:
     form: Form = Form.EACH
     values: tuple[int, ...] = (0,) * len(FIELDS)
     is_awaited: bool = True
+    is_any: bool = False
+    grid: tuple[int, ...] = ()
     done: list[int] = field(default_factory=list)
 
 
@@ -207,8 +218,8 @@ class _Rank:
 
     def add(self, events: Iterable[tuple[int, ...]], names: CallNames) -> None:
         """Take in the events of a batch, see `rows`."""
-        for what, at, path, peer, comm, tag, size, received, request in events:
-            op = _Op(Kind.WAIT, *names.of(path))
+        for what, at, path, peer, comm, tag, size, received, request, is_any in events:
+            op = _Op(Kind.WAIT, *names.of(path), is_any=bool(is_any))
             is_same_call, self._at = at == self._at, at
             if what == WAIT:
                 self._ops.append(op)
@@ -249,7 +260,10 @@ class _Rank:
                     del under_way[done]
             elif op.kind in POSTED and op.is_awaited:
                 under_way[number] = op.kind
-            key = _Key(op.kind, op.name, op.comm, op.form, awaited, places, op.is_awaited, op.path)
+            key = _Key(
+                *(op.kind, op.name, op.comm, op.form, awaited, places, op.is_awaited, op.is_any),
+                *(op.call, op.grid, op.path),
+            )
             shapes.append(keys.setdefault(key, len(keys)))
             values.append(op.values)
         self._ops.clear()
@@ -269,17 +283,26 @@ class _Rank:
         if posted is not None:
             receive = self._ops[posted]
             assert receive is not None
-            receive.comm, receive.values = comm, (peer, tag, size, 0, 0)
+            receive.comm, receive.values = comm, (peer, tag, size, 0, 0, 0, 0)
             self._complete(op, posted, is_same_call)
             return
-        op.kind, op.comm, op.values = _KINDS[what], comm, (peer, tag, size, 0, 0)
-        if op.kind is not Kind.RECV:
+        op.kind, op.comm, op.values = _KINDS[what], comm, (peer, tag, size, 0, 0, 0, 0)
+        before = self._ops[-1] if is_same_call and op.call and self._ops else None
+        if op.kind is Kind.RECV:
+            taken = (size, 0, peer, tag)
+            if before is not None and (
+                before.kind is Kind.SEND or (before.kind, before.name) == (Kind.EXCHANGE, Half.SEND)
+            ):
+                before.kind, before.name, before.is_any = Kind.EXCHANGE, Half.BOTH, op.is_any
+                before.values = (*before.values[:3], *taken)
+                return
+            if _EXCHANGES.match(op.call):
+                op.kind, op.name, op.values = Kind.EXCHANGE, Half.RECEIVE, (0, 0, 0, *taken)
+        elif op.kind is Kind.SEND and _EXCHANGES.match(op.call):
+            op.kind, op.name = Kind.EXCHANGE, Half.SEND
+        else:
             mode = _SENDS.match(op.call)
             op.name = _MODES[mode[1].lower()] if mode else Mode.STANDARD
-        elif is_same_call and op.call:
-            before = self._ops[-1]
-            if before is not None and before.kind is Kind.SEND:
-                before.name = op.name = Mode.EXCHANGE
         if op.kind is Kind.ISEND:
             self._start(request)
         self._ops.append(op)
@@ -303,6 +326,8 @@ class _Rank:
         if operation >= len(collectives.NAMES):
             if not _START_AND_END.match(op.call):
                 op.kind, op.comm, op.name = Kind.HANDLE, comm, op.call
+                if _CART.match(op.call):
+                    op.grid = self._definitions.grid_within(len(group))
                 self._ops.append(op)
             return
         name, place = collectives.NAMES[operation], group.index(self._rank)
@@ -311,7 +336,7 @@ class _Rank:
         made = op if posted is None else self._ops[posted]
         assert made is not None
         made.name, made.comm, made.form = name, comm, form
-        made.values = (0, 0, *sizes, at_root)
+        made.values = (0, 0, *sizes, at_root, 0, 0)
         if posted is None:
             made.kind = Kind.COLLECTIVE
             self._ops.append(made)
@@ -324,13 +349,13 @@ class _Rank:
         self._ops.append(op)
 
     def _start(self, request: int) -> None:
-        """Note the request of the next operation; one of the same number never ends any more."""
+        """Note the request of the next operation; an older one of this number never ends."""
         if request in self._open:
             self._abandoned.append(self._open[request])
         self._open[request] = len(self._ops)
 
     def _complete(self, wait: _Op, number: int, is_same_call: bool) -> None:
-        """Note that an operation ended, by the wait before if the same call ended that too."""
+        """Note that a wait completed an operation; one call is one wait."""
         before = self._ops[-1]
         if not (is_same_call and before is not None and before.kind is Kind.WAIT):
             self._ops.append(wait)
@@ -345,7 +370,7 @@ class _Rank:
 
 
 def _awaited(wait: _Op, under_way: dict[int, Kind]) -> tuple[frozenset[Awaited], tuple[int, ...]]:
-    """Return what a wait may be said to wait for if it is a call for many, and the places."""
+    """Return the meanings that a wait for many can have, and the places of its operations."""
     done, words = set(wait.done), []
     if _ALL_OF_THEM.match(wait.call):
         for awaited, kinds in (

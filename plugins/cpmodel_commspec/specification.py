@@ -1,4 +1,4 @@
-"""A communication specification: loops and operations, each with the ranks that it is of."""
+"""Communication specification: loops and operations with their ranks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array
 from cpmodel_commspec.expressions import Expression, size_of
 from cpmodel_commspec.operations import FIELDS, Communicator, Recorded, Shape
 from cpmodel_commspec.partners import Partner
@@ -22,18 +22,18 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     ----------
     shape : number of its shape
     ranks : who takes part, in order
-    numbers : by the fields of the shape; that of "peer" is the number that `partner` tells from
-    partner : of messages, else None
+    numbers : by the fields of the shape; partners are numbers that `partners` turn into ranks
+    partners : of messages, by the field of the partner
     """
 
     shape: int
     ranks: tuple[int, ...]
     numbers: Mapping[str, Expression]
-    partner: Partner | None = None
+    partners: Mapping[str, Partner] = {}
 
 
 class Loop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="loop"):
-    """What the ranks that take part in any of it repeat `count` times."""
+    """Nodes that their ranks repeat `count` times."""
 
     count: int
     ranks: tuple[int, ...]
@@ -52,6 +52,22 @@ class Loop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="loop"):
 Node: TypeAlias = "Step | Loop"
 
 
+class Irregular(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A statement that one rank executes in many lines, because it does not repeat.
+
+    Attributes
+    ----------
+    site, call : the call path, and the MPI function
+    ranks : the ranks with such lines
+    lines : the lines of the rank with most of them
+    """
+
+    site: tuple[str, ...]
+    call: str
+    ranks: tuple[int, ...]
+    lines: int
+
+
 class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The communication of a run.
 
@@ -61,9 +77,10 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     processes : number of ranks
     events, operations : in the trace, of all ranks
     programs : how many different sequences the ranks have
-    shapes, communicators : what steps refer to
-    body : what happens, in the order of every rank
-    left_out : number of calls that are not told, by what they are
+    shapes, communicators : the definitions that steps refer to
+    body : the program, in the order of every rank
+    left_out : number of excluded calls, by kind
+    irregular : statements that do not repeat, those of most lines first
     """
 
     program: str
@@ -75,6 +92,7 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     communicators: tuple[Communicator, ...]
     body: tuple[Node, ...]
     left_out: Mapping[str, int]
+    irregular: tuple[Irregular, ...] = ()
 
     @property
     def lines(self) -> int:
@@ -87,7 +105,16 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         steps = (node for node, _ in walk(self.body) if isinstance(node, Step))
         return sum(len(x.table) for step in steps for x in step.numbers.values())
 
-    def counts(self) -> NDArray[np.int64]:
+    @property
+    def from_any_source(self) -> int:
+        """Number of receives from any source."""
+        return sum(
+            len(node.ranks) * size_of([loop.count for loop in around])
+            for node, around in walk(self.body)
+            if isinstance(node, Step) and self.shapes[node.shape].is_any
+        )
+
+    def counts(self) -> Int64Array:
         """Return how many operations each rank has, [processes]."""
         counts = np.zeros(self.processes, np.int64)
         for node, around in walk(self.body):
@@ -97,38 +124,61 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def of_rank(self, rank: int) -> Recorded:
         """Return the operations of one rank, in order."""
-        rows = _unrolled(self.body, rank, ())
-        return Recorded(rows[0, :, 0], rows[0, :, 1:])
+        rows = self._rows(rank)
+        return Recorded(rows[:, 0], rows[:, 2:])
+
+    def lines_of_rank(self, rank: int) -> Int64Array:
+        """Return the line of each operation of one rank, from 1, in the order of `walk`."""
+        return self._rows(rank)[:, 1]
+
+    def _rows(self, rank: int) -> Int64Array:
+        rows: Int64Array = _unrolled(self.body, rank, (), 1)[0]
+        return rows
 
 
 def walk(
     nodes: Sequence[Node], around: tuple[Loop, ...] = ()
 ) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
-    """Yield loops and steps in order, each with the loops around it, the outermost first."""
+    """Yield loops and steps in order, each with the loops around it from the outside."""
     for node in nodes:
         yield node, around
         if isinstance(node, Loop):
             yield from walk(node.body, (*around, node))
 
 
-def _unrolled(nodes: Sequence[Node], rank: int, counts: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return what a rank does, [rounds of all loops around x operations x (shape, `FIELDS`)]."""
-    rounds = size_of(counts)
-    parts = [np.empty((rounds, 0, 1 + len(FIELDS)), np.int64)]
+def _lines(nodes: Sequence[Node]) -> int:
+    return sum(1 for _ in walk(nodes))
+
+
+def _unrolled(nodes: Sequence[Node], rank: int, counts: tuple[int, ...], line: int) -> Int64Array:
+    """Return the operations of a rank.
+
+    Parameters
+    ----------
+    counts : rounds of each loop around
+    line : the line of the first node
+
+    Returns
+    -------
+    [rounds of all loops around x operations x (shape, line, `FIELDS`)]
+    """
+    rounds, width = size_of(counts), 2 + len(FIELDS)
+    parts = [np.empty((rounds, 0, width), np.int64)]
     for node in nodes:
+        begin, line = line, line + _lines((node,))
         place = bisect_left(node.ranks, rank)
         if place == len(node.ranks) or node.ranks[place] != rank:
             continue
         if isinstance(node, Loop):
-            inner = _unrolled(node.body, rank, (*counts, node.count))
-            parts.append(inner.reshape(rounds, node.count * inner.shape[1], 1 + len(FIELDS)))
+            inner = _unrolled(node.body, rank, (*counts, node.count), begin + 1)
+            parts.append(inner.reshape(rounds, node.count * inner.shape[1], width))
             continue
-        rows = np.zeros((rounds, 1, 1 + len(FIELDS)), np.int64)
-        rows[:, 0, 0] = node.shape
+        rows = np.zeros((rounds, 1, width), np.int64)
+        rows[:, 0, 0], rows[:, 0, 1] = node.shape, begin
         for field, expression in node.numbers.items():
             column = expression.of_rank(place).values((rank,), counts).ravel()
-            if node.partner is not None and field == "peer":
-                column = node.partner.peer(np.full(rounds, rank), column)
-            rows[:, 0, 1 + FIELDS.index(field)] = column
+            if field in node.partners:
+                column = node.partners[field].peer(np.full(rounds, rank), column)
+            rows[:, 0, 2 + FIELDS.index(field)] = column
         parts.append(rows)
     return np.concatenate(parts, axis=1)

@@ -4,27 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from math import gcd
+from typing import TypeAlias
 
+import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array
+from callpath_modeler.errors import DataError
 from cpmodel_commspec import expressions, merging
+from cpmodel_commspec.alignment import statements
 from cpmodel_commspec.loops import compress
 from cpmodel_commspec.merging import Shared, SharedLoop, SharedNode
-from cpmodel_commspec.operations import FIELDS, MESSAGES, Traced
-from cpmodel_commspec.partners import Partner, choose, is_series
+from cpmodel_commspec.operations import FIELDS, TOGETHER, Shape, Traced
+from cpmodel_commspec.partners import Partner, Relation, choose, is_series
+from cpmodel_commspec.regularity import irregular, irregular_text, lines_of
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
 
-Column = NDArray[np.int64]
-_PEER = FIELDS.index("peer")
 _COMPARED = [FIELDS.index("tag"), FIELDS.index("bytes")]
 
 
-def specify(traced: Traced) -> Specification:
-    """Return the specification of all operations of a trace."""
-    partners = _partners(traced)
-    sequences, meaning, values = _tokens(traced, partners)
+def specify(traced: Traced, most_lines: int | None = None) -> Specification:
+    """Return the specification of all operations of a trace.
+
+    Raises
+    ------
+    DataError
+        If it has more than `most_lines` lines.
+    """
+    sites = _Sites(traced)
+    traced = sites.aligned
+    messages = _messages(traced)
+    sequences, meaning, values = _tokens(traced, messages)
     programs: dict[bytes, int] = {}
     number = [programs.setdefault(sequence.tobytes(), len(programs)) for sequence in sequences]
     distinct = [compress(np.frombuffer(code, np.int64).tolist()) for code in programs]
@@ -32,85 +44,246 @@ def specify(traced: Traced) -> Specification:
         program: [rank for rank, k in enumerate(number) if k == program]
         for program in range(len(distinct))
     }
-    build = _Build(traced, partners, meaning, values, number, ranks_of)
-    begins = [
-        list(map(tuple, values[ranks[0]][:, _COMPARED].tolist())) for ranks in ranks_of.values()
-    ]
-    body = build.nodes(merging.merge(distinct, begins))
+    build = _Build(traced, sites, messages, meaning, values, number, ranks_of)
+    begins = [_begins(traced, ranks[0], values[ranks[0]]) for ranks in ranks_of.values()]
+    merged = merging.merge(distinct, begins)
+    found = irregular(merged, meaning, traced.shapes, ranks_of)
+    lines = lines_of(merged)
+    if most_lines is not None and lines > most_lines:
+        longest = found or irregular(merged, meaning, traced.shapes, ranks_of, is_any=True)
+        raise DataError(
+            f"the specification has {lines} lines, more than {most_lines}: "
+            f"{irregular_text(longest)}",
+            hint=f"use --any-source for receives from any source, or --max-lines {lines}",
+        )
+    body = build.nodes(merged)
     return Specification(
         traced.program,
         len(traced.ranks),
         traced.events,
         sum(len(one.shapes) for one in traced.ranks),
         len(programs),
-        traced.shapes,
+        sites.shapes,
         traced.communicators,
         body,
         traced.left_out,
+        found,
     )
 
 
+def _begins(traced: Traced, rank: int, values: Int64Array) -> list[merging.Begin]:
+    """Return the numbers by which operations of different ranks are recognised as one statement.
+
+    These are tags and bytes, and the number of a collective call of all ranks.
+    """
+    calls = np.zeros(len(values), np.int64)
+    for number, communicator in enumerate(traced.communicators):
+        if len(communicator.groups) == 1:
+            is_call = np.array(
+                [x.comm == number and x.kind in TOGETHER for x in traced.shapes], np.bool_
+            )[traced.ranks[rank].shapes]
+            calls[is_call] = np.arange(1, is_call.sum() + 1)
+    return list(map(tuple, np.column_stack([values[:, _COMPARED], calls]).tolist()))
+
+
+class _Sites:
+    """The call sites of statements.
+
+    Attributes
+    ----------
+    aligned : the trace, with one shape for all call sites of a statement
+    """
+
+    def __init__(self, traced: Traced) -> None:
+        self._traced = traced
+        number = statements(traced)
+        counts = np.bincount(number, minlength=len(number))
+        self._has_many = (counts > 1).tolist()
+        ranks = tuple(replace(one, shapes=number[one.shapes]) for one in traced.ranks)
+        self.aligned = replace(traced, ranks=ranks)
+        self._used: dict[Shape, int] = {}
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the lines so far."""
+        return tuple(self._used)
+
+    def line(self, shape: int, places: Mapping[int, Int64Array]) -> int:
+        """Return the number of the shape of a line.
+
+        Parameters
+        ----------
+        shape : the statement
+        places : by rank, the operations of the line
+        """
+        told = self._traced.shapes[shape]
+        if self._has_many[shape]:
+            found = [np.unique(self._traced.ranks[r].shapes[at]) for r, at in places.items()]
+            sites = [self._traced.shapes[k].site for k in np.unique(np.concatenate(found))]
+            first, *others = dict.fromkeys(sites)
+            told = msgspec.structs.replace(told, site=first, others=tuple(others))
+        return self._used.setdefault(told, len(self._used))
+
+
+class _Tags(Enum):
+    """The origin of the number of a tag."""
+
+    ZERO = "zero"
+    RANK = "rank"
+    PEER = "peer"
+    NONE = "none"
+    """All tags have one number."""
+
+    def number(self, rank: int, tags: Int64Array, peers: Int64Array) -> Int64Array:
+        """Return the number of the tag of each message of a rank, [n]."""
+        if self is _Tags.ZERO:
+            return tags
+        if self is _Tags.RANK:
+            return tags - rank
+        return tags - peers if self is _Tags.PEER else np.zeros_like(tags)
+
+
+_MOST_TAGS = 8
+"""Tags of one call site that tell statements apart; more are numbers of one statement."""
+
+_Statement: TypeAlias = tuple[int, int]
+"""A shape, and the number of the tag of its first message."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Series:
+class _Partners:
+    """The partners of a statement.
+
+    Attributes
+    ----------
+    partner : as a function of the rank
+    is_single : whether all of them belong to one line
+    """
+
     partner: Partner
-    is_series: bool
+    is_single: bool
 
 
-def _partners(traced: Traced) -> Mapping[int, _Series]:
-    """Return how the peers of messages are told, by the number of the shape."""
-    found = {}
+@dataclass(frozen=True, slots=True)
+class _Messages:
+    """The messages of all ranks.
+
+    Attributes
+    ----------
+    tags : the origin of the tags of a shape
+    partners : of each statement, by the field of the partner
+    """
+
+    tags: Mapping[int, _Tags]
+    partners: Mapping[_Statement, Mapping[str, _Partners]]
+
+    def of(self, statement: _Statement) -> dict[str, Partner]:
+        """Return the partners of a line."""
+        return {field: told.partner for field, told in self.partners.get(statement, {}).items()}
+
+
+def _messages(traced: Traced) -> _Messages:
+    """Return the criteria by which messages are different statements."""
+    tags: dict[int, _Tags] = {}
+    partners: dict[_Statement, dict[str, _Partners]] = {}
+    processes = len(traced.ranks)
     for shape, about in enumerate(traced.shapes):
-        if about.kind not in MESSAGES:
+        if not about.ends:
             continue
-        peers = {
-            rank: one.values[one.shapes == shape, _PEER] for rank, one in enumerate(traced.ranks)
-        }
-        peers = {rank: column for rank, column in peers.items() if len(column)}
-        ranks = np.concatenate([np.full(len(column), rank) for rank, column in peers.items()])
-        partner = choose(ranks, np.concatenate(list(peers.values())), len(traced.ranks))
-        numbers = [partner.number(np.full(len(x), rank), x) for rank, x in peers.items()]
-        found[shape] = _Series(partner, is_series(numbers))
-    return found
+        rows = {rank: one.values[one.shapes == shape] for rank, one in enumerate(traced.ranks)}
+        rows = {rank: values for rank, values in rows.items() if len(values)}
+        if not rows:
+            continue
+        peer, tag, _ = about.ends[0].columns
+        pairs = {rank: (values[:, tag], values[:, peer]) for rank, values in rows.items()}
+        tags[shape] = told = _tags(pairs)
+        numbers = {rank: told.number(rank, *pair) for rank, pair in pairs.items()}
+        for number in np.unique(np.concatenate(list(numbers.values()))).tolist():
+            here = {rank: values[numbers[rank] == number] for rank, values in rows.items()}
+            partners[shape, number] = {
+                end.peer: _partners(
+                    {rank: x[:, end.columns[0]] for rank, x in here.items() if len(x)},
+                    processes,
+                    # The sources of a receive from any source do not tell statements apart.
+                    is_single=about.is_any and not end.is_sent,
+                )
+                for end in about.ends
+            }
+    return _Messages(tags, partners)
+
+
+def _partners(peers: Mapping[int, Int64Array], processes: int, *, is_single: bool) -> _Partners:
+    """Return the partners of the messages of each rank."""
+    ranks = np.concatenate([np.full(len(column), rank) for rank, column in peers.items()])
+    partner = choose(ranks, np.concatenate(list(peers.values())), processes)
+    numbers = [partner.number(np.full(len(x), rank), x) for rank, x in peers.items()]
+    is_one = all((column == column[0]).all() for column in peers.values())
+    return _Partners(partner, is_single or is_one or is_series(numbers))
+
+
+def _tags(pairs: Mapping[int, tuple[Int64Array, Int64Array]]) -> _Tags:
+    """Return the origin with the fewest numbers; `pairs` are tags and partners by rank."""
+    if is_series([tags for tags, _ in pairs.values()]):
+        return _Tags.NONE
+    counts = {
+        tags: len(np.unique(np.concatenate([tags.number(k, *pair) for k, pair in pairs.items()])))
+        for tags in (_Tags.ZERO, _Tags.RANK, _Tags.PEER)
+    }
+    best = min(counts, key=counts.__getitem__)
+    return best if counts[best] <= _MOST_TAGS else _Tags.NONE
 
 
 def _tokens(
-    traced: Traced, partners: Mapping[int, _Series]
-) -> tuple[list[Column], list[int], list[Column]]:
-    """Give each shape a number, with each of its partners if these are no series.
+    traced: Traced, messages: _Messages
+) -> tuple[list[Int64Array], list[_Statement], list[Int64Array]]:
+    """Give each line a number: a statement, and the partners where they tell lines apart.
 
     Returns
     -------
     sequences : of each rank, tokens [n]
-    meaning : shape of each token
-    values : of each rank, [n x `FIELDS`], in place of peers the numbers that tell them
+    meaning : statement of each token
+    values : of each rank, [n x `FIELDS`], in place of partners the numbers that tell them
     """
     tables, values = [], []
     for rank, one in enumerate(traced.ranks):
-        table = np.zeros((len(one.shapes), 2), np.int64)
+        table = np.zeros((len(one.shapes), 4), np.int64)
         table[:, 0] = one.shapes
         own = one.values.copy()
         for shape in np.unique(one.shapes).tolist():
-            if shape in partners:
-                here = one.shapes == shape
-                peers = own[here, _PEER]
-                numbers = partners[shape].partner.number(np.full(len(peers), rank), peers)
-                own[here, _PEER] = numbers
-                table[here, 1] = 0 if partners[shape].is_series else numbers
+            if shape not in messages.tags:
+                continue
+            here = np.flatnonzero(one.shapes == shape)
+            ends = traced.shapes[shape].ends
+            peer, tag, _ = ends[0].columns
+            about = one.values[here]
+            tags = messages.tags[shape].number(rank, about[:, tag], about[:, peer])
+            table[here, 1] = tags
+            for number in np.unique(tags).tolist():
+                rows = here[tags == number]
+                for k, end in enumerate(ends):
+                    told, column = messages.partners[shape, number][end.peer], end.columns[0]
+                    peers = one.values[rows, column]
+                    own[rows, column] = told.partner.number(np.full(len(rows), rank), peers)
+                    if not told.is_single:
+                        table[rows, 2 + k] = own[rows, column]
         tables.append(table)
         values.append(own)
     known, token = np.unique(np.concatenate(tables), axis=0, return_inverse=True)
-    ends = np.cumsum([len(table) for table in tables])[:-1]
-    return np.split(token.ravel(), ends), known[:, 0].tolist(), values
+    ends_of_ranks = np.cumsum([len(table) for table in tables])[:-1]
+    meaning = [(shape, tag) for shape, tag, *_ in known.tolist()]
+    return np.split(token.ravel(), ends_of_ranks), meaning, values
 
 
 class _Build:
-    """Puts the numbers of all ranks into a merged program."""
+    """Builder of the program: puts the numbers of all ranks into the merged statements."""
 
     def __init__(
-        self, traced: Traced, partners: Mapping[int, _Series], meaning: Sequence[int],
-        values: Sequence[Column], number: Sequence[int], ranks_of: Mapping[int, Sequence[int]],
+        self, traced: Traced, sites: _Sites, messages: _Messages,
+        meaning: Sequence[_Statement], values: Sequence[Int64Array], number: Sequence[int],
+        ranks_of: Mapping[int, Sequence[int]],
     ) -> None:  # fmt: skip
-        self._traced, self._partners, self._meaning = traced, partners, meaning
+        self._traced, self._sites = traced, sites
+        self._messages, self._meaning = messages, meaning
         self._values, self._number, self._ranks_of = values, number, ranks_of
 
     def nodes(self, merged: Sequence[SharedNode]) -> tuple[Node, ...]:
@@ -122,7 +295,10 @@ class _Build:
         return self._filled(merged, everything, ())
 
     def _filled(
-        self, merged: Sequence[SharedNode], places: Mapping[int, Column], counts: tuple[int, ...]
+        self,
+        merged: Sequence[SharedNode],
+        places: Mapping[int, Int64Array],
+        counts: tuple[int, ...],
     ) -> tuple[Node, ...]:
         """Return nodes with their numbers.
 
@@ -141,41 +317,62 @@ class _Build:
                 here[program] = places[program][:, begin : done[program]]
             ranks = tuple(sorted(rank for program in here for rank in self._ranks_of[program]))
             if isinstance(node, SharedLoop):
-                filled.append(self._loop(node, ranks, here, counts))
+                filled += self._loop(node, ranks, here, counts)
             else:
                 filled.append(self._step(node, ranks, here, counts))
         return tuple(filled)
 
     def _loop(
-        self, node: SharedLoop, ranks: tuple[int, ...], here: Mapping[int, Column],
+        self, node: SharedLoop, ranks: tuple[int, ...], here: Mapping[int, Int64Array],
         counts: tuple[int, ...],
-    ) -> Loop:  # fmt: skip
+    ) -> Sequence[Node]:  # fmt: skip
         rounds = {k: x.reshape(x.shape[0] * node.count, -1) for k, x in here.items()}
         body = self._filled(node.body, rounds, (*counts, node.count))
+        loop = Loop(node.count, ranks, body)
+        if _is_pair(loop, len(counts)):
+            halves = {k: np.split(x.reshape(len(x) // 2, -1), 2, axis=1) for k, x in rounds.items()}
+            return [
+                self._filled(node.body, {k: x[half] for k, x in halves.items()}, counts)[0]
+                for half in (0, 1)
+            ]
         inner = _period(body, len(counts), node.count)
         if inner == node.count:
-            return Loop(node.count, ranks, body)
-        # Numbers that begin anew every so many rounds are those of a loop in a loop.
+            return [loop]
+        # Numbers that start again after some rounds belong to a loop in a loop.
         outer = replace(node, count=node.count // inner, body=(replace(node, count=inner),))
         return self._loop(outer, ranks, here, counts)
 
     def _step(
-        self, node: Shared, ranks: tuple[int, ...], here: Mapping[int, Column],
+        self, node: Shared, ranks: tuple[int, ...], here: Mapping[int, Int64Array],
         counts: tuple[int, ...],
     ) -> Step:  # fmt: skip
-        shape = self._meaning[node.token]
+        shape, tag = self._meaning[node.token]
         found = {}
         for field in self._traced.shapes[shape].fields:
             column = FIELDS.index(field)
             rows = [self._values[r][here[self._number[r]][:, 0], column] for r in ranks]
             values = np.stack(rows).reshape(len(ranks), *counts)
             found[field] = expressions.find(values, ranks)
-        told = self._partners.get(shape)
-        return Step(shape, ranks, found, told.partner if told else None)
+        places = {rank: here[self._number[rank]][:, 0] for rank in ranks}
+        line = self._sites.line(shape, places)
+        partners = self._messages.of((shape, tag))
+        for field, partner in partners.items():
+            number = found[field]
+            if partner.relation is Relation.DISTANCE and number.rank:
+                # A distance that grows with the rank is shorter as the rank of the partner.
+                found[field] = msgspec.structs.replace(number, rank=number.rank + 1)
+                partners[field] = Partner(Relation.RANK)
+        return Step(line, ranks, found, partners)
+
+
+def _is_pair(loop: Loop, depth: int) -> bool:
+    """Tell whether a loop is two statements: one operation each, with different numbers."""
+    is_one = len(loop.body) == 1 and isinstance(loop.body[0], Step)
+    return loop.count == 2 and is_one and loop.is_counted(depth)
 
 
 def _period(body: Sequence[Node], depth: int, count: int) -> int:
-    """Return after how many rounds numbers begin anew that grow evenly until then.
+    """Return the number of rounds after which even steps start again.
 
     Parameters
     ----------
@@ -183,7 +380,7 @@ def _period(body: Sequence[Node], depth: int, count: int) -> int:
 
     Returns
     -------
-    a divisor of `count`; `count` itself if they do not
+    a divisor of `count`, or `count` itself
     """
     for node, _ in walk(body):
         if isinstance(node, Step):

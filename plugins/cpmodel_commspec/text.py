@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from callpath_modeler.printable import printable
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.layout import wrap
 from callpath_modeler.units import counted
@@ -14,22 +15,26 @@ from cpmodel_commspec.collectives import Form
 from cpmodel_commspec.communicators import layout, world_of
 from cpmodel_commspec.conditions import condition
 from cpmodel_commspec.formulas import Table, Tables
-from cpmodel_commspec.operations import Awaited, Kind, Mode, Shape
+from cpmodel_commspec.operations import COLLECTIVES, POSTED, Awaited, End, Kind, Mode, Shape
 from cpmodel_commspec.specification import Loop, Node, Specification, Step
 
 _MODES = {
     Mode.STANDARD: "",
     Mode.SYNCHRONOUS: "synchronously ",
     Mode.BUFFERED: "buffered ",
-    Mode.EXCHANGE: "",
-}
-_VERBS = {
-    Kind.SEND: "send",
-    Kind.ISEND: "start to send",
-    Kind.RECV: "receive",
-    Kind.IRECV: "start to receive",
 }
 _STEP = "  "
+_SHOWN = 4
+"""Functions of a statement that a line shows."""
+
+
+_USUAL = {
+    Kind.SEND: {"MPI_Send", "MPI_Ssend", "MPI_Bsend"},
+    Kind.ISEND: {"MPI_Isend", "MPI_Issend", "MPI_Ibsend"},
+    Kind.RECV: {"MPI_Recv"},
+    Kind.IRECV: {"MPI_Irecv"},
+    Kind.EXCHANGE: {"MPI_Sendrecv"},
+}
 
 
 def specification_text(told: Specification, width: int | None) -> list[Text]:
@@ -66,6 +71,11 @@ def summary(told: Specification) -> Iterator[str]:
     )
     numbers = f", {counted(told.tabulated, 'number')} in tables" if told.tabulated else ""
     yield f"{counted(told.events, 'event')} in the trace; {sequences}{numbers}"
+    if told.from_any_source:
+        yield (
+            f"{counted(told.from_any_source, 'receive')} from any source; the sources here are one "
+            "possible order of messages"
+        )
     for what, count in told.left_out.items():
         yield f"left out: {count} {what}"
 
@@ -104,8 +114,16 @@ def _body(
             yield from _body(told, node.body, (*around, node), tables)
             continue
         shape = told.shapes[node.shape]
-        place = f", in {short_name(shape.site[-1])}" if shape.site else ""
-        yield depth, f"{who}{_action(told, node, shape, tables)}{place}"
+        place = f", in {functions_text(shape)}" if shape.functions else ""
+        call = f" ({printable(shape.call)})" if shape.call and not usual(shape) else ""
+        yield depth, f"{who}{_action(told, node, shape, tables)}{call}{place}"
+
+
+def functions_text(shape: Shape) -> str:
+    """Return the functions that make a call, shortened, in one line."""
+    names = [short_name(name) for name in shape.functions]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def _who(node: Node, processes: int) -> str:
@@ -130,16 +148,12 @@ def _action(told: Specification, step: Step, shape: Shape, tables: Tables) -> st
         field: formulas.number(expression, step.ranks, tables)
         for field, expression in step.numbers.items()
     }
-    if step.partner is not None:
-        peer = formulas.partner(step.partner, numbers["peer"])
-        direction = "to" if shape.kind in {Kind.SEND, Kind.ISEND} else "from"
-        mode = _MODES[Mode(shape.name)] if shape.name else ""
+    if shape.ends:
+        mode = "" if shape.kind is Kind.EXCHANGE or not shape.name else _MODES[Mode(shape.name)]
         never = "" if shape.is_awaited else ", never waited for"
-        exchange = ", exchanging" if shape.name == Mode.EXCHANGE else ""
-        return (
-            f"{mode}{_VERBS[shape.kind]} {numbers['bytes']} bytes {direction} {peer}, "
-            f"tag {numbers['tag']}{where}{exchange}{never}"
-        )
+        words = "; ".join(_message(step, shape, end, numbers) for end in shape.ends)
+        exchange = "exchange: " if shape.kind is Kind.EXCHANGE else ""
+        return f"{exchange}{mode}{words}{where}{never}"
     start = "start " if shape.kind is Kind.ICOLLECTIVE else ""
     size = f" {numbers['bytes']} bytes" if "bytes" in numbers else ""
     if shape.form is Form.TOTAL:
@@ -147,6 +161,31 @@ def _action(told: Specification, step: Step, shape: Shape, tables: Tables) -> st
     in_place = " in place" if shape.form is Form.IN_PLACE else ""
     root = f", root {numbers['root']}" if "root" in numbers else ""
     return f"{start}{shape.name}{size}{in_place}{root}{where}"
+
+
+def usual(shape: Shape) -> bool:
+    """Tell whether a line names the MPI function without its name."""
+    if shape.kind is Kind.HANDLE:
+        return True
+    if shape.kind is Kind.WAIT:
+        is_one = shape.awaited is Awaited.CHOSEN and len(shape.places) == 1
+        usual_names = {"MPI_Wait"} if is_one else {"MPI_Waitall"}
+    elif shape.kind in COLLECTIVES:
+        start = "I" if shape.kind is Kind.ICOLLECTIVE else ""
+        usual_names = {f"MPI_{start}{shape.name}"}
+    else:
+        usual_names = _USUAL[shape.kind]
+    return shape.call.lower() in {name.lower() for name in usual_names}
+
+
+def _message(step: Step, shape: Shape, end: End, numbers: dict[str, str]) -> str:
+    peer = formulas.partner(step.partners[end.peer], numbers[end.peer])
+    if end.is_sent:
+        verb, who = "send", f"to {peer}"
+    else:
+        verb, who = "receive", f"from any source, here {peer}" if shape.is_any else f"from {peer}"
+    start = "start to " if shape.kind in POSTED else ""
+    return f"{start}{verb} {numbers[end.bytes]} bytes {who}, tag {numbers[end.tag]}"
 
 
 def _waiting(shape: Shape) -> str:

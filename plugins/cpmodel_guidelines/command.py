@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,11 +12,9 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
 from callpath_modeler.cli.table_options import (
-    format_of,
-    output_options,
-    picked,
-    refuse_columns,
+    TableRequest,
     table_options,
+    table_output_options,
 )
 from callpath_modeler.errors import UsageError
 
@@ -72,7 +69,7 @@ _TOP_OF_A_TABLE = 10
 @target_options
 @load_options
 @fit_options
-@output_options
+@table_output_options
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -85,16 +82,10 @@ def command(
     select: str | None,
     application: str | None,
     fail_on: str | None,
-    top: int | None,
-    columns: str | None,
-    no_header: bool,
-    wide: bool,
+    table: TableRequest,
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
-    format_: str | None,
-    output: Path | None,
-    force: bool,
 ) -> None:
     """Check MPI performance guidelines: no collective is slower than others that do its work.
 
@@ -102,16 +93,14 @@ def command(
     models predict which guidelines will be violated there, and from how many processes on.
     """
     from callpath_modeler import loading
-    from callpath_modeler.cli.render import render_lines, render_table
     from cpmodel_guidelines.benchmark import benchmark_of
     from cpmodel_guidelines.rules import patterns
     from cpmodel_guidelines.table import verification_table
-    from cpmodel_guidelines.text import TextStyle, verification_text
+    from cpmodel_guidelines.text import verification_text
     from cpmodel_guidelines.verification import verify
 
     console: Console = ctx.obj
-    form = format_of(format_, output)
-    refuse_columns(form, columns)
+    form = table.form
     guidelines, allowed = patterns(rules), _fraction(tolerance)
     if fail_on == "predicted" and question.target is question.at is None:
         raise UsageError("--fail-on predicted needs a target", hint="add --target P")
@@ -135,14 +124,11 @@ def command(
         stakes=_stakes(application, bench, read, load, fitting),
     )
     if form == "table":
-        width = None if output is not None or wide else console.width
-        lines = verification_text(
-            found, TextStyle(width, top or _TOP_OF_A_TABLE, console.ascii_only)
-        )
-        render_lines(console, lines, output, force=force)
+        style = table.style(console)
+        lines = verification_text(found, style, table.top or _TOP_OF_A_TABLE)
+        table.write_lines(console, lines)
     else:
-        content = picked(verification_table(found, top), columns)
-        render_table(console, content, form, output, force=force, header=not no_header)
+        table.write_table(console, verification_table(found, table.top))
     console.findings(found.findings)
     if found.fails(ahead=fail_on == "predicted") and fail_on is not None:
         ctx.exit(EXIT_NO)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from rich.text import Text
 
 from callpath_modeler.report.layout import GAP, TextColumn, shorten, table, wrap
 from callpath_modeler.report.outlined_view import NAMED
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
     parameter_value,
     percent,
-    quantity,
     rough_value,
     setting_text,
     signed_percent,
-    to_ascii,
 )
 from cpmodel_guidelines.answer import BETWEEN, Judged, Row, VerdictTally, Verification
 from cpmodel_guidelines.judge import FALSE, GuidelineVerdict
@@ -37,46 +36,26 @@ _LACKING = 4
 """Maximum number of functions that a note about missing measurements lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextStyle:
-    """Layout of the lines.
-
-    Attributes
-    ----------
-    width : width of the terminal in cells; None = unlimited
-    top : maximum number of guidelines
-    ascii_only : use ASCII characters only
-    """
-
-    width: int | None
-    top: int
-    ascii_only: bool
-
-    def say(self, text: str) -> str:
-        """Return `text` in the allowed characters."""
-        return to_ascii(text) if self.ascii_only else text.replace("<=", "≤")
-
-
-def verification_text(found: Verification, look: TextStyle) -> list[Text]:
+def verification_text(found: Verification, style: TextStyle, top: int) -> list[Text]:
     """Return the headline, the context, the worst guidelines, and notes."""
-    shown = found.rows[: look.top]
-    lines = [*wrap(look.say(_headline(found)), look.width, "bold")]
-    lines += wrap(look.say(_context(found)), look.width, _GREY)
+    shown = found.rows[:top]
+    lines = [*wrap(_say(style, _headline(found)), style.width, "bold")]
+    lines += wrap(_say(style, _context(found)), style.width, _GREY)
     if shown:
         columns = [
-            replace(c, header=look.say(c.header), cells=[look.say(cell) for cell in c.cells])
-            for c in _columns(found, shown, look)
+            replace(c, header=_say(style, c.header), cells=[_say(style, cell) for cell in c.cells])
+            for c in _columns(found, shown, style)
         ]
-        names = [[look.say(row.guideline.short)] for row in shown]
-        title, dots = "guideline", look.say("…")
-        columns = _fitting(columns, max(len(name) for (name,) in names), look.width)
+        names = [[_say(style, row.guideline.short)] for row in shown]
+        title, dots = "guideline", _say(style, "…")
+        columns = _fitting(columns, max(len(name) for (name,) in names), style.width)
         lines += [
             Text(""),
-            *table(columns, names, look.width, title=title, ellipsis=dots),
+            *table(columns, names, style.width, title=title, ellipsis=dots),
             Text(""),
         ]
-    notes = [*_below(found, look.top), *_legend(found, look)]
-    lines += [part for note in notes for part in wrap(look.say(note), look.width, _GREY, "  ")]
+    notes = [*_below(found, top), *_legend(found, style)]
+    lines += [part for note in notes for part in wrap(_say(style, note), style.width, _GREY, "  ")]
     return lines
 
 
@@ -158,7 +137,7 @@ def _context(found: Verification) -> str:
     return " · ".join(parts)
 
 
-def _columns(found: Verification, shown: Sequence[Row], look: TextStyle) -> list[TextColumn]:
+def _columns(found: Verification, shown: Sequence[Row], style: TextStyle) -> list[TextColumn]:
     here = [row.here for row in shown]
     verdicts = [tally.verdict if tally else None for tally in here]
     styles = [_STYLES[verdict] if verdict else "" for verdict in verdicts]
@@ -181,9 +160,9 @@ def _columns(found: Verification, shown: Sequence[Row], look: TextStyle) -> list
     gains = [found.best_gain(row) for row in shown]
     if found.stakes is not None and any(gains):
         unit = found.stakes.unit
-        cells = [quantity(g, unit, ascii_only=look.ascii_only) if g else "" for g in gains]
+        cells = [style.amount(g, unit) if g else "" for g in gains]
         columns.append(TextColumn("gain up to", cells))
-    room = None if look.width is None else _WIDEST_GROUP
+    room = None if style.width is None else _WIDEST_GROUP
     groups = [shorten(row.group, room) for row in shown]
     return [*columns, TextColumn("in", groups, right=False)] if any(groups) else columns
 
@@ -276,7 +255,7 @@ def _below(found: Verification, top: int) -> list[str]:
     return lines
 
 
-def _legend(found: Verification, look: TextStyle) -> list[str]:
+def _legend(found: Verification, style: TextStyle) -> list[str]:
     false = f"{100 * min(FALSE, (1 - found.confidence) / 2):.2g} %"
     least = percent(found.tolerance)
     lines = [f"slower: the left side, compared with the right side; violated: by {least} or more"]
@@ -292,6 +271,11 @@ def _legend(found: Verification, look: TextStyle) -> list[str]:
         )
     if found.stakes is not None:
         at = f" at {setting_text(found.stakes.at)}" if found.stakes.at else ""
-        total = quantity(found.stakes.total, found.stakes.unit, ascii_only=look.ascii_only)
+        total = style.amount(found.stakes.total, found.stakes.unit)
         lines.append(f"gain up to: of the run time of {found.stakes.name}, {total}{at}")
     return lines
+
+
+def _say(style: TextStyle, text: str) -> str:
+    """Return `text` in the allowed characters, with the sign of guidelines."""
+    return style.say(text) if style.ascii_only else text.replace("<=", "≤")

@@ -11,7 +11,14 @@ from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from cpmodel_otf2.anchor import COPY_IT_AGAIN
 from cpmodel_otf2.callbacks import definition_callbacks, event_callbacks
-from cpmodel_otf2.definitions import Location, Raw, TraceDefinitions, resolve
+from cpmodel_otf2.definitions import (
+    UNRESOLVED,
+    Location,
+    Raw,
+    TraceDefinitions,
+    is_any_source,
+    resolve,
+)
 from cpmodel_otf2.events import BATCH_EVENTS, Batch, Recorder
 from cpmodel_otf2.library import Library, raising
 
@@ -75,9 +82,8 @@ class Archive:
             raise self._broken(name, "the events of this location are missing")
         recorder = Recorder(self.definitions, location)
         table = functions.EvtReaderCallbacks_New()
-        kept = self._library.set_callbacks(
-            "EvtReader", table, event_callbacks(recorder, self.definitions.strings)
-        )
+        callbacks = event_callbacks(recorder, self.definitions.strings, self._is_any_source)
+        kept = self._library.set_callbacks("EvtReader", table, callbacks)
         try:
             code = functions.Reader_RegisterEvtCallbacks(self._handle, reader, table, None)
             self._check(code, name)
@@ -90,6 +96,14 @@ class Archive:
     def findings(self) -> Sequence[Finding]:
         """Return the findings about the archive."""
         return self._notices.findings()
+
+    def _is_any_source(self, attributes: int | None) -> bool:
+        """Tell whether a receive with these attributes takes messages of any source."""
+        reference = self.definitions.posted_source
+        if not attributes or reference == UNRESOLVED:
+            return False
+        kind, bits = self._library.attribute(attributes, reference)
+        return is_any_source(kind, bits, self.definitions.strings)
 
     def _read_events(
         self, reader: int, recorder: Recorder, location: Location, name: str

@@ -10,12 +10,17 @@ from cpmodel_otf2.events import LEAVE, Message, Recorder, Request, Switch
 
 
 def event_callbacks(
-    recorder: Recorder, strings: Mapping[int, str]
+    recorder: Recorder, strings: Mapping[int, str], is_any: Callable[[int | None], bool]
 ) -> dict[str, Callable[..., int]]:
-    """Return the callback for each event. Unused arguments have no cost."""
+    """Return the callback for each event. Unused arguments have no cost.
+
+    Parameters
+    ----------
+    is_any : returns from the attributes of a receive whether it takes messages of any source
+    """
     return {
         **_call_callbacks(recorder, strings),
-        **_message_callbacks(recorder),
+        **_message_callbacks(recorder, is_any),
         **_collective_callbacks(recorder),
         **_thread_callbacks(recorder),
         **_sample_callbacks(recorder),
@@ -65,7 +70,10 @@ def _call_callbacks(
     }
 
 
-def _message_callbacks(recorder: Recorder) -> dict[str, Callable[..., int]]:
+def _message_callbacks(
+    recorder: Recorder, is_any: Callable[[int | None], bool]
+) -> dict[str, Callable[..., int]]:
+    received, posted = int(Message.RECV), int(Request.IRECV_POSTED)
     message, request, calls = recorder.messages.extend, recorder.requests.extend, recorder.calls
 
     def of_message(kind: Message) -> Callable[..., int]:
@@ -75,16 +83,28 @@ def _message_callbacks(recorder: Recorder) -> dict[str, Callable[..., int]]:
             _l: bool, time: int, position: int, _u: bool, _a: bool,
             peer: int, comm: int, tag: int, size: int, of: int = 0,
         ) -> int:  # fmt: skip
-            message((number, len(calls) >> 1, position, time, peer, comm, tag, size, of))
+            message((number, len(calls) >> 1, position, time, peer, comm, tag, size, of, 0))
             return 0
 
         return add
+
+    def receive(
+        _l: bool, time: int, position: int, _u: bool, attributes: int | None,
+        peer: int, comm: int, tag: int, size: int,
+    ) -> int:  # fmt: skip
+        at, wild = len(calls) >> 1, is_any(attributes)
+        message((received, at, position, time, peer, comm, tag, size, 0, wild))
+        return 0
+
+    def post(_l: bool, time: int, position: int, _u: bool, attributes: int | None, of: int) -> int:
+        request((posted, len(calls) >> 1, position, time, of, is_any(attributes)))
+        return 0
 
     def of_request(kind: Request) -> Callable[..., int]:
         number = int(kind)
 
         def add(_l: bool, time: int, position: int, _u: bool, _a: bool, of: int) -> int:
-            request((number, len(calls) >> 1, position, time, of))
+            request((number, len(calls) >> 1, position, time, of, 0))
             return 0
 
         return add
@@ -92,10 +112,10 @@ def _message_callbacks(recorder: Recorder) -> dict[str, Callable[..., int]]:
     return {
         "MpiSend": of_message(Message.SEND),
         "MpiIsend": of_message(Message.ISEND),
-        "MpiRecv": of_message(Message.RECV),
+        "MpiRecv": receive,
         "MpiIrecv": of_message(Message.IRECV),
         "MpiIsendComplete": of_request(Request.ISEND_COMPLETE),
-        "MpiIrecvRequest": of_request(Request.IRECV_POSTED),
+        "MpiIrecvRequest": post,
         "MpiRequestTest": of_request(Request.TESTED),
         "MpiRequestCancelled": of_request(Request.CANCELLED),
         "NonBlockingCollectiveRequest": of_request(Request.COLLECTIVE_POSTED),
@@ -191,6 +211,13 @@ def definition_callbacks(raw: Raw) -> dict[str, Callable[..., int]]:
         return 0
 
     return {
+        "Attribute": lambda _, ref, name, _about, _kind: put(raw.attributes, ref, name),
+        "CartDimension": lambda _, ref, _name, size, is_periodic: put(
+            raw.dimensions, ref, -size if is_periodic else size
+        ),
+        "CartTopology": lambda _, ref, _name, _comm, count, dimensions: put(
+            raw.grids, ref, tuple(dimensions[:count])
+        ),
         "ClockProperties": clock,
         "String": lambda _, ref, text: put(
             raw.strings, ref, (text or b"").decode(errors="replace")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -21,6 +22,11 @@ UNRESOLVED = -1
 _PROCESS, _CPU_THREAD, _METRIC_LOCATION = 1, 1, 3
 _COMM_LOCATIONS, _COMM_SELF = 4, 6
 _MPI = 4
+
+POSTED_SOURCE = "posted_source"
+_TEXT = 11
+_SIGNED = {5: 8, 6: 16, 7: 32, 8: 64}
+"""Types of attributes, and bits of signed numbers."""
 
 _PARADIGMS = (
     "unknown", "user", "compiler", "openmp", "mpi", "cuda", "measurement", "pthread", "hmpp",
@@ -111,6 +117,9 @@ class Raw:
     Attributes
     ----------
     strings : text by reference
+    attributes : names of attributes by reference
+    dimensions : sizes of Cartesian dimensions by reference, below zero for periodic ones
+    grids : dimensions of Cartesian topologies by reference
     clock : ticks per second, global offset, length; () = not defined
     nodes : (name, class) by reference; both are references of strings
     regions : (name, canonical name, role, paradigm, file, first line) by reference
@@ -119,6 +128,9 @@ class Raw:
     """
 
     strings: dict[int, str] = field(default_factory=dict)
+    attributes: dict[int, int] = field(default_factory=dict)
+    dimensions: dict[int, int] = field(default_factory=dict)
+    grids: dict[int, tuple[int, ...]] = field(default_factory=dict)
     clock: tuple[int, ...] = ()
     nodes: dict[int, tuple[int, int]] = field(default_factory=dict)
     regions: dict[int, tuple[int, int, int, int, int, int]] = field(default_factory=dict)
@@ -141,6 +153,8 @@ class TraceDefinitions:
     locations : in order of their references
     location_groups, regions, groups, comms, metric_classes : by reference
     node_classes : class of each node of the system tree, such as ``"node"``, by reference
+    posted_source : the attribute for the source that a receive names; `UNRESOLVED` without it
+    grids : sizes of Cartesian topologies, below zero for periodic dimensions
     """
 
     ticks_per_second: int
@@ -152,6 +166,13 @@ class TraceDefinitions:
     groups: Mapping[int, ProcessGroup]
     comms: Mapping[int, Communicator]
     metric_classes: Mapping[int, tuple[MetricMember, ...]]
+    posted_source: int = UNRESOLVED
+    grids: tuple[tuple[int, ...], ...] = ()
+
+    def grid_within(self, processes: int) -> tuple[int, ...]:
+        """Return the first Cartesian topology that so many processes fill, or a line of all."""
+        fitting = (grid for grid in self.grids if abs(prod(grid)) <= processes)
+        return next(fitting, (processes,))
 
     def is_thread(self, location: Location) -> bool:
         """Return whether `location` is a CPU thread of a process."""
@@ -210,6 +231,23 @@ class TraceDefinitions:
         return np.where(known, members, UNRESOLVED)
 
 
+def is_any_text(text: str) -> bool:
+    """Tell whether a text means MPI_ANY_SOURCE."""
+    return text.upper() in {"ANY", "MPI_ANY_SOURCE"}
+
+
+def is_any_source(kind: int, bits: int, strings: Mapping[int, str]) -> bool:
+    """Tell whether the attribute of a receive says MPI_ANY_SOURCE.
+
+    Parameters
+    ----------
+    kind, bits : type and value, as in the format: a text, or a negative number
+    """
+    if kind == _TEXT:
+        return is_any_text(strings.get(bits & UNDEFINED, ""))
+    return kind in _SIGNED and bool(bits >> (_SIGNED[kind] - 1) & 1)
+
+
 def resolve(raw: Raw) -> TraceDefinitions:
     """Return definitions with their texts.
 
@@ -240,6 +278,12 @@ def resolve(raw: Raw) -> TraceDefinitions:
         raw.groups,
         {k: Communicator(text.get(n, ""), own, other) for k, (n, own, other) in raw.comms.items()},
         _metric_classes(raw),
+        next((k for k, n in raw.attributes.items() if text.get(n) == POSTED_SOURCE), UNRESOLVED),
+        tuple(
+            tuple(raw.dimensions[k] for k in grid)
+            for grid in raw.grids.values()
+            if grid and all(raw.dimensions.get(k) for k in grid)
+        ),
     )
 
 

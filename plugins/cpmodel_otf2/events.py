@@ -81,6 +81,7 @@ class Messages:
     comm, tag : int64 [n], reference of the communicator, and tag
     bytes : int64 [n], size of the message
     request : int64 [n], number of the request; 0 = blocking operation
+    any_source : int64 [n], 1 = blocking receive from any source, if the trace records it
     """
 
     kind: Int64Array
@@ -92,6 +93,7 @@ class Messages:
     tag: Int64Array
     bytes: Int64Array
     request: Int64Array
+    any_source: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +123,17 @@ class Collectives:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Posted, tested, completed and cancelled requests; `kind` is a `Request`."""
+    """Posted, tested, completed and cancelled requests; `kind` is a `Request`.
+
+    `any_source` is 1 for a posted receive from any source, as far as the trace says so.
+    """
 
     kind: Int64Array
     at: Int64Array
     position: Int64Array
     time: Int64Array
     request: Int64Array
+    any_source: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +244,9 @@ class Recorder:
     def take(self) -> Batch:
         """Return the events since the last call."""
         time, code = _columns(self.calls, 2)
-        kind, at, position, when, peer, comm, tag, size, request = _columns(self.messages, 9)
+        kind, at, position, when, peer, comm, tag, size, request, wild = _columns(self.messages, 10)
         messages = Messages(
-            kind, at, position, when, self._world(peer, comm), comm, tag, size, request
+            kind, at, position, when, self._world(peer, comm), comm, tag, size, request, wild
         )
         begin, c_at, c_position, end, operation, c_comm, root, sent, got, c_request = _columns(
             self.collectives, 10
@@ -253,7 +259,7 @@ class Recorder:
             Calls(time, code),
             messages,
             collectives,
-            Requests(*_columns(self.requests, 5)),
+            Requests(*_columns(self.requests, 6)),
             self._samples(),
             _columns(self.pauses, 2).T,
             _columns(self.flushes, 2).T,

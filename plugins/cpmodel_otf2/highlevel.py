@@ -17,12 +17,14 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from cpmodel_otf2.anchor import COPY_IT_AGAIN
 from cpmodel_otf2.definitions import (
+    POSTED_SOURCE,
     PROGRAM_REGION,
     UNDEFINED,
     Location,
     ProcessGroup,
     Raw,
     TraceDefinitions,
+    is_any_text,
     resolve,
 )
 from cpmodel_otf2.events import BATCH_EVENTS, LEAVE, Batch, Message, Recorder, Request, Switch
@@ -109,6 +111,12 @@ def _raw(found: Any) -> Raw:
             text(region.source_file),
             region.begin_line_number,
         )
+    for known in found.cart_dimensions:
+        raw.dimensions[_ref(known)] = (
+            -known.size if known.cart_periodicity == otf2.CartPeriodicity.TRUE else known.size
+        )
+    for grid in found.cart_topologies:
+        raw.grids[_ref(grid)] = tuple(_ref(x) for x in grid.dimensions)
     _add_communicators(raw, found, text)
     _add_metrics(raw, found, text)
     return raw
@@ -157,15 +165,24 @@ def _message(kind: Message, peer: str) -> Handler:
         recorder.messages += (
             int(kind), _at(recorder), position, event.time, getattr(event, peer),
             _ref(event.communicator), event.msg_tag, event.msg_length,
-            getattr(event, "request_id", 0),
+            getattr(event, "request_id", 0), _is_any(event),
         )  # fmt: skip
 
     return add
 
 
+def _is_any(event: Any) -> bool:
+    """Tell whether an attribute of a receive says that it takes messages of any source."""
+    for attribute, value in (event.attributes or {}).items():
+        if attribute.name == POSTED_SOURCE:
+            return is_any_text(value) if isinstance(value, str) else value < 0
+    return False
+
+
 def _request(kind: Request) -> Handler:
     def add(recorder: Recorder, event: Any, position: int) -> None:
-        recorder.requests += (int(kind), _at(recorder), position, event.time, event.request_id)
+        about = int(kind), _at(recorder), position, event.time, event.request_id, _is_any(event)
+        recorder.requests += about
 
     return add
 

@@ -26,6 +26,8 @@ _EVENT = (_Code, _UNSEEN, _U64, _UNSEEN, _UNSEEN, _UNSEEN)
 """First arguments of every event callback: location, time, position, user data, attributes."""
 _ORDERED = (_Code, _UNSEEN, _U64, _U64, _UNSEEN, _UNSEEN)
 """The same arguments, with the position of the event in its location."""
+_ATTRIBUTED = (_Code, _UNSEEN, _U64, _U64, _UNSEEN, _Handle)
+"""The same arguments, with the attributes of the event."""
 
 EVENTS: dict[str, tuple[Any, ...]] = {
     "Enter": (*_EVENT, _U32),
@@ -37,10 +39,10 @@ EVENTS: dict[str, tuple[Any, ...]] = {
     "Metric": (*_EVENT, _U32, _U8, _Handle, ctypes.POINTER(_U64)),
     "MpiSend": (*_ORDERED, _U32, _U32, _U32, _U64),
     "MpiIsend": (*_ORDERED, _U32, _U32, _U32, _U64, _U64),
-    "MpiRecv": (*_ORDERED, _U32, _U32, _U32, _U64),
+    "MpiRecv": (*_ATTRIBUTED, _U32, _U32, _U32, _U64),
     "MpiIrecv": (*_ORDERED, _U32, _U32, _U32, _U64, _U64),
     "MpiIsendComplete": (*_ORDERED, _U64),
-    "MpiIrecvRequest": (*_ORDERED, _U64),
+    "MpiIrecvRequest": (*_ATTRIBUTED, _U64),
     "MpiRequestTest": (*_ORDERED, _U64),
     "MpiRequestCancelled": (*_ORDERED, _U64),
     "NonBlockingCollectiveRequest": (*_ORDERED, _U64),
@@ -60,6 +62,9 @@ EVENTS: dict[str, tuple[Any, ...]] = {
 """Arguments of event callbacks, by the name of the event."""
 
 DEFINITIONS: dict[str, tuple[Any, ...]] = {
+    "Attribute": (_Code, _UNSEEN, _U32, _U32, _U32, _U8),
+    "CartDimension": (_Code, _UNSEEN, _U32, _U32, _U32, _U8),
+    "CartTopology": (_Code, _UNSEEN, _U32, _U32, _U32, _U8, ctypes.POINTER(_U32)),
     "ClockProperties": (_Code, _UNSEEN, _U64, _U64, _U64, _U64),
     "String": (_Code, _UNSEEN, _U32, _Text),
     "SystemTreeNode": (_Code, _UNSEEN, _U32, _U32, _U32, _U32),
@@ -101,6 +106,11 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "EvtReaderCallbacks_Delete": (None, _Handle),
     "Reader_RegisterEvtCallbacks": (_Code, _Handle, _Handle, _Handle, _Handle),
     "Reader_ReadLocalEvents": (_Code, _Handle, _Handle, _U64, _Handle),
+    "AttributeList_TestAttributeByID": (ctypes.c_bool, _Handle, _U32),
+    "AttributeList_GetAttributeByID": (
+        *(_Code, _Handle, _U32),
+        *(ctypes.POINTER(_U8), ctypes.POINTER(_U64)),
+    ),
     "Error_GetDescription": (_Text, _Code),
     "Error_RegisterCallback": (_Handle, _Handle, _Handle),
 }
@@ -156,6 +166,17 @@ class Library:
             kept.append(form(callback))
             setter(table, kept[-1])
         return kept
+
+    def attribute(self, attributes: int, reference: int) -> tuple[int, int]:
+        """Return the type and the bits of an attribute of an event; (0, 0) without it."""
+        functions = self.functions
+        if not functions.AttributeList_TestAttributeByID(attributes, reference):
+            return 0, 0
+        kind, bits = _U8(), _U64()
+        code = functions.AttributeList_GetAttributeByID(
+            attributes, reference, ctypes.byref(kind), ctypes.byref(bits)
+        )
+        return (0, 0) if code else (kind.value, bits.value)
 
     def describe(self, code: int) -> str:
         """Return the description of an error code."""

@@ -1,4 +1,4 @@
-"""Excess work of measured programs equals the formulas of the paper, evaluated by other means."""
+"""Excess work of measured programs, compared with the formulas of the paper."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT_CNODE, ALL_REDUCE_CNODE = 0, 16
 
 
 def mean_over_ranks(path, cnode):
-    """Time of one call path as another tool printed it."""
+    """Return the time of one call path from the dump of another tool."""
     with path.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if int(row["Cnode ID"]) == cnode]
     if cnode == ALL_REDUCE_CNODE:
@@ -76,7 +76,7 @@ def test_root_and_all_reduce_of_the_sample_lose_what_was_worked_out_by_hand(samp
 
 
 def test_lulesh_on_opal_loses_in_its_all_reduce(shared_data):
-    # Means over ranks, Caliper, 27 and 343 ranks: 47.2 s and 52.6 s in all. Others gained, so the
+    # Means over ranks, Caliper, 27 and 343 ranks: 47.2 s and 52.6 s in total. Others gained, so the
     # call that loses 16 % makes the program lose 10 %.
     table = shared_data / "third_party" / "caliper" / "lulesh_opal_weak.jsonl"
     found = losses(cpm.load([table]), pair=(27, 343))

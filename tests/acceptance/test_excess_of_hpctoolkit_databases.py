@@ -1,8 +1,7 @@
-"""Excess work of HPCToolkit databases equals the formulas on their own summary profiles.
+"""Excess work of HPCToolkit databases, compared with the formulas on their summary profiles.
 
-The databases are read here once more, as plainly as the format allows: the summary profile holds
-the total S of every context over all processes, inclusive (scope execution) and exclusive
-(function).
+This file has a second, simple reader of the databases. The summary profile contains the total S of
+every context over all processes, inclusive (scope execution) and exclusive (function).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def text(content, offset):
 
 
 def summary_metrics(meta):
-    """Numbers that the sums of the first metric have in the summary profile, by scope."""
+    """Return the numbers of the sums of the first metric in the summary profile, by scope."""
     _, metrics = at(meta, "QQ", 0x30)
     (first,) = at(meta, "Q", metrics)
     _, _, summaries, _, count = at(meta, "QQQHH", first)
@@ -40,7 +39,7 @@ def summary_metrics(meta):
 
 
 def summary_values(profile):
-    """Values of the summary profile by context and metric."""
+    """Return the values of the summary profile, by context and metric."""
     _, infos = at(profile, "QQ", 0x10)
     (profiles,) = at(profile, "Q", infos)
     n_values, values, n_contexts, contexts = at(profile, "QQI4xQ", profiles)
@@ -54,7 +53,7 @@ def summary_values(profile):
 
 
 def totals(folder):
-    """Inclusive and exclusive totals of every call path, by the names of its functions."""
+    """Return inclusive and exclusive totals of every call path, by names of functions."""
     meta, profile = ((folder / name).read_bytes() for name in ("meta.db", "profile.db"))
     metrics, values = summary_metrics(meta), summary_values(profile)
     _, header = at(meta, "QQ", 0x40)

@@ -1,4 +1,4 @@
-"""Laws that hold exactly in real profiles, because the algorithms say so, come out as models."""
+"""Models of real profiles whose laws follow exactly from their algorithms."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_lulesh_halo_visits_that_saturate_are_not_claimed_as_growth(samples):
     fit = fitted(samples / "lulesh", "visits")
     model = fit["LagrangeNodal/CalcForceForNodes/MPI_Isend"]
     assert model.status == "outside"
-    # In truth they stay below 25 * 26; the band has to say that this is possible.
+    # The true values stay below 25 * 26, so the band must contain such values.
     assert model.predict([4096]).low[0] < 25 * 26
 
 
@@ -66,7 +66,7 @@ def test_no_cost_is_lost_where_call_paths_come_and_go(shared_data, program, loca
     experiment = cpm.load([shared_data / "scorep" / program], cpm.LoadOptions(read))
     for column in experiment.columns.values():
         parts = np.nansum(column.exclusive, axis=0)
-        # The program's total was measured on its own: this is no tautology.
+        # The program's total was measured separately, so this is not a tautology.
         assert parts == pytest.approx(column.total, rel=1e-9)
     assert not [f for f in experiment.findings if f.code == "CPM114"]
 

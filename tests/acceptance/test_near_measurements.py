@@ -1,4 +1,4 @@
-"""Models of measured programs are near what they were made of, most of all at the largest scale."""
+"""Distance of models of measured programs from the measurements, above all at the largest scale."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ MEASURED = (
 )
 
 _CARRIES = 0.02
-"""Of the whole program at some scale: less is noise more often than not."""
+"""Share of the whole program at some scale; smaller costs are mostly noise."""
 _WILD = 10.0
-"""A factor that no repetition explains."""
+"""A factor that repetitions do not explain."""
 
 
 def lines_of(fitted: Fitted) -> list[Fitted]:
@@ -46,7 +46,7 @@ def lines_of(fitted: Fitted) -> list[Fitted]:
 
 
 def at_largest(fitted: Fitted) -> np.ndarray:
-    """Return value, low, high and what was measured, [4, call paths that carry cost]."""
+    """Return value, low, high and measurement, [4, call paths that carry cost]."""
     measured = fitted.measured
     with np.errstate(invalid="ignore"):
         share = np.nan_to_num(measured / np.nansum(measured, axis=0)).max(axis=1)
@@ -77,7 +77,7 @@ def test_models_of_the_samples_end_where_measurements_do(samples, name):
 
 
 def test_a_line_that_its_surface_is_far_from_has_a_model_of_its_own(tmp_path):
-    """Where messages are large they are sent otherwise, and all measurements scatter by factors."""
+    """Large messages use another protocol, and all measurements scatter by factors."""
     table = tmp_path / "app.csv"
     lines = ["callpath,p,n,time"]
     for p in (8, 16, 32, 64, 128):

@@ -1,4 +1,4 @@
-"""What Shudler et al. (TPDS 30(8), 2019) print, and MPI libraries that other people measured."""
+"""The tables of Shudler et al. (TPDS 30(8), 2019), and measurements of MPI libraries."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_two_rows_of_the_paper_contradict_its_definitions(published: dict[str, A
     expectation = ExpectedGrowth.of(growth("p log^2 p"), growth("sqrt p"))
     assert expectation.match(growth("p^1.75 log p")) is DeviationMatch.NONE
     assert odd["T10-03"]["match_paper"] == "approx"
-    # p log p is not p log^2 p, though the table prints a divergence of O(1).
+    # p log p is not p log^2 p, although the table prints a divergence of O(1).
     assert expectation.match(growth("p log p")) is DeviationMatch.APPROXIMATE
     assert odd["T10-09"]["match_paper"] == "exact"
 
@@ -114,7 +114,7 @@ def test_guidelines_are_warned_of_where_the_paper_does(published: dict[str, Any]
 
 @pytest.fixture(scope="module")
 def collectives(shared_data: Path) -> Rows:
-    """Medians of some 1600 calls each, and their confidence intervals, by library and function."""
+    """Medians of about 1600 calls each, and their confidence intervals, by library and function."""
     path = shared_data / "third_party" / "mpi_collectives" / "mpi_data.csv"
     measured: Rows = {}
     with path.open() as file:
@@ -198,7 +198,7 @@ def test_guidelines_are_broken_where_the_libraries_were_measured(shared_data: Pa
     for library in ("IntelMPI", "OpenMPI"):
         assert broken[library, "Allreduce"].broken_at().tolist() == [32, 64, 128, 256, 512]
         assert not broken[library, "Gather"].broken_at().size
-    # Also where gather has just changed its algorithm, which is known for what it is.
+    # This also holds where gather has just changed its algorithm, which the model recognises.
     assert broken["OpenMPI", "Allgather"].broken_at().tolist() == [32, 64, 128, 256, 512]
 
 

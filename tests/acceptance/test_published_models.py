@@ -1,7 +1,7 @@
-"""Data drawn from the models published for Sweep3D, MILC and HOMME (SC13) leads back to them.
+"""Recovery of the models published for Sweep3D, MILC and HOMME (SC13) from synthetic data.
 
-The measurements behind the models were not published; noise of 1 % is put on the models instead.
-Dominant means: leads asymptotically, unless said otherwise.
+The measurements behind the models were not published, so the data are the models with 1 % noise.
+"Dominant" means that a term leads asymptotically, unless a test says otherwise.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ HOMME: dict[str, tuple[Law, str]] = {
 def measured(
     law: Law, points: FloatArray, repetitions: int, noise: str, seed: int = 1
 ) -> FloatArray:
-    """SEEDS series with 1 % noise, [SEEDS, K, R]."""
+    """Return SEEDS series with 1 % noise, [SEEDS, K, R]."""
     random = np.random.default_rng(seed)
     shape = (SEEDS, len(points), repetitions)
     if noise == "uniform":
@@ -176,7 +176,7 @@ def test_homme_below_15000_processes_is_constant_but_for_the_reduce() -> None:
 
     models = fit(HOMME_P4, measured(reduce_law, HOMME_P4, 5, "uniform"))
     assert share_of(models, "O(1)") == 0.0
-    # Which power leads is not to be told from a range in which both terms are of one size.
+    # A range in which both terms have the same size does not show which power leads.
     powers = np.array([float(models.growth(row).exponent) for row in range(SEEDS)])
     assert (powers >= 1.5).all()
 

@@ -1,6 +1,6 @@
-"""The run time that is stated at a measured scale is that of the slowest process.
+"""The stated run time at measured scales, compared with the slowest process.
 
-It is compared with inclusive times per process that independent readers give.
+Independent readers provide the inclusive times per process.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from callpath_modeler.analysis.rank import rank
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions
 from callpath_modeler.report.answer import cost_text
+from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import quantity
 
 WITHIN = 0.01
@@ -36,7 +37,7 @@ THIRD_PARTY = (
 
 
 def slowest_by_pycubexr(profile: Path) -> float:
-    """Return the largest inclusive time of a location, as pycubexr reads it."""
+    """Return the largest inclusive time of a location, from pycubexr."""
     pycubexr = pytest.importorskip("pycubexr")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -49,7 +50,7 @@ def slowest_by_pycubexr(profile: Path) -> float:
 
 
 def statements(fitted: Fitted) -> dict[tuple[float, ...], tuple[float, str]]:
-    """Return run time and first line of the rankings at every setting that was measured."""
+    """Return run time and first line of the rankings at every measured setting."""
     names = [parameter.name for parameter in fitted.experiment.parameters]
     found = {}
     for setting in fitted.experiment.runs_by_setting():
@@ -57,7 +58,10 @@ def statements(fitted: Fitted) -> dict[tuple[float, ...], tuple[float, str]]:
         target = at.pop(fitted.parameter)
         ranking = rank(fitted.holding(at), target)
         assert ranking.run_time is not None
-        found[setting] = ranking.run_time.total[0], cost_text(ranking, ascii_only=False)
+        found[setting] = (
+            ranking.run_time.total[0],
+            cost_text(ranking, style=DEFAULT_STYLE),
+        )
     return found
 
 

@@ -1,4 +1,4 @@
-"""Profiles of a program that behaves as Sweep3D was published to, ranked by the command itself."""
+"""Ranking of profiles that follow the published models of Sweep3D."""
 
 from __future__ import annotations
 

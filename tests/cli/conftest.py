@@ -27,14 +27,14 @@ class Outcome:
 
     @property
     def complaint(self) -> str:
-        """The lines that an error is made of; findings and progress are others."""
+        """The lines of an error, without findings and progress."""
         lines = self.err.splitlines()
         first = [k for k, line in enumerate(lines) if line.startswith("cpmodel: ")]
         assert len(first) == 1, self.err
         return "\n".join(lines[first[0] :])
 
     def fails(self, status: int, *words: str) -> None:
-        """Check that it ended with `status`, one line of what is wrong and one of what to do."""
+        """Check the exit status, and that the error has one line and one hint."""
         assert self.status == status, self.err
         lines = self.complaint.splitlines()
         assert len(lines) == 2, self.err
@@ -47,7 +47,7 @@ class Outcome:
 
 @pytest.fixture
 def clean(monkeypatch):
-    """No variable of whoever runs the tests decides what is printed."""
+    """Environment variables of the user do not influence the output."""
     options = [name for name in os.environ if name.startswith("CPMODEL_")]
     for name in {*SURROUNDINGS, *options} - {VARIABLE}:
         monkeypatch.delenv(name, raising=False)
@@ -70,7 +70,7 @@ def run(capsysbinary, monkeypatch, clean):  # noqa: ARG001
 
 @pytest.fixture
 def spawn(clean):  # noqa: ARG001
-    """Run `cpmodel` with these arguments in a process of its own."""
+    """Run `cpmodel` with these arguments in a separate process."""
 
     def spawn(*args: object, **environment: str) -> Outcome:
         done = subprocess.run(
@@ -91,7 +91,7 @@ def lulesh() -> Path:
 
 @pytest.fixture(scope="session")
 def stored(lulesh, tmp_path_factory) -> Path:
-    """The sample profiles with models of their time, kept: fast to rank again and again."""
+    """The sample profiles with models of their time, stored for fast rankings."""
     from callpath_modeler.loading import load
     from callpath_modeler.pipeline import fit
 

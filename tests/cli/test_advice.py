@@ -14,7 +14,7 @@ def test_the_scales_to_run_next_are_told_with_what_they_cost(run, stored):
     assert lines[0].startswith("At p = 1000 the total is 325 s (149 … 1 180 s): a band of × 7.96")
     assert lines[3].split()[:2] == ["run", "at"]
     assert [line.split()[0] for line in lines[4:6]] == ["p=216", "p=512"]
-    assert lines[-1] == "p = 512 would tell most of p = 1000."
+    assert lines[-1] == "p = 512 narrows the band at p = 1000 most."
 
 
 def test_without_a_target_it_is_about_four_times_the_largest_run(run, stored):
@@ -30,7 +30,7 @@ def test_without_a_target_it_is_about_four_times_the_largest_run(run, stored):
 @pytest.mark.parametrize(
     ("words", "status", "complaint"),
     [
-        (("--target", "1000"), 2, "--target: what was read has no models"),
+        (("--target", "1000"), 2, "--target: info makes no models"),
         (("--advise", "--target", "inf"), 2, "growth alone has no band"),
         (("--advise", "--target", "130"), 4, "no scale between the largest run, p = 125"),
         (("--advise", "--target", "x"), 2, "'x' is not a number"),
@@ -53,7 +53,10 @@ def test_what_is_known_exactly_needs_no_run(run, tmp_path):
     rows = [f"main,{p},{3 * p}" for p in (2, 4, 8, 16, 32)]
     table.write_text("\n".join(["callpath,p,visits", *rows]) + "\n", "utf-8")
     done = run("info", table, "--advise")
-    assert done.out.splitlines()[-1] == "What p = 128 takes is known: no run is needed for it."
+    assert (
+        done.out.splitlines()[-1]
+        == "The cost at p = 128 is known well enough: no further run is needed."
+    )
 
 
 def test_of_several_parameters_the_others_are_to_be_held(run, tmp_path):

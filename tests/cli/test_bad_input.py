@@ -1,4 +1,4 @@
-"""What users get wrong ends in one line of what is wrong, one of what to do, and an exit status."""
+"""User errors: each ends with one line, one hint and an exit status."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def test_a_run_left_out_is_named_where_the_rest_is_at_one_scale(run, series):
     for path in sorted(runs.glob("app.p*"))[1:]:
         (path / "profile.cubex").write_bytes(b"cut")
     outcome = run("rank", runs, *RANK)
-    outcome.fails(4, "all runs are at one scale", "left out, the first is", "profile.cubex")
+    outcome.fails(4, "all runs are at one scale", "excluded, the first is", "profile.cubex")
 
 
 def test_a_column_left_out_is_named_where_the_rest_is_at_one_scale(run, tmp_path):
     table = tmp_path / "sizes.csv"
     table.write_text("callpath,size,time\nmain,small,1\nmain,medium,2\nmain,large,3\n")
-    run("rank", table, *RANK).fails(4, "all runs are at one scale", "1 left out", "sizes.csv: size")
+    run("rank", table, *RANK).fails(4, "all runs are at one scale", "1 excluded", "sizes.csv: size")
 
 
 @pytest.mark.parametrize("sources", [["no*.cubex"], ["nowhere"], ["empty"], ["runs.toml"]])
@@ -198,8 +198,8 @@ def test_a_link_and_the_profile_it_leads_to_count_once(run, series):
         (["--target", "1e400"], "out of bounds"),
         (["--target", "1e-300"], "out of bounds"),
         ([], "no target"),
-        (["--target", "64", "--at", "p=64"], "say the same"),
-        (["--target", "64", "--at", "n=9"], "say all of it with --at p=64,n=9"),
+        (["--target", "64", "--at", "p=64"], "give the same value"),
+        (["--target", "64", "--at", "n=9"], "give all values with --at p=64,n=9"),
         (["--at", "p=64,n=3"], "no parameter 'n'"),
         (["--at", "p=64,p=3"], "malformed"),
         (["--at", "p=64,"], "malformed"),
@@ -228,7 +228,7 @@ def test_a_link_and_the_profile_it_leads_to_count_once(run, series):
         ([*RANK, "--folds", "1"], "--folds"),
         ([*RANK, "-n", "few"], "'few' is not a valid number of rows, nor 'all'"),
         ([*RANK, "--exponents", "abc"], "'abc'"),
-        ([*RANK, "--logs", "x"], "'x' is no power of the logarithm"),
+        ([*RANK, "--logs", "x"], "'x' is not a power of the logarithm"),
         ([*RANK, "--logs"], "hint: cpmodel rank --help"),
         ([*RANK, "--parameter", "n"], "no parameter 'n'"),
         ([*RANK, "-i", "-e"], "exclude each other"),
@@ -313,8 +313,8 @@ def test_a_store_is_verified_by_its_checksums(run, stored, tmp_path):
     damaged = bytearray(values.read_bytes())
     damaged[-1] ^= 1
     values.write_bytes(damaged)
-    run("info", copy, "--verify").fails(3, "values-0.npy: not as it was written")
-    run("rank", copy, *RANK).fails(3, "values-0.npy: not as it was written")
+    run("info", copy, "--verify").fails(3, "values-0.npy: differs from its checksum")
+    run("rank", copy, *RANK).fails(3, "values-0.npy: differs from its checksum")
 
 
 @pytest.mark.parametrize("damage", ["half the files", "no header", "a short array", "a file"])
@@ -368,7 +368,7 @@ def test_an_interrupt_has_its_own_status(run, stored, monkeypatch):
 
 
 def test_a_directory_that_may_not_be_read_is_said(run, series, monkeypatch):
-    # Root may read everything, so the system's answer is made up.
+    # Root may read everything, so the test simulates the answer of the system.
     closed = series() / "app.p16.r1"
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: path != closed and access(path, mode))

@@ -1,4 +1,4 @@
-"""`cpmodel baseline`, and `cpmodel check` of what it wrote."""
+"""`cpmodel baseline`, and `cpmodel check` of its output."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_without_a_file_it_goes_to_standard_output(run, stored):
     text = run("baseline", stored, "-n", 2).out
     assert [entry["name"] for entry in tomllib.loads(text)["expect"]][:1] == ["whole program"]
     assert len(tomllib.loads(text)["expect"]) == 4
-    assert text.startswith("# lulesh")
+    assert text.startswith("# Limits for lulesh")
 
 
 def test_the_target_and_the_parameter_are_those_that_are_asked_for(run, stored):
@@ -58,8 +58,8 @@ def test_a_file_is_not_replaced_without_force(run, stored, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--cover", "much"), "--cover 'much' is no share"),
-        (("--margin", "-1"), "--margin '-1' is no share"),
+        (("--cover", "much"), "--cover 'much' is not a share"),
+        (("--margin", "-1"), "--margin '-1' is not a share"),
         (("--target", "inf"), "--target inf"),
         (("-i",), "--inclusive"),
     ],

@@ -1,4 +1,4 @@
-"""`cpmodel browse` as it is typed, and the commands that print what it shows."""
+"""`cpmodel browse`, and commands that print the rows of its view."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_without_a_terminal_the_command_that_prints_the_same_is_named(run, store
 
 @pytest.fixture
 def surroundings(stored, clean):  # noqa: ARG001
-    """What the browser is given when it is started for `stored`."""
+    """The services of the browser for `stored`."""
     line = [str(stored), "--target", "1000", "-m", "time", "--confidence", "0.9"]
     ctx: Context = browse.command.make_context("browse", line, obj=Console())
     with ctx:
@@ -45,7 +45,7 @@ def session(stored):
 
 
 def printed(run, surroundings, session):
-    """What the command that `y` shows prints."""
+    """Return the output of the command under the key `y`."""
     shown = session.forecast
     line = surroundings.command(session.view_request(), shown.inputs, shown.target)
     program, *words = shlex.split(line)
@@ -138,12 +138,12 @@ def test_what_a_view_does_not_have_is_one_clear_error(run, stored, options, said
 
 def test_a_zoomed_view_adds_up_to_what_it_is_zoomed_to(run, stored):
     told = run("views", stored, "--target", "1000", "--zoom", "main/LagrangeLeapFrog")
-    assert "the lines add up to what the view is zoomed to" in told.out
+    assert "the lines add up to the total of the zoomed node" in told.out
     assert "The hot path leads to LagrangeLeapFrog/" in told.out.splitlines()[0]
 
 
 WIDE = 100_000
-"""Cells; a pipe cuts nothing, and so many cut nothing either."""
+"""Columns; output to a pipe is not cut, and neither is such a wide terminal."""
 
 EXPECTATIONS = """
 schema = 1
@@ -159,7 +159,7 @@ at_least = 0
 
 
 def said_by(run, line):
-    """What a command prints, line by line, whatever its exit status."""
+    """Return the output of a command line by line, for any exit status."""
     program, *words = shlex.split(line)
     assert program == "cpmodel"
     return run(*words).out.splitlines()

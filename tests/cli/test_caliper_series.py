@@ -1,4 +1,4 @@
-"""Caliper series of others on the command line, told nothing but where they are."""
+"""Caliper series of other projects on the command line, without options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cpmodel check` on the command line: what it says, in which form, and with which status."""
+"""`cpmodel check`: output, formats, and exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipes of the how-to for continuous integration do what it says."""
+"""The recipes of the how-to page on continuous integration."""
 
 from __future__ import annotations
 

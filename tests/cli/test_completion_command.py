@@ -1,4 +1,4 @@
-"""What a shell completes after `eval "$(cpmodel completion bash)"`."""
+"""Completion in shells after `eval "$(cpmodel completion bash)"`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BASH = shutil.which("bash")
     ("typed", "completed"), [(["ra"], "rank"), (["rank", "--targ"], "--target")]
 )
 def test_bash_completes_commands_and_options(run, tmp_path, typed, completed):
-    """By what was printed, and a `cpmodel` found as bash finds it."""
+    """Use the printed script, and a `cpmodel` that bash finds."""
     program = tmp_path / "cpmodel"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m callpath_modeler "$@"\n')
     program.chmod(0o755)

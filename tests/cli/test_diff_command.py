@@ -1,4 +1,4 @@
-"""`cpmodel diff` as it is typed."""
+"""`cpmodel diff` on the command line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLOW = {**LAWS, "main/solve": (4.0, 0.5)}
 
 @pytest.fixture
 def table(tmp_path):
-    """Write a table of runs that follow laws, a coefficient and an exponent each, with noise."""
+    """Write a table of runs with laws of a coefficient and an exponent each, with noise."""
 
     def table(name, laws, seed=1, *, points=POINTS, noise=0.01, repetitions=3):
         rng = np.random.default_rng(seed)
@@ -186,7 +186,7 @@ def test_the_centre_of_repetitions_is_that_of_base_for_both(run, before, after, 
 
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("options", [(), ("--target", "1000"), ("--target", "1000", "-i")])
-def test_it_fits_the_terminal(run, stored, lulesh, monkeypatch, width, options):
+def test_a_comparison_fits_the_terminal(run, stored, lulesh, monkeypatch, width, options):
     monkeypatch.setenv("COLUMNS", str(width))
     told = run("--color", "never", "diff", lulesh, stored, *options)
     assert max(len(line) for line in told.out.splitlines()) <= width
@@ -240,7 +240,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(run, before, after, argument
 
 
 @pytest.mark.parametrize("other", ["<program>/work", "<program>/main/solve"])
-def test_another_program_is_not_compared_as_if_it_were_this_one(run, table, other):
+def test_experiments_without_a_common_call_path_are_not_compared(run, table, other):
     base = {f"<program>/{path}": law for path, law in LAWS.items()}
     told = run("diff", table("base", base), table("other", {other: (1.0, 0)}), "-f", "csv")
     if "solve" in other:

@@ -1,4 +1,4 @@
-"""Two experiments in several parameters, compared from the command line."""
+"""Comparison of two experiments in several parameters on the command line."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_what_is_not_said_is_held_at_the_largest_value_of_both(run, before, tabl
     assert "CPM206" not in said.err
 
 
-def test_one_of_the_two_may_have_been_run_at_one_size_only(run, before, table):
+def test_a_comparison_works_where_one_experiment_has_one_size_only(run, before, table):
     one = table("one", LAWS, 6, n=(30,))
     told = run("diff", before, one, "--target", "1024")
     assert told.status == 0
@@ -121,7 +121,7 @@ def test_without_a_common_setting_predictions_are_compared(run, before, table):
     told = run("diff", before, apart, "--at", "p=1024,n=40")
     assert told.status == 0
     assert told.out.startswith("At p = 1024, n = 40 (predicted): ")
-    assert "no p, n was measured in both: predictions are compared" in words(told.out)
+    assert "no p, n measured in both, so predictions are compared" in words(told.out)
     run("diff", before, apart).fails(4, "no common scale of p, n", "--target")
     sizes = table("sizes", SLOW, 9, n=(11, 22, 33))
     run("diff", before, sizes, "--target", "1024").fails(4, "no common n", "--at")
@@ -131,7 +131,7 @@ def test_without_a_common_setting_predictions_are_compared(run, before, table):
     ("options", "status", "said"),
     [
         (["--at", "p=1024,q=3"], 2, "do not vary in 'q'"),
-        (["--at", "p=inf,n=40"], 2, "no difference to tell at infinity"),
+        (["--at", "p=inf,n=40"], 2, "no difference at infinity"),
         (["--at", "p=1024,n=inf"], 2, "only p may be infinite"),
         (["--parameter", "q"], 2, "base: no parameter 'q' varies"),
     ],

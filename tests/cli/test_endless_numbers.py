@@ -1,4 +1,4 @@
-"""Numbers of hundreds and thousands of digits, and keys of thousands of parts, end in one line."""
+"""Errors for numbers of hundreds of digits and keys of thousands of parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cpmodel excess` as it is typed."""
+"""`cpmodel excess` on the command line."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def test_a_stored_experiment_needs_no_profiles(run, stored, lulesh):
 @pytest.mark.parametrize("width", [40, 60, 80, 132])
 @pytest.mark.parametrize("pair", [(), ("--pair", "8,125")])
 @pytest.mark.parametrize("view", ["top-down", "bottom-up", "flat"])
-def test_it_fits_the_terminal(run, stored, monkeypatch, width, view, pair):
+def test_excess_work_fits_the_terminal(run, stored, monkeypatch, width, view, pair):
     monkeypatch.setenv("COLUMNS", str(width))
     lines = run("--color", "never", "excess", stored, "--view", view, *pair).out.splitlines()
-    # Names of files are words that no line can be broken in.
+    # Lines do not break inside names of files.
     assert max(len(line) for line in lines if str(stored) not in line) <= width
     header = lines[lines.index("") + 1]
     assert header.split()[-1] in {"path", "function", "callers"}
@@ -129,8 +129,8 @@ def test_scaling_can_be_told(run, series):
         (("-i", "-e"), 2, "exclude each other"),
         (("--group", "file"), 2, "--group is for the flat view"),
         (("--view", "flat", "--group", "fil"), 2, "no such level"),
-        (("--min-share", "2"), 2, "is no share"),
-        (("--columns", "path"), 2, "--columns is for tables that machines read"),
+        (("--min-share", "2"), 2, "is not a share"),
+        (("--columns", "path"), 2, "--columns does not apply to text tables"),
         (("-f", "csv", "--columns", "nonsense"), 2, "no column 'nonsense'"),
         (("--where", "p=8"), 4, "all runs are at one scale: nothing to compare"),
         (("--where", "p>=200"), 4, "no run is left"),

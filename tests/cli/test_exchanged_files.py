@@ -1,4 +1,4 @@
-"""Experiments to and from the formats of other programs, on the command line."""
+"""Import and export in the formats of other programs, on the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILES = {
 
 
 def ranked(outcome):
-    """Return the answer of a ranking, without what depends on names of files."""
+    """Return a ranking without the parts that depend on names of files."""
     assert outcome.status == 0, outcome.err
     columns = ("rank", "callpath", "id", "growth", "model", "value_at_target[s]", "high[s]")
     table = csv.DictReader(io.StringIO(outcome.out))
@@ -42,7 +42,7 @@ def test_the_ranking_is_the_same_whatever_the_format(run, samples, tmp_path, nam
 def test_what_cannot_be_said_in_text_of_extrap_is_refused(run, samples, tmp_path):
     target = tmp_path / "app.txt"
     outcome = run("export", samples / "lulesh", "-f", "extra-p", "-o", target)
-    outcome.fails(2, "not at every point")
+    outcome.fails(2, "text needs every point")
     assert not target.exists()
     points = ("--where", "p>1", "-m", "time")
     assert run("export", samples / "lulesh", "-f", "extra-p", "-o", target, *points).status == 0
@@ -73,7 +73,7 @@ def test_one_profile_is_as_measured_or_with_a_target_as_predicted(run, samples, 
 
 
 @pytest.mark.parametrize("form", ["folded", "speedscope", "hatchet"])
-def test_there_is_no_profile_at_infinity(run, samples, form):
+def test_a_profile_at_infinity_is_refused(run, samples, form):
     done = run("export", samples / "lulesh", "-f", form, "--target", "inf")
     done.fails(2, f"{form} at infinity", "--target with a number")
 
@@ -127,6 +127,6 @@ def test_times_that_look_inclusive_are_told_of_unless_their_title_says_what_they
 
 def test_an_ending_that_says_nothing_names_all_formats(run, samples, tmp_path):
     told = run("export", samples / "snap", "-o", tmp_path / "app.foo")
-    told.fails(2, "no format is known by the ending '.foo'")
+    told.fails(2, "the suffix '.foo' selects no format")
     assert all(name in told.err for name in ("csv", "graphml", "extra-p", "hatchet"))
     assert "table" not in told.err

@@ -1,4 +1,4 @@
-"""The status that a command leaves with."""
+"""Exit status of commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_command_that_answers_no_leaves_with_status_one(monkeypatch, arguments
 
 
 LOUD = ["rank", "--target", "512"]
-"""A ranking that has something to say on standard error, too."""
+"""A ranking that also writes to standard error."""
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def shell(stored, clean):  # noqa: ARG001
 
 
 @pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "<&-"])
-def test_that_nobody_hears_the_talk_changes_neither_result_nor_status(shell, redirected):
+def test_a_closed_standard_error_changes_neither_result_nor_status(shell, redirected):
     heard, unheard = shell(*LOUD, redirected=""), shell(*LOUD, redirected=redirected)
     assert "(CPM" in heard.stderr
     assert (unheard.returncode, unheard.stdout) == (0, heard.stdout)

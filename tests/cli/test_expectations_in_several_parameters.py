@@ -1,4 +1,4 @@
-"""Expectations of programs in several parameters, written and checked from the command line."""
+"""Expectations of programs in several parameters, written and checked on the command line."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_targets_of_one_file_may_be_along_different_parameters(run, today, write
     assert [rows[name]["parameter"] for name in ("work", "large")] == ["p", "n"]
     assert float(rows["large"]["value"]) == pytest.approx(400**3 / 128, rel=0.05)
     assert "CPM206" in run("check", today, file).err
-    # What the command line names is held for all.
+    # Values from the command line are fixed for all expectations.
     rows = checked(run, today, file, "--at", "p=64")
     assert [rows[name]["at"] for name in ("work", "large")] == ["p=64,n=10", "n=400,p=64"]
 

@@ -1,4 +1,4 @@
-"""Where a program stops getting faster, from the command line."""
+"""The scale at which a program is fastest, on the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ P = (8, 16, 32, 64, 128)
 
 @pytest.fixture
 def table(tmp_path):
-    """Write a long table of a program that is fastest at p = 316, run thrice."""
+    """Write a long table of a program that is fastest at p = 316, with three repetitions."""
     random = np.random.default_rng(2)
     lines = ["callpath,p,rep,time"]
     for p in P:
@@ -24,7 +24,7 @@ def table(tmp_path):
     return path
 
 
-def test_it_is_told_beside_the_answer_in_text_json_and_on_the_page(run, table):
+def test_the_fastest_scale_is_told_in_text_in_json_and_on_the_page(run, table):
     outcome = run("rank", table, "--target", "2048")
     assert outcome.status == 0, outcome.err
     second = outcome.out.splitlines()[1]

@@ -1,4 +1,4 @@
-"""`rank --group-by NAME`: one ranking per value of a metadata or a parameter."""
+"""`rank --group-by NAME`: one ranking per value of an entry of the metadata or a parameter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TITLES = "callpath,p,InputType,time"
 
 @pytest.fixture
 def series(tmp_path):
-    """Write runs with inputs of two kinds, of which one takes O(p) and the other O(1)."""
+    """Write runs with inputs of two kinds: one takes O(p), the other O(1)."""
 
     def write(kinds=("Random", "Sorted"), name="runs.csv", titles=TITLES, lacking=()):
         rows = [
@@ -115,5 +115,5 @@ def test_hostile_values_reach_no_output(run, series):
     assert "\x1b" not in told.out + told.err
 
 
-def test_other_commands_do_not_offer_it(run, series):
+def test_excess_does_not_offer_group_by(run, series):
     assert run("excess", series(), "--group-by", "InputType").status == 2

@@ -54,7 +54,7 @@ def table(outcome):
     return list(csv.DictReader(io.StringIO(outcome.out)))
 
 
-# What is measured.
+# Measured violations.
 
 
 def test_two_libraries_are_judged_as_those_who_know_them_would(run, mpi_data):
@@ -113,7 +113,7 @@ def test_a_target_that_was_run_is_measured(run, bench):
     assert "predicted" not in out
 
 
-# How it is asked, and how it looks.
+# Options and output formats.
 
 
 @pytest.mark.parametrize("words", [(), ("--target", "4096"), ("-n", "all")])
@@ -194,7 +194,7 @@ def test_the_status_is_1_only_if_asked_for(run, bench, quiet):
     [
         (("nowhere.csv",), 3, "nowhere.csv"),
         (("--rule", "Gather <= Redcue"), 2, "did you mean 'Reduce'"),
-        (("--tolerance", "much"), 2, "'much' is no quantity"),
+        (("--tolerance", "much"), 2, "'much' is not a quantity"),
         (("--tolerance", "5 s"), 2, "not a percentage"),
         (("--size", "q"), 2, "no parameter 'q'"),
         (("--interval", "a"), 2, "--interval 'a' does not name two metrics"),
@@ -234,7 +234,7 @@ def test_the_help_and_the_list_of_plugins_name_it(run):
     assert "guidelines  " in run("plugins").out
 
 
-# The page that shows how.
+# The how-to page.
 
 
 def commands():

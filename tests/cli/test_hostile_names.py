@@ -1,4 +1,4 @@
-"""Names in files reach no output with control characters, formulas or markup."""
+"""Outputs contain no control characters, formulas or markup from names in files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMS = ["table", "csv", "tsv", "json", "jsonl", "markdown", "latex"]
 
 @pytest.fixture
 def table(tmp_path):
-    """Write a series in which every name that a file can set holds escape sequences."""
+    """Write a series with escape sequences in every name that a file can set."""
     path = tmp_path / "runs.csv"
     lines = [f"callpath,p{ESCAPE},t{ESCAPE} [s]"]
     for p in (2, 4, 8, 16, 32):
@@ -48,6 +48,9 @@ def table(tmp_path):
         ["export", "-f", "dot"],
         ["export", "-f", "python"],
         ["export", "-f", "graphml"],
+        ["export", "--what", "flame"],
+        ["export", "--what", "flame", "--target", "64", "--color-by", "share"],
+        ["export", "--what", "flame", "--color-by", "growth"],
         ["rank", "--target", "64", "-m", "nothing"],
         ["rank", "--target", "64", "--where", "nothing=1"],
     ],
@@ -86,7 +89,7 @@ def toml(text):
 
 @pytest.fixture
 def formulas(tmp_path):
-    """Write a series whose names spreadsheets take for formulas and Markdown for markup."""
+    """Write a series with names that are formulas in spreadsheets and markup in Markdown."""
     path = tmp_path / "runs.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)

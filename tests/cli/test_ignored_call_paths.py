@@ -1,4 +1,4 @@
-"""`--ignore` and `--hide`: call paths that are left out, or count as what calls them."""
+"""`--ignore` and `--hide`: call paths that are excluded, or folded into their callers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_several_patterns_may_be_given_and_the_next_command_has_them(run, lulesh
 
 
 def test_every_answer_says_what_is_not_in_it(run, lulesh, tmp_path):
-    said = "left out: 1 call path, 50 % of the time of all runs"
+    said = "excluded: 1 call path, 50 % of the time of all runs"
     at = ("--target", "1000", "--ignore", INIT)
     page = tmp_path / "r.html"
     assert run("report", lulesh, *at, "-o", page).status == 0
@@ -61,7 +61,7 @@ def test_every_answer_says_what_is_not_in_it(run, lulesh, tmp_path):
     ]
     for answer in answers:
         assert said in " ".join(answer.replace("\N{NO-BREAK SPACE}", " ").split())
-    assert "left out" not in run("rank", lulesh, "--target", "1000", "--hide", INIT).out
+    assert "excluded" not in run("rank", lulesh, "--target", "1000", "--hide", INIT).out
 
 
 def test_what_is_hidden_counts_where_it_is_called(run, lulesh):
@@ -154,11 +154,11 @@ def test_from_python_patterns_are_one_or_several(lulesh):
 
 
 def test_files_and_advice_say_what_they_leave_out(run, lulesh):
-    said = "left out: 1 call path, 50 % of the time of all runs"
+    said = "excluded: 1 call path, 50 % of the time of all runs"
     for words in (("export", "-f", "python"), ("baseline",), ("info", "--advise")):
         command, *more = words
         assert said in run(command, lulesh, *more, "--ignore", INIT).out
-        assert "left out" not in run(command, lulesh, *more, "--hide", INIT).out
+        assert "excluded" not in run(command, lulesh, *more, "--hide", INIT).out
 
 
 def test_findings_on_where_call_paths_occur_are_of_those_that_are_left(run, lulesh):
@@ -192,7 +192,7 @@ def test_a_call_path_that_was_taken_away_is_not_shown_for_that_reason(run, lules
 def test_a_variable_counts_as_the_command_line_does(run, lulesh, monkeypatch):
     monkeypatch.setenv("CPMODEL_IGNORE", f"{INIT} **/MPI_Finalize")
     done = run("rank", lulesh, "--target", "64")
-    assert "left out: 2 call paths" in " ".join(done.out.split())
+    assert "excluded: 2 call paths" in " ".join(done.out.split())
     monkeypatch.setenv("CPMODEL_HIDE", "**/other")
     run("rank", lulesh, "--target", "64").fails(2, "'**/other'")
 

@@ -1,4 +1,4 @@
-"""`-j`: with several processes everything is said and written as with one."""
+"""`-j`: output with several processes is the same as with one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ main()
 
 @pytest.fixture
 def odd(tmp_path):
-    """Write a reader, and profiles that say what it does."""
+    """Write a reader, and profiles whose content controls the reader."""
 
     def odd(*contents):
         (tmp_path / "runs").mkdir()
@@ -68,7 +68,7 @@ def odd(tmp_path):
 
 @pytest.fixture
 def eager(monkeypatch):
-    """Processes, and threads, are started for the smallest work; how many were is counted."""
+    """Start processes and threads also for the smallest work, and count them."""
     started = []
     start, share = Workers._start, Threads.map
 
@@ -89,7 +89,7 @@ def eager(monkeypatch):
 
 @pytest.fixture
 def way(monkeypatch):
-    """Say with which compiled library models are made; 0 = none."""
+    """Select the compiled library for models; 0 = none."""
 
     def way(told):
         if told is not None:
@@ -155,7 +155,7 @@ def test_a_reader_that_fails_is_blamed_as_ever(run, odd):
 
 def test_a_process_that_is_killed_is_one_clear_line(run, odd, eager):
     done = run("info", *odd("dies", "dies"), "-j", "2")
-    done.fails(7, ".odd: a worker process was ended, with signal SIGKILL", "memory", "-j 1")
+    done.fails(7, ".odd: a worker process ended with signal SIGKILL", "memory", "-j 1")
     assert len(eager) == 2
 
 
@@ -194,7 +194,7 @@ def test_ctrl_c_ends_all_at_once_without_a_word(odd, tmp_path):
         assert time.monotonic() < end
         time.sleep(0.02)
     os.killpg(child.pid, signal.SIGINT)
-    # It returns when nobody has the other end of standard error any more: workers share it.
+    # Workers share standard error, so this returns only when all of them have ended.
     try:
         _, err = child.communicate(timeout=working.HUNG)
     finally:

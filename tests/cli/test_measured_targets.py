@@ -1,4 +1,4 @@
-"""Targets that were measured, from the command line."""
+"""Targets that were measured, on the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ P = (8, 16, 32, 64, 128)
 
 
 def write(path, seed, at_32):
-    """Write a long table of a program that takes `at_32` times as long at p = 32, run thrice."""
+    """Write a table of three repetitions of a program that is `at_32` times slower at p = 32."""
     random = np.random.default_rng(seed)
     lines = ["callpath,p,rep,time"]
     for p in P:
@@ -48,7 +48,7 @@ def test_a_target_that_was_run_is_ranked_by_what_was_measured(run, table):
     assert row["basis"] == "measured"
     assert float(row["value_at_target[s]"]) == pytest.approx(4.8, rel=0.01)
     assert float(row["low[s]"]) < 4.8 < float(row["high[s]"])
-    # The step at p = 32 is in no model.
+    # No model contains the step at p = 32.
     assert float(row["predicted[s]"]) == pytest.approx(3.2, rel=0.2)
 
 
@@ -78,7 +78,7 @@ def test_views_and_pages_lead_with_what_was_measured(run, table):
 def test_show_has_both_what_was_measured_and_how_far_the_model_is_off(run, table):
     lines = run("show", table, "main/f", "--target", "32").out.splitlines()
     assert lines[1].startswith("at p = 32 (measured, 3 runs): 4.8")
-    assert "against what was measured" in lines[2]
+    assert ", error " in lines[2]
 
 
 def test_exported_rankings_and_profiles_are_measured(run, table):

@@ -1,5 +1,4 @@
-"""Both methods of modelling on the command line: what they say, and that neither passes for the
-other."""
+"""Both methods of modelling on the command line: their output, and their labels."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ CLASSIC = {
         "@f605084": ("O(1)", "0.0001255"),
     },
 }
-"""What the classic method said of the sample profiles when it was the only one."""
+"""Models of the classic method for the sample profiles, from the time when it was the only one."""
 
 
 def four_digits(formula: str) -> str:
@@ -94,7 +93,7 @@ def test_who_asks_is_told_whether_there_is_a_compiled_library(run, series, monke
         told = run("-v", "rank", runs, "--target", "64").err
     finally:
         library.reload()
-    assert f"models are made in numpy, as {library.VARIABLE}=0 asks for\n" in told
+    assert f"models are made in numpy, because {library.VARIABLE} is 0\n" in told
 
 
 def test_libraries_of_other_sources_are_told_of_without_being_asked(run, series, monkeypatch):
@@ -102,7 +101,7 @@ def test_libraries_of_other_sources_are_told_of_without_being_asked(run, series,
     monkeypatch.setattr(configured_command, "is_outdated", lambda _: True)
     monkeypatch.delenv(library.VARIABLE, raising=False)
     monkeypatch.setattr(library, "compiled", lambda: False)
-    said = "models are made in numpy, several times as slow: the sources in C have changed"
+    said = "models are made in numpy, several times slower: the sources in C have changed"
     assert said in run("rank", runs, "--target", "64").err
     assert run("-q", "rank", runs, "--target", "64").err == ""
     assert said not in run("info", runs).err

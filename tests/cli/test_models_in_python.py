@@ -1,4 +1,4 @@
-"""`cpmodel export -f python`: a module that says what the models say, with numpy alone."""
+"""`cpmodel export -f python`: a module that needs only NumPy and predicts like the models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def imported(source, tmp_path):
     return runpy.run_path(str(path))
 
 
-def test_its_predictions_are_those_of_the_ranking(run, lulesh, tmp_path):
+def test_exported_models_predict_what_the_ranking_predicts(run, lulesh, tmp_path):
     path = tmp_path / "models.py"
     assert run("export", lulesh, "-o", path).status == 0
     made = runpy.run_path(str(path))
@@ -41,7 +41,7 @@ def test_its_predictions_are_those_of_the_ranking(run, lulesh, tmp_path):
     assert (made["METRIC"], made["UNIT"], made["PARAMETERS"]) == ("time", "s", ("p",))
 
 
-def test_it_needs_nothing_of_ours(run, stored, tmp_path):
+def test_exported_models_do_not_import_the_package(run, stored, tmp_path):
     path = tmp_path / "models.py"
     path.write_text(run("export", stored, "-f", "python").out, encoding="utf-8")
     script = (
@@ -137,5 +137,5 @@ def test_a_surface_that_some_runs_have_closer_models_than_says_so(tmp_path):
     )
     assert fitted.of_line.all()
     source = python_source(fitted)
-    assert "# closer to the runs at n = 4 is a model of these alone" in source
+    assert "# a separate model of the runs at n = 4 fits them better" in source
     assert imported(source, tmp_path)["predict"]("f", 4, 2) >= 0

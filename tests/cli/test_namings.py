@@ -1,4 +1,4 @@
-"""One series of profiles under many names gives one ranking, or a clear question."""
+"""One series of profiles with many namings: the same ranking, or a clear question."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def told():
 
 @pytest.fixture
 def expected(run, samples, told):
-    """Rank the samples under their own names, once."""
+    """Rank the samples with their original names, once."""
     if not told:
         told["rows"] = ranking(run, samples / "lulesh")
     return told["rows"]

@@ -1,4 +1,4 @@
-"""The largest run was made elsewhere: everything in it took 1.4 times as long."""
+"""A largest run under other conditions: all its values are 1.4 times as large."""
 
 import csv
 
@@ -25,7 +25,7 @@ def table(tmp_path):
     return path
 
 
-def test_it_is_said_and_not_taken_for_growth(run, table):
+def test_a_scale_that_is_off_by_a_factor_is_reported_and_not_taken_for_growth(run, table):
     outcome = run("rank", table, "--target", "4096", "--top", "40", "-f", "csv")
     assert outcome.status == 0, outcome.err
     assert "CPM208" in outcome.err
@@ -34,7 +34,7 @@ def test_it_is_said_and_not_taken_for_growth(run, table):
     rows = {row["callpath"]: row for row in csv.DictReader(outcome.out.splitlines())}
     constant = rows["main/f1"]
     assert constant["growth"] == "O(1)"
-    # What the others say, and what it would be if that is how large runs are.
+    # The prediction of the other scales, and the one if all large runs are slower.
     assert float(constant["low[s]"]) < 6
     assert float(constant["high[s]"]) > 8.4
 

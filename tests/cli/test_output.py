@@ -1,4 +1,4 @@
-"""What goes where, in which form: tables, charts, files, colours, narrow terminals, pipes."""
+"""Output: streams and formats, tables, charts, files, colours, narrow terminals, pipes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ESCAPE = "\x1b["
 
 
 def shell(command, directory, **environment):
-    """Run what a user would type."""
+    """Run a command line of a user."""
     here = f'cpmodel() {{ {shlex.quote(sys.executable)} -m callpath_modeler "$@"; }}\n'
     return subprocess.run(
         ["/bin/bash", "-c", "set -o pipefail\n" + here + command],
@@ -95,7 +95,7 @@ def test_help_needs_no_numpy_and_no_reader():
     assert not heavy & imported
 
 
-@pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+@pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
 @pytest.mark.parametrize("words", [("rank",), ("show", "main/MPI_Barrier"), ("diff",)])
 def test_what_is_asked_most_needs_neither_scipy_nor_a_reader_of_others(words, samples):
     runs = str(samples / "lulesh")
@@ -137,7 +137,7 @@ def test_the_last_note_is_the_command_that_lists_every_finding(run, lulesh):
     count, words = note.split(" more notes: cpmodel ")
     listed = run(*shlex.split(words))
     assert listed.status == 0
-    # Those of models and of the target are among them.
+    # They include findings about models and about the target.
     told = {line[-20:] for line in run("-v", *asked).err.splitlines() if "(CPM" in line}
     assert len(told) == 3 + int(count)
     assert told <= {line[-20:] for line in listed.out.splitlines()}
@@ -197,7 +197,7 @@ def test_no_word_of_a_shell_is_broken():
 
 
 def answer(outcome):
-    """What was printed, without the lines that repeat the words of the question."""
+    """Return the output without the lines that repeat the invocation."""
     return [line for line in outcome.out.splitlines() if " cpmodel " not in f" {line} "]
 
 
@@ -264,7 +264,7 @@ def test_no_line_is_wider_than_the_terminal(run, stored, monkeypatch, arguments,
     name, *options = arguments
     outcome = run(*(["--ascii"] if ascii_only else []), name, stored, *options)
     assert outcome.status == 0
-    # What is to be pasted breaks inside of no word, be it a path that is wider.
+    # A command for pasting never breaks inside a word, even if a path is wider.
     lines = [line for line in outcome.out.splitlines() if str(stored) not in line]
     assert max(map(cell_len, lines)) <= width
     assert outcome.out.isascii() is ascii_only
@@ -419,7 +419,7 @@ def test_stored_models_are_fitted_again_only_for_other_settings(run, stored, mon
     run("rank", stored, *RANK, "-i")
     run("rank", stored, *RANK, "--where", "p<=125")
     # An inclusive view is a sum of the stored models.
-    # The run time has a model of its own.
+    # The run time has a separate model.
     assert fits == [0.5, 0.5, 0.95, 0.95]
 
 

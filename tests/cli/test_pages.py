@@ -1,7 +1,8 @@
-"""What pages show of commands is what these print; CPMODEL_NEW_PAGES=1 writes the pages anew.
+"""Examples on pages, compared with the output of their commands.
 
-A block with lines `$ cpmodel ...` is an example: below each stands what it prints, `...` once for
-lines that are left out. Where nothing goes to standard output, it is what goes beside it.
+CPMODEL_NEW_PAGES=1 updates the pages. A block with lines `$ cpmodel ...` is an example: the output
+follows each command, and `...` replaces lines that the page omits. If a command writes nothing to
+standard output, the page shows standard error.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 ANEW = bool(os.environ.get("CPMODEL_NEW_PAGES"))
 WIDTH = "100"
 ELSEWHERE = {"configure.md"}
-"""Pages whose examples name files of a user and a machine; looked at by hand."""
+"""Pages whose examples contain files of a user and a machine; they are checked manually."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """A block: its page, its text, and (command, what is shown below it) of each command."""
+    """A block: its page, its text, and (command, shown output) of each command."""
 
     page: Path
     text: str
@@ -39,7 +40,7 @@ class Example:
 
 
 def blocks(page):
-    """The fenced blocks of a page that are no program or file."""
+    """Return the fenced blocks of a page that are not programs or files."""
     fenced = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     return [text for language, text in fenced if language in {"", "console"}]
 
@@ -64,7 +65,7 @@ LINES = [
 ]
 
 
-# What the commands of the pages are about.
+# The files for the commands of the pages.
 
 
 def lulesh(path, data):  # noqa: ARG001
@@ -84,7 +85,7 @@ def library(path, data):
 
 
 def quartz(path, data):
-    """LULESH on Quartz; in slow.jsonl one call path takes half as long again from size 40 on."""
+    """Write LULESH on Quartz; in slow.jsonl one call path is 50 % slower from size 40 on."""
     original = data() / "third_party" / "caliper" / "lulesh_quartz_weak_p8-125.jsonl"
     rows = [json.loads(line) for line in original.read_text().splitlines()]
     for row in rows:
@@ -94,7 +95,7 @@ def quartz(path, data):
 
 
 def shared_work(path, data):  # noqa: ARG001
-    # Three repetitions each, which differ by some thousandths.
+    # Each has three repetitions that differ by some thousandths.
     noise = np.random.default_rng(1).normal(1, 0.002, (5, 3))
     rows = "".join(
         f"main,{p},{(1000 / p + 0.01 * p) * factor}\n"
@@ -121,7 +122,7 @@ INPUTS = {
 
 
 def fits(shown, printed):
-    """Whether lines are those that a page shows, with `...` for one or more that it leaves out."""
+    """Return whether the output matches a page, where `...` stands for one or more lines."""
     if "..." not in shown:
         return shown == printed
     k = shown.index("...")
@@ -134,7 +135,7 @@ def fits(shown, printed):
 
 
 def anew(shown, printed):
-    """What a page is to show: as many lines about `...` as before."""
+    """Return the new lines of a page, with as many lines around `...` as before."""
     if "..." not in shown:
         return printed
     k = shown.index("...")
@@ -162,7 +163,7 @@ def test_examples_show_what_is_printed(run, request, tmp_path, monkeypatch, exam
         example.page.write_text(page.replace(example.text, text), "utf-8")
 
 
-def test_there_are_examples_of_all_pages_that_had_them():
+def test_each_page_that_had_examples_has_examples():
     found = {example.page.name for example in EXAMPLES}
     assert found >= {"README.md", "compare.md", "guidelines.md", "tell-communication.md"}
 
@@ -177,7 +178,7 @@ def test_lines_that_are_left_out_are_one_or_more_and_all_others_count():
 
 @pytest.mark.parametrize(("page", "line"), LINES, ids=[": ".join(pair) for pair in LINES])
 def test_commands_of_the_pages_have_the_options_they_show(page, line):  # noqa: ARG001
-    # What is said of a command stands behind it, after a # or two spaces.
+    # A comment follows a command after a # or two spaces.
     words = shlex.split(re.split(r"   *|  #", line.removeprefix("$ "))[0], comments=True)[1:]
     context = click.Context(cpmodel)
     command: click.Command = cpmodel

@@ -1,4 +1,4 @@
-"""Plugins as their users and authors meet them: installed ones, and readers in a single file."""
+"""Plugins for users and authors: installed plugins, and readers in a single file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ READER = EXAMPLE / "cpmodel_timings.py"
 
 @pytest.fixture(scope="session")
 def scratch(tmp_path_factory) -> str:
-    """A directory that the example plugin is installed in, for PYTHONPATH."""
+    """A directory with the installed example plugin, for PYTHONPATH."""
     if find_spec("pip") is None or find_spec("hatchling") is None:
         pytest.skip("needs pip and hatchling to install the example plugin")
     target = tmp_path_factory.mktemp("scratch")
@@ -48,7 +48,7 @@ def timings(tmp_path) -> Path:
 
 
 def broken(tmp_path, entries, code=""):
-    """Write what an installed package that brings these entry points looks like."""
+    """Write an installed package with these entry points."""
     (tmp_path / "third_party.py").write_text(code)
     installed = tmp_path / "third_party-2.1.dist-info"
     installed.mkdir()
@@ -116,7 +116,7 @@ def test_the_list_says_what_does_not_load_and_why(spawn, tmp_path):
     assert "lacks api_version, name, description, suffixes, match" in problem["empty"]
     assert "reader 'scorep' of callpath-modeler is used instead" in problem["scorep"]
     assert "there is another command 'rank'" in problem["rank"]
-    assert "is no click command" in problem["seven"]
+    assert "is not a click command" in problem["seven"]
     ours = [row for row in found if row["package"] == "callpath-modeler"]
     assert all(row["status"] == "ok" for row in ours)
 

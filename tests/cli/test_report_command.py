@@ -45,9 +45,9 @@ def test_cards_say_whether_call_paths_do_more_or_wait(run, series):
     runs = series()
     text = html.unescape(re.sub("<[^>]+>", "", run("report", runs, "--target", 64).out))
     shown = run("show", runs, "main/g", "--target", 64).out.splitlines()
-    verdict = next(line for line in shown if line.startswith("At fixed costs"))
+    verdict = next(line for line in shown if line.startswith("At fixed unit costs"))
     assert verdict in text
-    assert "What it needs" in text
+    assert "Requirements" in text
 
 
 def test_the_page_goes_through_a_pipe(run, stored):
@@ -125,5 +125,5 @@ def test_every_question_has_a_page(run, lulesh, words):
     assert "<h1>" in done.out
 
 
-def test_it_is_listed_among_the_commands(run):
+def test_the_command_report_is_listed_in_the_help(run):
     assert "report" in run("--help").out

@@ -1,4 +1,4 @@
-"""Reported tables in two parameters, some of whose sizes were run at small scales only."""
+"""Reported tables in two parameters, with some sizes at small scales only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 AT_256, AT_4096 = "p=256,n=8e5", "p=4096,n=8e5"
 STEP = "b16_step_beyond_the_runs_at_the_held_value"
 OTHERS = "b20_what_other_values_show_is_ignored"
-# The laws are those that the README of each case states.
+# The README of each case states its laws.
 CASES = [
     (f"{STEP}/grid.csv", AT_4096, "main", 1.8),
     (f"{OTHERS}/bend.csv", AT_256, "main", 11.8),
@@ -44,7 +44,7 @@ def test_every_relative_of_the_step_has_a_finite_band(run, shared_data, name):
 
 def test_the_largest_run_is_that_of_all_sizes(run, shared_data):
     near = run("rank", shared_data / "reports" / OTHERS / "bend.csv", "--at", AT_256)
-    assert "no run is as large in all parameters" in near.out
+    assert "no single run is as large in every parameter" in near.out
     assert "no run has p >= 256 and n >= 800000" in near.err
     assert "CPM205" not in near.err
     far = run("rank", shared_data / "reports" / OTHERS / "bend.csv", "--at", AT_4096)

@@ -1,4 +1,4 @@
-"""What commands answer where numbers in names and columns are no parameters."""
+"""Commands with numbers in names and columns that are not parameters."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""`cpmodel show` holds time against calls, bytes and operations."""
+"""`cpmodel show` compares time with calls, bytes and operations."""
 
 from __future__ import annotations
 
 import cube_writer as cw
 
-VERDICT = "At fixed costs visits explain at most 7 % of the time at p = 16 and at most 2 % at 64"
+VERDICT = (
+    "At fixed unit costs, visits explain at most 7 % of the time at p = 16 and at most 2 % at 64"
+)
 
 
 def section(out):
@@ -38,12 +40,12 @@ def test_show_names_what_explains_the_time(run, series):
         return [time, visits]
 
     done = run("show", series(more_calls), "main/g", "--target", "64")
-    assert section(done.out)[-1] == "That visits are 16 times as many explains it."
+    assert section(done.out)[-1] == "The time is explained by visits, which grew by a factor of 16."
 
 
 def test_show_of_a_constant_says_that_nothing_became_more(run, series):
     done = run("show", series(), "main/f", "--target", "64")
-    assert section(done.out)[-1] == "It has no more to do at p = 16, and takes no longer for it."
+    assert section(done.out)[-1] == "Neither its requirements nor its time have grown up to p = 16."
 
 
 def test_without_counts_there_are_no_requirements(run, series):

@@ -1,4 +1,4 @@
-"""Every command that speaks of the run time states the same."""
+"""All commands state the same run time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_ranking_views_and_one_call_path_state_one_run_time(run, lulesh, target)
 def test_excess_work_states_the_run_time_of_the_slowest_process(run, lulesh):
     text = " ".join(run("excess", lulesh, "--pair", "8,125").out.split())
     ranked = STATED.search(run("rank", lulesh, "--target", 125).out)
-    assert f"The run time at p = 125, that of the slowest process, is {ranked[1]}." in text
+    assert f"The run time (slowest process) at p = 125 is {ranked[1]}." in text
     (pair,) = json.loads(run("excess", lulesh, "--pair", "8,125", "-f", "json").out)["pairs"]
     assert pair["run_time_at_scale"] > pair["total_at_scale"] * 1.05
 

@@ -20,12 +20,12 @@ SAMPLES = Path(__file__).resolve().parents[2] / "sample_profiles"
 
 @pytest.fixture
 def lulesh():
-    """The samples as they are called beside them: commands in answers are as long as names."""
+    """The samples with a short relative name: commands in the output repeat it."""
     return "lulesh"
 
 
 def screen(columns, lines, *args):
-    """Return the lines that a terminal of a size has received when a command ends."""
+    """Return the lines on a terminal of a given size after a command."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     words = [sys.executable, "-m", "callpath_modeler", "--color", "never", "--no-progress"]

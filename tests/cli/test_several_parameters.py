@@ -1,4 +1,4 @@
-"""Runs that differ in more than one parameter, from the command line."""
+"""Runs that differ in more than one parameter, on the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ N = (10, 20, 30, 40)
 
 @pytest.fixture
 def table(tmp_path):
-    """Return a long table of a call path that does volumes, and of one that sends messages."""
+    """Return a long table of a call path with volume work, and of one with messages."""
     rng = np.random.default_rng(5)
     path = tmp_path / "app.csv"
     lines = ["callpath,p,n,rep,time"]
@@ -67,7 +67,7 @@ def test_where_one_scale_was_run_at_the_values_held_it_is_one_point(run, tmp_pat
     assert "(5 points, 8 runs)" in run("rank", path, "--at", "p=64,n=10").out
 
 
-def test_the_other_parameter_can_be_the_one_that_grows(run, table):
+def test_the_second_parameter_can_be_the_one_that_grows(run, table):
     rows = ranked(run, table, "--at", "n=400")
     assert float(rows["main/work"]["value_at_target[s]"]) == pytest.approx(400**3 / 128, rel=0.02)
     assert rows["main/work"]["growth"] == "O(n^3)"

@@ -1,4 +1,4 @@
-"""How many threads linear algebra has: one, unless the user says otherwise."""
+"""Number of threads for linear algebra: one, unless the user sets another."""
 
 from __future__ import annotations
 

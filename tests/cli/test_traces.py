@@ -1,4 +1,4 @@
-"""Traces on the command line: the answer is that of profiles, whatever lies beside them."""
+"""Traces on the command line: the result is that of profiles, also next to other files."""
 
 from __future__ import annotations
 

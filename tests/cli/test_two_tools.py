@@ -1,4 +1,4 @@
-"""One experiment, measured with two tools: the same answer; never both in one series."""
+"""One experiment, measured with two tools: equal results, and an error for a mixed series."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cubes(folder):
 
 
 def databases(folder):
-    """Write the same: costs lie on lines, which databases have between functions."""
+    """Write the same as databases, which have lines with costs between functions."""
     scopes = [Scope(-1, Kind.FUNCTION, "main thread")]
     function, line = {0: 0}, {}
     for row, (parent, name) in enumerate(zip(PARENTS[1:], NAMES[1:], strict=True), start=1):
@@ -61,7 +61,7 @@ def both(tmp_path_factory):
 
 
 def numbers(out):
-    """Return a table with its numbers as numbers: sums may differ in their last digits."""
+    """Return a table with numeric cells, because sums may differ in their last digits."""
     table = []
     for row in csv.reader(io.StringIO(out)):
         cells = []
@@ -104,7 +104,7 @@ def test_the_same_numbers_give_the_same_words(run, both):
         told = run("show", folder, "main/solve<double>(int)/MPI_Allreduce", "--target", "1024")
         assert told.status == 0
         lines = told.out.replace(str(folder), "EXP").splitlines()
-        # The first line ends in what only one of the formats tells: file and line.
+        # The first line ends with file and line, which only one of the formats has.
         shown.append([lines[0].partition("   ")[0], *(line.rstrip() for line in lines[1:])])
     assert shown[0] == shown[1]
 

@@ -1,4 +1,4 @@
-"""`cpmodel views` as it is typed."""
+"""`cpmodel views` on the command line."""
 
 from __future__ import annotations
 

@@ -103,5 +103,5 @@ class TestMeasured(ReaderContract):
 
     @pytest.fixture
     def known(self):
-        # Beside the one rank that gathers, 26 have no time in it.
+        # Only one rank gathers; the other 26 have no time in it.
         return {("time", "MPI_Gather"): 1e-5 / 27, ("time", "MPI_Allreduce"): 0.000701 / 27}

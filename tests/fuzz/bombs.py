@@ -1,4 +1,4 @@
-"""Small files that unpack to much, and what reading one takes.
+"""Small files that unpack to large data, and the cost of reading them.
 
 Run as a program it reads files one after another, each in a process of its own that is forked from
 this one, and prints a line of JSON for each: what the reader told, how many bytes it unpacked, and
@@ -20,10 +20,10 @@ MIB = 1 << 20
 
 
 def packed(path: Path, unit: bytes, total: int, head: bytes = b"") -> Path:
-    """Write what unpacks to `head` and then to `unit` again and again, about `total` bytes."""
+    """Write a file that unpacks to `head` and repeated `unit`, about `total` bytes."""
     piece = unit * max(1, MIB // len(unit))
     one = gzip.compress(piece, 9, mtime=0)
-    # A packed file may consist of several, one after another: that makes bombs of any size fast.
+    # A packed file may consist of several packed parts, so large bombs are fast to write.
     with path.open("wb") as file:
         if head:
             file.write(gzip.compress(head, 9, mtime=0))
@@ -33,7 +33,7 @@ def packed(path: Path, unit: bytes, total: int, head: bytes = b"") -> Path:
 
 
 def archive(path: Path, unit: bytes, total: int, head: bytes = b"", tail: bytes = b"") -> Path:
-    """Write an Extra-P experiment whose document is `unit` again and again."""
+    """Write an Extra-P experiment whose document repeats `unit`."""
     piece = unit * max(1, MIB // len(unit))
     with (
         zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped,
@@ -47,7 +47,7 @@ def archive(path: Path, unit: bytes, total: int, head: bytes = b"", tail: bytes 
 
 
 def dense_archive(path: Path, total: int) -> Path:
-    """Write an experiment as dense as can be: a thousand times smaller than what it unpacks to."""
+    """Write an experiment of the highest density: it unpacks to a thousand times its size."""
     packer = zlib.compressobj(9, wbits=-15)
     one = packer.compress(bytes(MIB)) + packer.flush(zlib.Z_FULL_FLUSH)
     body = one * (total // MIB) + packer.flush()
@@ -113,7 +113,7 @@ def _read(path: str) -> None:
 def _main(paths: list[str], warm: str) -> None:
     from callpath_modeler.loading import load
 
-    # Imports are made once.
+    # Modules are imported once, before the forks.
     load([warm])
     _count_unpacked()
     for path in paths:

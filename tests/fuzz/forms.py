@@ -1,7 +1,7 @@
-"""How the bytes of a fuzz input lie on disk, and how an input is taken apart and put together.
+"""Forms of fuzz inputs on disk, with functions that split and join them.
 
-A bit that flips in a packed file is found by a checksum, and nothing behind it is ever tested.
-Forms with members are therefore mutated member by member and packed anew.
+A checksum detects a flipped bit in a packed file, so the rest would never be tested. Forms with
+members are therefore mutated member by member and packed again.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ Members = dict[str, bytes]
 _DAMAGED = (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile,
             tarfile.TarError, NotImplementedError, RuntimeError)  # fmt: skip
 _MOST = 1 << 22
-"""Bytes that a member may unpack to while it is mutated."""
+"""Maximum bytes to which a member may unpack while it is mutated."""
 
 
 @dataclass(frozen=True)
 class Single:
-    """One file, mutated as it is.
+    """One file, mutated as a whole.
 
     Attributes
     ----------
-    name : of the file
+    name : name of the file
     """
 
     name: str
 
     def place(self, content: bytes, folder: Path) -> Path | None:
-        """Write an input into an empty folder; return what is to be read, None if it is none."""
+        """Write an input into an empty folder; return the path to read; None = no input."""
         path = folder / self.name
         path.write_bytes(content)
         return path
 
     def members(self, content: bytes) -> Members | None:  # noqa: ARG002 - a form without
-        """Take an input apart; None if it has no members."""
+        """Return the members of an input; None = no members."""
         return None
 
     def packed(self, members: Members) -> bytes:
-        """Put members together to an input."""
+        """Return the input that consists of the members."""
         raise NotImplementedError
 
 
 class Gzipped(Single):
-    """One file of packed text or numbers; its one member is what it unpacks to."""
+    """One file of packed text or numbers; its only member is the unpacked content."""
 
     def members(self, content: bytes) -> Members | None:
         return {"": gunzipped(content)}
@@ -83,7 +83,7 @@ class Cubex(Single):
     def packed(self, members: Members) -> bytes:
         parts = []
         for name, content in members.items():
-            # The names of members are not mutated beyond what a header can hold.
+            # Mutated names of members must fit into a header.
             parts.append(cw.header(name[:99], len(content)) + content)
             parts.append(bytes(-len(content) % 512))
         return b"".join(parts) + bytes(1024)
@@ -91,12 +91,12 @@ class Cubex(Single):
 
 @dataclass(frozen=True)
 class Directory(Single):
-    """A directory of files. An input is a ZIP archive of them, which no reader sees.
+    """A directory of files; an input is a ZIP archive of them, which no reader gets.
 
     Attributes
     ----------
-    name : of the file, or of the directory, that is read
-    is_folder : whether the directory itself is read
+    name : name of the file or directory that is read
+    is_folder : True if the directory itself is read
     """
 
     is_folder: bool = False
@@ -125,7 +125,7 @@ class Directory(Single):
 
 
 class Store(Directory):
-    """A stored experiment, whose checksums are made to fit what was mutated."""
+    """A stored experiment; its checksums are corrected after a mutation."""
 
     def packed(self, members: Members) -> bytes:
         sums = {name: zlib.crc32(data) for name, data in members.items() if "check" not in name}
@@ -139,7 +139,7 @@ def bundle(folder: Path) -> bytes:
 
 
 def zipped(members: Mapping[str, bytes]) -> bytes:
-    """Return a ZIP archive, the same for the same members."""
+    """Return a deterministic ZIP archive of members."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, data in members.items():
@@ -148,19 +148,19 @@ def zipped(members: Mapping[str, bytes]) -> bytes:
 
 
 def unzipped(content: bytes) -> Members:
-    """Return the members of a ZIP archive, large ones left out."""
+    """Return the members of a ZIP archive, without large ones."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         few = archive.infolist()[:256]
         return {each.filename: archive.read(each) for each in few if each.file_size < _MOST}
 
 
 def gunzipped(content: bytes) -> bytes:
-    """Return what packed bytes unpack to, up to a size."""
+    """Return the unpacked content of packed bytes, up to a maximum size."""
     return zlib.decompressobj(wbits=31).decompress(content, _MOST)
 
 
 def members_of(form: Single, content: bytes) -> Members | None:
-    """Take an input apart; None if it has no members or is damaged."""
+    """Return the members of an input; None = no members, or damaged."""
     try:
         return form.members(content) or None
     except _DAMAGED:

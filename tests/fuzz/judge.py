@@ -1,4 +1,4 @@
-"""What may come of an input: it is read, or refused with an error of this project, within bounds.
+"""Permitted outcomes of an input: it is read, or refused with an error of this project, in bounds.
 
 The bounds are 2 s of processor time per 100 KiB and 512 MB of memory, for a whole process.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SECONDS_PER_100_KIB = 2.0
 MEMORY = 512 * 10**6
 LONGEST_MESSAGE = 2000
-"""Characters of an error, beside the path. Messages shorten what they echo."""
+"""Maximum characters of an error without the path; messages shorten quoted text."""
 
 _HOME = Path(__file__).resolve().parents[1]
 SLOWER = 10
@@ -41,17 +41,17 @@ class ExcessError(AssertionError):
 
 
 class Hang(BaseException):
-    """An input still ran when its time was over. No reader may catch this."""
+    """An input is still being read after its time. No reader may catch this."""
 
 
 def seconds_for(content: bytes) -> float:
-    """Return the processor time that an input may take."""
+    """Return the maximum processor time of an input."""
     return SECONDS_PER_100_KIB * max(1.0, len(content) / 102400)
 
 
 @contextmanager
 def stopped_after(seconds: float) -> Iterator[None]:
-    """Raise `Hang` in what takes more processor time."""
+    """Raise `Hang` in a block that takes more processor time."""
 
     def ring(_number: int, _frame: object) -> None:
         raise Hang(f"still not done after {seconds:.0f} s of processor time")
@@ -74,12 +74,13 @@ def attempt(target: Target, content: bytes, scratch: Path, seconds: float = HUNG
 
     Returns
     -------
-    whether it was read; None if it is no input of this target
+    bool or None
+        True if it was read, False if it was refused; None = not an input of this target.
 
     Raises
     ------
-    anything
-        That is neither success nor an error of this project.
+    Exception
+        Any exception that is not an error of this project.
     """
     for left in scratch.iterdir():
         shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -92,7 +93,7 @@ def attempt(target: Target, content: bytes, scratch: Path, seconds: float = HUNG
             with stopped_after(seconds):
                 target.read(path)
         except PluginError:
-            # This wraps what a reader must not raise.
+            # A reader must not raise these exceptions.
             raise
         except CallpathModelerError as error:
             check_refusal(error, path)
@@ -112,9 +113,9 @@ def check_refusal(error: CallpathModelerError, path: Path) -> None:
 
 
 def costs(target: str, file: Path) -> tuple[float, int]:
-    """Return the processor time in s and the peak memory in bytes that an input takes.
+    """Return the processor time in s and the peak memory in bytes of an input.
 
-    Measured in a process of its own, without instruments: those multiply the time.
+    A separate process without instruments measures them, because instruments multiply the time.
     """
     done = subprocess.run(
         [sys.executable, "-m", "fuzz.judge", target, str(file)],
@@ -131,7 +132,7 @@ def costs(target: str, file: Path) -> tuple[float, int]:
 
 
 def check_costs(target: str, file: Path) -> None:
-    """Raise `ExcessError` if an input takes more than it may."""
+    """Raise `ExcessError` if an input exceeds its bounds."""
     seconds, memory = costs(target, file)
     allowed = seconds_for(file.read_bytes())
     if seconds > allowed:
@@ -143,7 +144,7 @@ def check_costs(target: str, file: Path) -> None:
 def peak_memory() -> int:
     """Return the largest resident set of this process in bytes.
 
-    What `getrusage` tells includes that of the process that started this one.
+    The value of `getrusage` includes that of the parent process.
     """
     status = Path("/proc/self/status")
     if status.is_file():
@@ -160,7 +161,7 @@ def _main(name: str, file: str) -> None:
     target = TARGETS[name]
     content = Path(file).read_bytes()
     with tempfile.TemporaryDirectory() as scratch:
-        # The first input pays for imports: a seed takes them on.
+        # The first input includes the time of imports, so a seed is read first.
         attempt(target, target.seeds()[0], Path(scratch))
         before = time.process_time()
         attempt(target, content, Path(scratch))

@@ -1,4 +1,4 @@
-"""Mutation of inputs member by member, so that checksums and packing do not hide the readers."""
+"""Mutation of inputs member by member, so that checksums and packing do not protect readers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fuzz.forms import Members, Single, gunzipped, members_of
 
 Mutate = Callable[[bytes, int], bytes]
-"""Mutates plain bytes, within a size."""
+"""Function that mutates plain bytes, up to a size."""
 
 _GZIP = b"\x1f\x8b"
 _WORDS = (
@@ -32,13 +32,13 @@ def mutated(form: Single, content: bytes, size: int, seed: int, mutate: Mutate) 
 
     Parameters
     ----------
-    size : most bytes of it
-    seed : decides which member is mutated, and how
-    mutate : of the fuzzer
+    size : maximum bytes
+    seed : seed that selects the member and the mutation
+    mutate : function of the fuzzer
     """
     rng = random.Random(seed)
     members = members_of(form, content)
-    # The packing itself is foreign, too.
+    # The packing itself is foreign input as well.
     if members is None or rng.random() < 0.05:
         return bytes(mutate(content, size))
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
@@ -89,7 +89,7 @@ def _inner(content: bytes) -> bytes:
 
 
 def _with_word(content: bytes, rng: random.Random) -> bytes:
-    """Put a number that is a limit in the place of some bytes: announced counts and places."""
+    """Replace some bytes by an extreme number, such as a count or an offset."""
     width = rng.choice((1, 2, 4, 8))
     number = rng.choice(_WORDS) % (1 << 8 * width)
     word = number.to_bytes(width, rng.choice(("little", "big")))

@@ -1,7 +1,7 @@
 """Fuzz targets with Atheris: `make fuzz`, or `python -m fuzz.run --help` in tests.
 
-Each target has a corpus that is kept and resumed. A crash does not end a run: its input is kept
-once for each place that it comes from, and the run ends with status 1.
+Each target has a corpus that later runs continue. A crash does not end a run. Its input is kept
+once for each place in the code, and the run ends with status 1.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ OURS = ("callpath_modeler", "cpmodel_caliper", "cpmodel_commspec", "cpmodel_guid
 _NOT_INSTALLED = 3
 _SIGNS = re.compile(r"#(\d+)\s.*?cov: (\d+) ft: (\d+)")
 _MEMORY = 400 << 20
-"""Growth of the resident set from which an input is measured again by itself."""
+"""Growth of the resident set from which on an input is measured again in a separate process."""
 
 
 @dataclass
 class Tally:
-    """What came of fuzzing a target so far; kept beside its corpus.
+    """Results of fuzzing a target so far, stored next to its corpus.
 
     Attributes
     ----------
-    executions : inputs that were read or refused
-    edges : most edges of our code that a run covered
+    executions : number of inputs that were read or refused
+    edges : largest number of edges of our code in a run
     minutes : processor time
-    crashes : inputs of distinct places, mended or not
+    crashes : number of inputs of distinct places, corrected or not
     """
 
     executions: int = 0
@@ -49,17 +49,17 @@ class Tally:
 
     @classmethod
     def of(cls, home: Path) -> Tally:
-        """Return the tally that is kept in a folder, or a new one."""
+        """Return the tally in a folder, or a new one."""
         kept = home / "tally.json"
         return cls(**json.loads(kept.read_text())) if kept.is_file() else cls()
 
     def keep(self, home: Path) -> None:
-        """Write it."""
+        """Write the tally."""
         (home / "tally.json").write_text(json.dumps(asdict(self), indent=1) + "\n")
 
 
 class _Fuzzed:
-    """One target while it is fuzzed in this process."""
+    """One target while this process fuzzes it."""
 
     def __init__(self, name: str, home: Path, scratch: Path, seconds: float) -> None:
         from fuzz.targets import TARGETS
@@ -71,7 +71,7 @@ class _Fuzzed:
         self.measured = self.memory = 0
 
     def take(self, content: bytes) -> None:
-        """Read an input; keep it where that fails in a new place."""
+        """Read an input, and store it if it fails at a new place."""
         from fuzz import judge
 
         before = time.process_time()
@@ -89,7 +89,7 @@ class _Fuzzed:
             self._measure(content)
 
     def leave(self) -> None:
-        """End this process: all that the fuzzer found is on disk."""
+        """End this process; all results of the fuzzer are on disk."""
         (self.home / "count").write_text(str(self.count))
         sys.stderr.flush()
         os._exit(0)
@@ -104,7 +104,7 @@ class _Fuzzed:
         return grown
 
     def _measure(self, content: bytes) -> None:
-        """Let an input that seems to take too much be measured by itself."""
+        """Measure an input that seems to exceed its bounds in a separate process."""
         from fuzz import judge
 
         if self.measured > 200:
@@ -132,7 +132,7 @@ class _Fuzzed:
 
 
 def _place(error: BaseException) -> str:
-    """Return what tells one crash from another: its kind, and where in our code it was."""
+    """Return the identity of a crash: its kind, and its place in our code."""
     here = Path(__file__).parent
     frames = [
         f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent != here
@@ -183,7 +183,7 @@ def _fuzz(name: str, home: Path, seconds: float, runs: int, seed: int) -> None:
 
 
 def _instrumented() -> None:
-    """Import our code with instruments, before processes are forked from this one."""
+    """Import our code with instruments, before this process forks."""
     import atheris
 
     with (
@@ -195,7 +195,7 @@ def _instrumented() -> None:
         from fuzz.judge import attempt
         from fuzz.targets import TARGETS
 
-        # Readers import what they need when they are used.
+        # Readers import their libraries when they are used.
         for target in TARGETS.values():
             attempt(target, target.seeds()[0], Path(scratch))
 
@@ -216,12 +216,12 @@ def _start(name: str, home: Path, seconds: float, runs: int, seed: int) -> int:
 
 
 def _ended(name: str, home: Path, status: int, minutes: float) -> list[str]:
-    """Take in what a process left; return what is wrong."""
+    """Read the results of a process, and return its errors."""
     log = (home / "log.txt").read_text(errors="replace")
     tally = Tally.of(home)
     counts = [tuple(map(int, found)) for found in _SIGNS.findall(log)]
     count = home / "count"
-    # A process that died has said how far it was.
+    # A process that died has written its progress.
     known = [int(count.read_text())] if count.is_file() else [found[0] for found in counts]
     count.unlink(missing_ok=True)
     tally.executions += max(known, default=0)
@@ -241,7 +241,7 @@ def _ended(name: str, home: Path, status: int, minutes: float) -> list[str]:
 
 
 def _table(corpus: Path) -> int:
-    """Print the tallies as a table of Markdown."""
+    """Print the tallies as a Markdown table."""
     lines = ["| target | executions | edges | minutes | crashes |", "|---|--:|--:|--:|--:|"]
     for kept in sorted(corpus.glob("*/tally.json")):
         tally = Tally.of(kept.parent)

@@ -1,4 +1,4 @@
-"""Inputs that are read: every form that the test writers make, and small measured files."""
+"""Valid inputs: every form of the test writers, and small measured files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fuzz.forms import Directory, bundle, zipped
 _ROOT = Path(__file__).resolve().parents[2]
 _SHARED = _ROOT.parent / "shared" / "data"
 _LARGEST = 64 << 10
-"""Bytes of a measured file that is a seed: larger ones are mutated too rarely to matter."""
+"""Maximum bytes of a measured file as a seed; larger ones are mutated too rarely."""
 
 _EXTRAP_TEXT_OF_TWO = """PARAMETER p
 PARAMETER n
@@ -138,7 +138,7 @@ def _texts(*contents: str | object) -> list[bytes]:
 
 
 def _measured(*patterns: str) -> list[bytes]:
-    """Return small files of others, where they are, one of each directory."""
+    """Return small files of other projects if they are available, one of each directory."""
     found: dict[Path, bytes] = {}
     for pattern in patterns:
         for path in sorted(_SHARED.glob(pattern)) if _SHARED.is_dir() else ():
@@ -148,7 +148,7 @@ def _measured(*patterns: str) -> list[bytes]:
 
 
 def _measured_folders(*patterns: str) -> list[bytes]:
-    """Return the parts of directories of others, without what is large or beside the point."""
+    """Return parts of directories of other projects, without large and irrelevant files."""
     paths = [path for each in patterns for path in sorted(_SHARED.glob(each))]
     sizes = (sum(each.stat().st_size for each in path.rglob("*")) for path in paths)
     small = [path for path, size in zip(paths, sizes, strict=True) if size <= _LARGEST]

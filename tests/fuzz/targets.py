@@ -1,4 +1,4 @@
-"""What is fuzzed: every reader, the store, TOML files, and the small languages that users write."""
+"""Fuzz targets: every reader, the store, TOML files, and the small languages of users."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from fuzz.forms import Cubex, Directory, Gzipped, Single, Store, Zipped, unzippe
 
 @dataclass(frozen=True)
 class Target:
-    """Something that takes in foreign bytes.
+    """Code that processes foreign bytes.
 
     Attributes
     ----------
-    name : of the target
-    form : how its inputs lie on disk
-    read : reads a file or a directory, or raises an error of this project
-    seeds : inputs that are read
-    largest : bytes of an input
+    name : name of the target
+    form : form of its inputs on disk
+    read : function that reads a file or a directory, or raises an error of this project
+    seeds : valid inputs
+    largest : maximum bytes of an input
     """
 
     name: str
@@ -50,7 +50,7 @@ def _registry(reader: str):
 
 
 def _reader(name: str, *others: str) -> Callable[[Path], None]:
-    """Return what reads all of a profile, as plugin authors and as commands do."""
+    """Return a function that reads a whole profile, as plugin authors and commands do."""
 
     def read(path: Path) -> None:
         from callpath_modeler.readers.assemble import ReadOptions, assemble
@@ -102,7 +102,7 @@ def _manifest(path: Path) -> None:
 
 @cache
 def _stored() -> Path:
-    """Return a stored experiment that commands are run on."""
+    """Return a stored experiment for commands."""
     home = Path(tempfile.mkdtemp(prefix="fuzz-store-"))
     for name, content in unzipped(seeds.stores()[0]).items():
         path = home / "e.cpm" / name
@@ -114,7 +114,7 @@ def _stored() -> Path:
 
 @contextmanager
 def _unheard():
-    """Take in what a command prints."""
+    """Discard the output of a command."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
     before = {name: os.environ.pop(name) for name in list(os.environ) if "CPMODEL" in name}
     try:
@@ -124,7 +124,7 @@ def _unheard():
         os.environ.update(before)
     err.flush()
     said = err.buffer.getvalue().decode()
-    # A screen is steered by what is below the blank.
+    # Characters below the blank control a screen.
     assert not [sign for sign in said if ord(sign) < 32 and sign not in "\n\r\t"], said[:200]
 
 
@@ -214,7 +214,7 @@ def _patterns(path: Path) -> None:
 
 
 def _expressions(path: Path) -> None:
-    """Read a text in every small language; one of them has to take a seed."""
+    """Read a text in every small language; at least one of them must accept a seed."""
     from callpath_modeler.analysis.expectations.expression import parse_comparison
     from callpath_modeler.analysis.gates import RegressionGate
     from callpath_modeler.modeling import parse_growth
@@ -229,7 +229,7 @@ def _expressions(path: Path) -> None:
     languages = (parse_growth, parse_comparison, parse_guideline, parse_conditions, parse_quantity,
                  RegressionGate.parse, as_exponent)  # fmt: skip
     for language in languages:
-        # Other modules put into words what is no quantity.
+        # Other modules report errors for texts that are not quantities.
         fault = ValueError if language is parse_quantity else (ExpressionError, UsageError)
         try:
             found = language(text)
@@ -244,7 +244,7 @@ def _expressions(path: Path) -> None:
 
 
 def _names(path: Path) -> None:
-    """Take the name of a run, a function, a metric and a call path apart."""
+    """Read the text as the name of a run, a function, a metric and a call path."""
     from callpath_modeler.profile.pattern import short_name
     from callpath_modeler.readers.discover import natural_order
     from callpath_modeler.readers.paths import split_paths

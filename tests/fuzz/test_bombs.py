@@ -116,7 +116,7 @@ BOMBS = {
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
-    """Read all bombs, each in a process of its own, and return what came of each."""
+    """Read each bomb in a separate process, and return the outcomes."""
     folder = tmp_path_factory.mktemp("bombs")
     paths = [make(folder / name) for name, (make, _) in BOMBS.items()]
     plain = folder / "plain.csv"

@@ -1,4 +1,4 @@
-"""Every seed is read, and every input that once was a crash is read or refused within bounds."""
+"""Every seed is read; every input of a former crash is read or refused within bounds."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_mutated_seeds_are_read_or_refused(name, tmp_path):
 
 
 def overwritten(rng):
-    """Return what the fuzzer does, in small."""
+    """Return a small mutation function like that of the fuzzer."""
 
     def change(content, size):
         kept = bytearray(content[:size])

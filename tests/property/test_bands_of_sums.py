@@ -1,4 +1,4 @@
-"""Bands of sums of parts that are not negative, drawn at random."""
+"""Bands of sums of non-negative parts, for random parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AMOUNTS = st.floats(0.0, 1e12, allow_nan=False) | st.floats(1e-12, 1e3)
 
 @st.composite
 def parts(draw):
-    """Draw quantiles of rows, [n, scores]: ascending and not negative."""
+    """Draw quantiles of rows, [n, scores], ascending and non-negative."""
     rows = draw(st.integers(1, 8))
     width = len(scores(CONFIDENCE))
     if draw(st.booleans()):

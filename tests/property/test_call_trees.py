@@ -1,4 +1,4 @@
-"""What holds for every set of call trees, however they come and go from run to run."""
+"""Properties of all sets of call trees, with call paths that some runs lack."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ quick = settings(max_examples=60)
 
 @st.composite
 def trees(draw, most=25):
-    """A tree in preorder: each call path is called by the one before it or one of its callers."""
+    """Draw a tree in preorder: callers are the previous call path or one of its callers."""
     parents: list[int] = []
     for row in range(draw(st.integers(0, most))):
         above = [ROOT]
@@ -35,7 +35,7 @@ def trees(draw, most=25):
 
 @st.composite
 def profiles(draw):
-    """A tree with a value per call path, whole numbers so that sums are exact."""
+    """Draw a tree with an integer per call path, so that sums are exact."""
     tree = draw(trees())
     values = st.one_of(st.integers(0, 2**40).map(float), st.just(float("nan")))
     own = draw(st.lists(values, min_size=len(tree), max_size=len(tree)))
@@ -53,7 +53,7 @@ def inclusive_by_brute_force(tree, own):
 
 
 def content(tree, column):
-    """Values by path and lines, which is what a call path is whatever row it has."""
+    """Return values by path and lines, which identify a call path in any row."""
     seen = {}
     for row in range(len(tree)):
         key, above = [], row

@@ -1,4 +1,4 @@
-"""What holds for every view of every call tree, whatever is recursive, absent or negative."""
+"""Properties of all views of all call trees, with recursion, absent and negative values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BY = (Grouping.FILE, Grouping.REGION)
 
 @st.composite
 def profiles(draw):
-    """A tree with two columns of values, whole numbers so that sums are exact."""
+    """Draw a tree with two columns of integers, so that sums are exact."""
     tree = draw(trees())
     values = st.one_of(st.integers(-(2**40), 2**40).map(float), st.just(float("nan")))
     own = draw(st.lists(values, min_size=2 * len(tree), max_size=2 * len(tree)))
@@ -29,7 +29,7 @@ def profiles(draw):
 
 
 def callers(tree, row):
-    """The row and those above it, the nearest first, without an artificial root."""
+    """Return the row and its callers, the nearest first, without an artificial root."""
     chain = []
     while row != ROOT:
         chain.append(row)
@@ -40,7 +40,7 @@ def callers(tree, row):
 
 
 def expected_values(tree, own, rows):
-    """Exclusive and inclusive values by their meaning: inclusive is what is below any of `rows`."""
+    """Return exclusive and inclusive values by definition: inclusive sums all rows below `rows`."""
     below = [r for r in range(len(tree)) if any(a <= r < tree.end[a] for a in rows)]
     return [np.where(np.isnan(own[part]).all(axis=0), np.nan, np.nansum(own[part], axis=0))
             for part in (sorted(rows), below)]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Change a module in one place at a time, and see whether its tests notice.
+"""Change a module in one place at a time, and check whether its tests fail.
 
     make mutants MODULE=callpath_modeler/atomic.py TESTS="tests/unit/test_atomic.py"
 
@@ -60,7 +60,7 @@ def _places(tree: ast.Module) -> list[int]:
 
 
 def _change(node: ast.AST, which: int) -> bool:
-    """Change a node in one of several ways; return whether there are so many ways."""
+    """Change a node in one of several ways; return False if there are fewer ways."""
     if isinstance(node, ast.Constant):
         return _change_constant(node, which)
     if isinstance(node, ast.JoinedStr):
@@ -95,7 +95,7 @@ def _change_constant(node: ast.Constant, which: int) -> bool:
 
 
 def _exchange_parts(node: ast.JoinedStr, which: int) -> bool:
-    """Exchange two values of a text: tests that match a part of it do not notice."""
+    """Exchange two values of a text; tests that match a part of the text do not detect this."""
     parts = [k for k, part in enumerate(node.values) if isinstance(part, ast.FormattedValue)]
     if which or len(parts) < 2:
         return False

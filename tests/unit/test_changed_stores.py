@@ -1,4 +1,4 @@
-"""Stores that were changed with correct checksums; `make mutate-stores` changes thousands."""
+"""Stores with changes and correct checksums; `make mutate-stores` tests thousands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_changed_stores_are_refused_or_give_answers_that_numpy_gives(made, tmp_p
     outcomes, failures = run(tmp_path, range(COUNT), made)
     assert not failures, "\n".join(failures)
     assert outcomes.keys() == {REFUSED, SAME, OTHER}
-    # A reader that refuses all of them, or none, has learnt nothing from the schema.
+    # A reader that refuses all of them, or none, does not check the schema.
     assert outcomes[REFUSED] > COUNT / 3
     assert outcomes[SAME] > COUNT / 8
 
@@ -68,17 +68,17 @@ SETTINGS = "the settings are not those of the models"
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (of_header("runs", value=[]), "there is no run"),
+        (of_header("runs", value=[]), "there are no runs"),
         (of_header("runs", 0, "parameters", value={}), "a run lacks a parameter"),
         (of_header("runs", 1, "parameters", "new", value=1.0), "different parameters"),
-        (of_header("runs", 0, "parameters", "p", value=3.0), "values of 'p' are not those"),
+        (of_header("runs", 0, "parameters", "p", value=3.0), "values of 'p' differ"),
         (of_header("runs", 0, "repetition", value=0), "negative number"),
         (of_header("runs", 0, "extent", "threads", value=-1), "negative number"),
-        (of_header("parameters", 0, "values", value=[2.0]), "values of 'p' are not those"),
+        (of_header("parameters", 0, "values", value=[2.0]), "values of 'p' differ"),
         (of_header("parameters", value=[]), "lacks a parameter of the models"),
-        (of_header("metrics", 1, "name", value="time"), "have one name"),
-        (of_header("findings", 0, "code", value="CPM999"), "no finding is 'CPM999'"),
-        (of_header("findings", 0, "count", value=0), "no finding is 'CPM"),
+        (of_header("metrics", 1, "name", value="time"), "have the same name"),
+        (of_header("findings", 0, "code", value="CPM999"), "invalid finding 'CPM999'"),
+        (of_header("findings", 0, "count", value=0), "invalid finding 'CPM"),
         (of_header("constants", value={"p": 7.0}), "'p' is not constant"),
         (of_settings("parameter", "n"), SETTINGS),
         (of_settings("method", "classic"), SETTINGS),
@@ -95,10 +95,10 @@ SETTINGS = "the settings are not those of the models"
         ),
         (
             of_header("models", 0, "models", "points", value=[1.0, 2, 4, 8, 16, 32]),
-            "points are not",
+            "points differ",
         ),
         (of_header("models", 0, "models", "points", value=[4.0, 2, 8, 16, 32]), "not in order"),
-        (of_header("models", 0, "metric", value="other"), "no metric is called 'other'"),
+        (of_header("models", 0, "metric", value="other"), "there is no metric 'other'"),
     ],
 )
 def test_a_header_that_disagrees_with_itself_is_refused(made, tmp_path, change, words):
@@ -258,5 +258,5 @@ def test_a_header_without_its_checksum_is_refused(made, tmp_path):
     header = json.loads((tmp_path / "a.cpm" / HEADER).read_text())
     header["name"] = "other"
     (tmp_path / "a.cpm" / HEADER).write_text(json.dumps(header))
-    with pytest.raises(InputError, match=r"header\.json: not as it was written"):
+    with pytest.raises(InputError, match=r"header\.json: differs from its checksum"):
         store.read_experiment(tmp_path / "a.cpm")

@@ -1,4 +1,4 @@
-"""Configuration files: where they are found, what counts, where values come from."""
+"""Configuration files: their discovery, their priority, and origins of values."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_links_are_followed_as_they_are_written(tmp_path):
     assert find_upwards(project / "runs") == ours
     theirs = write(tmp_path / "scratch" / "cpmodel.toml")
     assert find_upwards(project / "runs") == ours
-    # Above a link is what is above the directory that it leads to.
+    # The directories above a link are those above its target.
     assert find_upwards(project / "runs" / ".." / "other") == theirs
 
 

@@ -1,4 +1,4 @@
-"""Man pages, and the pages of the site that are made of the code."""
+"""Man pages, and pages of the site that are generated from the code."""
 
 from __future__ import annotations
 
@@ -144,3 +144,66 @@ def test_each_picture_is_shown_and_needs_nothing_from_elsewhere():
         assert picture.suffix == ".png" or "url(" not in re.sub(
             r"url\(#", "", picture.read_text("utf-8")
         )
+
+
+ARCHITECTURE = ROOT / "docs" / "explanation" / "architecture.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+
+
+def rows_of(page, heading):
+    """Return the cells of the table below a heading, without its head."""
+    section = page.read_text("utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+@pytest.mark.parametrize("row", rows_of(ARCHITECTURE, "Glossary"), ids=lambda row: row[0])
+def test_a_term_of_the_glossary_has_its_name_in_its_file(row):
+    _, meaning, name, path = row
+    source = (ROOT / "callpath_modeler" / path.strip("`")).read_text("utf-8")
+    assert re.search(rf"^(class|def) {re.escape(name.strip('`'))}\b", source, re.MULTILINE)
+    assert 0 < len(meaning.split()) <= 25
+
+
+TYPES = re.compile(r"^- ((?:`\w+`(?:, )?)+(?:\.\.\.)?) \(((?:`[\w./]+`(?:, )?)+)\)", re.MULTILINE)
+LISTED = TYPES.findall(ARCHITECTURE.read_text("utf-8"))
+
+
+def files_of(paths):
+    """Return the files that an entry of the list names: a bare name lies beside the one before."""
+    folder = ROOT / "callpath_modeler"
+    for path in re.findall(r"`([\w./]+)`", paths):
+        homes = [home / path for home in (folder, ROOT / "callpath_modeler", ROOT)]
+        found = next((each for each in homes if each.exists()), None)
+        assert found is not None, path
+        folder = found if found.is_dir() else found.parent
+        yield from sorted(found.rglob("*.py")) if found.is_dir() else [found]
+
+
+def test_the_list_of_types_is_read():
+    assert len(LISTED) > 40
+
+
+@pytest.mark.parametrize(("names", "paths"), LISTED)
+def test_each_listed_type_is_defined_in_one_of_its_files(names, paths):
+    source = "\n".join(path.read_text("utf-8") for path in files_of(paths))
+    for name in re.findall(r"`(\w+)`", names):
+        assert re.search(rf"^(?:class |def |){name}\b", source, re.MULTILINE), name
+
+
+def test_each_file_where_a_change_begins_exists():
+    rows = rows_of(CONTRIBUTING, "Where a change begins")
+    assert len(rows) >= 10
+    for change, first in rows:
+        paths = re.findall(r"`([\w./]+/[\w./]*)`", first)
+        assert paths, change
+        homes = [
+            ROOT if path.startswith("plugins/") else ROOT / "callpath_modeler" for path in paths
+        ]
+        for home, path in zip(homes, paths, strict=True):
+            assert (home / path).exists(), path
+
+
+def test_each_folder_in_the_overview_exists():
+    for folder, _ in rows_of(CONTRIBUTING, "Where things are"):
+        assert (ROOT / folder.strip("`")).is_dir(), folder

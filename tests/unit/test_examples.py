@@ -1,4 +1,4 @@
-"""Property tests draw the same examples where CI is set, and new ones by hand."""
+"""Property tests draw the same examples in CI, and new ones elsewhere."""
 
 from __future__ import annotations
 

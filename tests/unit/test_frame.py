@@ -76,10 +76,10 @@ def test_the_experiment_can_be_fitted_and_ranked(frame):
         ({"callpath": "route"}, UsageError, "no column 'route'"),
         ({"callpath": "path", "metrics": ["tme"]}, UsageError, "no column 'tme'"),
         ({"callpath": "path", "metrics": []}, UsageError, "no column of values"),
-        ({"callpath": "path", "metrics": ["text"]}, InputError, "text holds no numbers"),
+        ({"callpath": "path", "metrics": ["text"]}, InputError, "text does not contain numbers"),
         ({"callpath": "calls"}, InputError, "no call path"),
         ({"callpath": "path", "parameters": ["hole"]}, InputError, "hole is not a number"),
-        ({"callpath": "path", "repetition": "half"}, InputError, "no whole numbers"),
+        ({"callpath": "path", "repetition": "half"}, InputError, "not whole numbers"),
     ],
 )
 def test_columns_that_do_not_fit_are_an_error(frame, options, error, message):

@@ -1,4 +1,4 @@
-"""What the documentation shows is what the example plugin is made of."""
+"""Code on documentation pages is the code of the example plugin."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def sources() -> Iterator[tuple[str, Path]]:
 
 
 def expressions() -> Iterator[tuple[str, re.Pattern, set[str]]]:
-    """Yield every compiled expression of a module, and every one that is written in a call."""
+    """Yield every compiled expression of a module, and every expression in a call."""
     for name, path in sources():
         module = importlib.import_module(name)
         held = {key: each for key, each in vars(module).items() if isinstance(each, re.Pattern)}
@@ -63,12 +63,12 @@ def expressions() -> Iterator[tuple[str, re.Pattern, set[str]]]:
             elif owner.id == "re" and isinstance(node.args[0], ast.Constant):
                 yield f"{name}:{node.lineno}", re.compile(node.args[0].value), {method}
         for key, expression in held.items():
-            # What is handed on to another module is matched token by token.
+            # Text for another module is matched token by token.
             yield f"{name}.{key}", expression, uses.get(key, {"match"})
 
 
 def text_of(nodes: Iterable, times: int) -> str:
-    """Return a text that a part of an expression matches, its repetitions `times` times."""
+    """Return a text that matches a part of an expression, with its repetitions `times` times."""
     return "".join(_text_of(op, about, times) for op, about in nodes)
 
 
@@ -103,7 +103,7 @@ def _one_of(members: list) -> str:
 
 
 def pieces_of(nodes) -> set[str]:
-    """Return texts that parts of an expression match: repeated, they are what costs most."""
+    """Return texts that match parts of an expression; their repetition costs the most time."""
     nodes, found = list(nodes), set()
     for first in range(len(nodes)):
         # Of a long expression: short parts, what it begins with, and what it ends with.

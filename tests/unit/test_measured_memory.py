@@ -1,4 +1,4 @@
-"""The memory that benchmarks report of a child is the child's own."""
+"""The memory of a child in benchmarks does not include that of the parent."""
 
 from __future__ import annotations
 

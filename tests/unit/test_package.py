@@ -13,7 +13,7 @@ import callpath_modeler
 MODULES = [
     module.name
     for module in pkgutil.walk_packages(callpath_modeler.__path__, "callpath_modeler.")
-    # Compiled libraries are files beside modules, and none.
+    # Compiled libraries are files next to modules, not modules.
     if not module.name.endswith("__main__") and module.name.replace(".", "").isidentifier()
 ]
 

@@ -21,13 +21,13 @@ TESTS = Path(working.__file__).parent
 
 @pytest.fixture
 def fresh(monkeypatch):
-    """Workers are fresh interpreters, whatever threads the tests have."""
+    """Workers are fresh interpreters, also if the tests have several threads."""
     monkeypatch.setattr(parallel, "_is_alone", lambda: False)
 
 
 @pytest.fixture
 def started(monkeypatch):
-    """The numbers of the processes that are started."""
+    """The process ids of started workers."""
     pids = []
     start = Workers._start
 
@@ -127,7 +127,7 @@ def test_items_are_made_when_a_worker_is_free():
 
 
 @pytest.mark.usefixtures("fresh")
-def test_it_is_told_how_many_items_are_done():
+def test_a_map_reports_how_many_items_are_done():
     for workers in (Workers(1), Workers(2)):
         done = []
         with workers:
@@ -162,7 +162,7 @@ def test_what_does_not_arrive_is_made_here():
 def test_a_worker_that_is_killed_is_an_error_and_nobody_waits(started):
     with Workers(2) as workers, pytest.raises(WorkerDiedError) as died:
         list(workers.map(working.die_of_three, range(20), named=lambda number: f"number {number}"))
-    assert died.value.message == "number 3: a worker process was ended, with signal SIGKILL"
+    assert died.value.message == "number 3: a worker process ended with signal SIGKILL"
     assert "-j 1" in died.value.hint
     assert all(is_gone(pid) for pid in started)
 
@@ -233,9 +233,9 @@ def test_a_process_without_threads_is_copied():
 def test_workers_do_not_outlive_whoever_started_them(tmp_path, how, signal_):
     child = program(FOREVER, tmp_path, how)
     becomes_true(lambda: len(list(tmp_path.iterdir())) == 2)
-    # As a terminal does, Ctrl-C is sent to all of them.
+    # Like a terminal, the test sends Ctrl-C to all processes.
     (os.killpg if signal_ == signal.SIGINT else os.kill)(child.pid, signal_)
-    # It returns when nobody has the other end of standard error any more: workers share it.
+    # Workers share standard error, so this returns only when all of them have ended.
     try:
         _, err = child.communicate(timeout=working.HUNG)
     finally:

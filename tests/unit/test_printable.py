@@ -1,4 +1,4 @@
-"""Foreign text in each language that is written."""
+"""Foreign text in each output language."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_markdown_shows_a_text_as_it_is(text):
     unescaped = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", written)
     assert unescaped == text.replace("\n", " ")
     assert written != text
-    # Without what a backslash takes the meaning from, nothing with a meaning is left.
+    # Without escaped characters, no special character is left.
     left = re.sub(r"\\.", "", written)
     assert not re.search(r"<\w|</|`|\||\]\(|\]\[|\]:|\*\w|\b_|_\b|~|\$|&\w", left)
     assert html.unescape(left) == left

@@ -24,19 +24,19 @@ METHODS = [
     "measured_excess",
     "excess_work",
 ]
-"""Functions whose method comes from the literature."""
+"""Functions with a method from the literature."""
 
 SECTION = re.compile(r"^(\w+)\n-+$", re.MULTILINE)
 
 
 def sections(thing):
-    """The sections of a docstring by title; the summary has none."""
+    """Return the sections of a docstring by title, without the summary."""
     summary, *rest = SECTION.split(inspect.getdoc(thing) or "")
     return {"": summary.strip(), **dict(zip(rest[::2], rest[1::2], strict=True))}
 
 
 def documented(section):
-    """The names that a section of parameters describes."""
+    """Return the names in a section of parameters."""
     heads = re.findall(r"^([\w, ]+) : \S", section, re.MULTILINE)
     return [name.strip() for head in heads for name in head.split(",")]
 

@@ -1,4 +1,4 @@
-"""The page on use from Python does what it says, from the top of a checkout."""
+"""The page on use from Python, executed from the top of a checkout."""
 
 from __future__ import annotations
 
@@ -51,6 +51,6 @@ def test_a_word_that_is_none_is_refused_with_those_that_are(call, words):
 def test_words_mean_what_members_of_enumerations_do():
     options = LoadOptions(ReadOptions(scaling="strong"))
     made = load(ROOT / "sample_profiles" / "snap", options)
-    # What asks for it compares with the member.
+    # Callers compare the value with the enum member.
     assert made.scaling is Scaling.STRONG
     assert rank(fitted(LAWS), 64, by="loss").order.tolist() == [0]

@@ -102,7 +102,7 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_the_old_store_or_the_new(t
     held = [tuple(each) for each in json.loads(done.stdout)]
     before = held.count(stores["old"])
     assert held == [stores["old"]] * before + [stores["new"]] * (len(held) - before)
-    # As many files were opened before the exchange as a store has, and removed after it.
+    # Before the exchange, all files of a store were opened; after it, all were removed.
     files = len(listed(tmp_path / "new.cpm"))
     assert before > files
     assert len(held) - before > files
@@ -144,7 +144,7 @@ def test_a_store_is_known_by_its_name_or_its_header(path, tmp_path):
 
 
 def replaced(path, name, content):
-    """Put a file in the place of another, with its checksum, as another program might."""
+    """Replace a file of a store and its checksum, as another program might."""
     (path / name).write_bytes(content)
     sums = path / "checksums.json"
     told = json.loads(sums.read_text(encoding="utf-8"))
@@ -197,7 +197,7 @@ def test_what_is_too_large_to_be_checked_at_every_opening_is_when_asked(path, fi
     damaged[-3] ^= 1
     values.write_bytes(damaged)
     opened(path, fit)
-    with pytest.raises(InputError, match=r"values-0\.npy: not as it was written"):
+    with pytest.raises(InputError, match=r"values-0\.npy: differs from its checksum"):
         store.verify(path)
 
 
@@ -267,5 +267,5 @@ def test_a_store_of_another_version_says_so(path, fit):
 @pytest.mark.parametrize("name", ["missing.cpm", "file.cpm"])
 def test_no_store_at_all_is_an_input_error(tmp_path, name):
     (tmp_path / "file.cpm").touch()
-    with pytest.raises(InputError, match="no stored experiment"):
+    with pytest.raises(InputError, match="not a stored experiment"):
         store.read_experiment(tmp_path / name)

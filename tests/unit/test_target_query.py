@@ -1,4 +1,4 @@
-"""What every front end calls, on experiments without files."""
+"""The functions for all front ends, on experiments without files."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_a_number_is_refused_in_the_words_of_the_command_line(text):
     ("targets", "words"),
     [
         ([], "there is no target"),
-        ([[1, 2], [3, 4]], "not one list"),
+        ([[1, 2], [3, 4]], "must be one list"),
         ([1, [2, 3]], "not a number"),
     ],
 )

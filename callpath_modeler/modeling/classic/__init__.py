@@ -1,1 +1,4 @@
-"""The original method: cross-validation, and terms one by one until statistical shrinkage."""
+"""The classic method: cross-validation, and refinement term by term until statistical shrinkage.
+
+See docs/explanation/modeling.md, 'The classic method'.
+"""

@@ -1,4 +1,4 @@
-"""Bands of models that were chosen by cross-validation."""
+"""Bands of models of the classic method."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def classic_band(models: Models, p: FloatArray) -> Prediction:
-    """Predict n rows at `p` [m], infinity allowed, with bands.
+    """Return predictions of n rows with bands, at `p` [m], infinity allowed.
 
-    The runners-up that the data do not exclude widen them; for a row outside the model class, so
-    does its value at the largest point, since nothing may change beyond.
+    Alternatives that the data do not exclude widen the bands. The value at the largest point widens
+    the band of a row outside the model class, since nothing may change beyond that point.
     """
     value = evaluate(models.shapes, models.terms, models.coefficients, p)
     others = [
@@ -48,7 +48,7 @@ def classic_band(models: Models, p: FloatArray) -> Prediction:
 
 
 def _halted(models: Models, p: FloatArray) -> FloatArray:
-    """Predict as if nothing changed beyond the largest point, as a law outside may."""
+    """Return predictions as if nothing changed beyond the largest point."""
     at_points = evaluate(models.shapes, models.terms, models.coefficients, models.points)
     last = np.searchsorted(models.points, models.high_p).clip(0, len(models.points) - 1)
     end = np.take_along_axis(at_points, last[:, None], axis=1)
@@ -57,11 +57,11 @@ def _halted(models: Models, p: FloatArray) -> FloatArray:
 
 
 def _counted(models: Models) -> BoolArray:
-    """Tell which runners-up widen the band, [n, A]."""
+    """Return which alternatives widen the band, [n, A]."""
     best = np.maximum(models.weight, models.alternative_weight.max(axis=1, initial=0.0))
-    # The surer a band is to be, the less likely an alternative may be and still count.
+    # With more confidence, less likely alternatives count.
     likely = models.alternative_weight >= (1 - models.confidence) * best[:, None]
-    # A row outside the class has no right model: every runner-up is as good a guess.
+    # A row outside the class has no right model, so every alternative counts.
     likely |= (models.status == FitStatus.OUTSIDE)[:, None]
     return np.asarray(likely & (models.alternative_weight > 0))
 
@@ -76,28 +76,28 @@ def prediction_band(
     counted: BoolArray,
     confidence: float,
 ) -> Prediction:
-    """Put bands around predictions.
+    """Return predictions with bands.
 
-    The half width is Student's t times the root of two variances: that of the model at the target
-    (its leverage there) and that of a measured centre about the model. The band is then widened
-    to hold the predictions of the alternatives that count.
+    The half width is Student's t times the root of the sum of two variances. One is that of the
+    model at the target (its leverage there), the other that of a measured centre about the model.
+    The band is then widened to hold the predictions of the alternatives that count.
 
     Parameters
     ----------
     value : ndarray [n, m]
         Predictions.
     shapes : ndarray [n, q, m]
-        What each coefficient is multiplied by at the targets.
+        Shapes at the targets, which the coefficients multiply.
     covariance : ndarray [n, q, q]
         Covariance of the coefficients.
     spread, dof : ndarray [n]
         Relative standard deviation of a centre, and its degrees of freedom.
     alternatives : ndarray [n, a, m]
-        Predictions of the runners-up.
+        Predictions of the alternatives.
     counted : ndarray [n, a]
-        Which of them widen the band.
+        Whether an alternative widens the band.
     confidence : float
-        Between 0 and 1.
+        Confidence between 0 and 1.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def prediction_band(
         variance = np.maximum(variance, 0.0) + (spread[:, None] * value) ** 2
         reach = quantile * np.sqrt(variance)
         low, high = value - reach, value + reach
-    # At infinity the band of a growing model has no end and its lower side says nothing.
+    # At infinity the band of a growing model has no upper end, and its lower end is zero.
     low = np.where(np.isfinite(low), low, np.where(np.isnan(value), np.nan, 0.0))
     high = np.where(np.isnan(high) & ~np.isnan(value), np.inf, high)
     seen = counted[..., None]

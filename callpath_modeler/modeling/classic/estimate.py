@@ -1,4 +1,4 @@
-"""Coefficients, covariances and runners-up of chosen hypotheses."""
+"""Coefficients, covariances and alternatives of chosen hypotheses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXCLUDED = 6.0
 """Difference in Akaike's criterion from which on a hypothesis is excluded: exp(-3) is 5 %."""
 
 _KEEP_CONSTANT = 4.0
-"""F-ratio, about the 5 % level, below which a constant beside growing terms is noise."""
+"""F-ratio, about the 5 % level, below which a constant with growing terms is noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class Estimate:
     form : ndarray [n]
         One of the forms of `search`.
     coefficients : ndarray [n, T + 1]
-        Constant first; 0 where unused.
+        Constant first; 0 = unused.
     inverse : ndarray [n, T + 1, T + 1]
-        Times the relative variance: covariance.
+        The covariance is this matrix times the relative variance.
     rss, cv : ndarray [n]
         Relative sums of squares.
     """
@@ -61,11 +61,11 @@ class RunnersUp:
     Attributes
     ----------
     terms : ndarray [n, A]
-        Position of the one term in the basis; -1 for the constant.
+        Position of the only term in the basis; -1 for the constant.
     coefficients : ndarray [n, A, 2]
         Constant and slope, in the units of `WeightedRows` and `Basis`.
     weight : ndarray [n, A + 1]
-        Akaike weights: of the chosen model, then of the alternatives.
+        Akaike weights of the chosen model and then of the alternatives.
     """
 
     terms: IntArray
@@ -74,11 +74,11 @@ class RunnersUp:
 
 
 def estimate(rows: WeightedRows, basis: Basis, choice: Choice) -> Estimate:
-    """Solve the chosen hypotheses once more, with weights from the fit.
+    """Return the coefficients of chosen hypotheses, with weights from the fit.
 
     Parameters
     ----------
-    rows : Rows
+    rows : WeightedRows
         n rows.
     basis : Basis
         The terms.
@@ -110,7 +110,7 @@ def estimate(rows: WeightedRows, basis: Basis, choice: Choice) -> Estimate:
 
 
 def _drop_constants(result: Estimate, rows: WeightedRows, basis: Basis, used: IntArray) -> None:
-    """Turn, in place, models with a constant that does not pay into models without."""
+    """Remove the constants that do not pay from models, in place."""
     for size in range(1, result.terms.shape[1] + 1):
         row = np.flatnonzero((result.form == WITH_CONSTANT) & (used == size))
         if not row.size:
@@ -125,7 +125,7 @@ def _drop_constants(result: Estimate, rows: WeightedRows, basis: Basis, used: In
 
 
 def _design(terms: IntArray, form: int, basis: Basis) -> FloatArray:
-    """Columns of the models of one form, [n, K, q]."""
+    """Return the columns of the models of one form, [n, K, q]."""
     count, points = len(terms), basis.values.shape[1]
     ones = np.ones((count, points, 1))
     if form == CONSTANT:
@@ -163,13 +163,13 @@ def _solve_group(
 
 
 def _weights(fitted: FloatArray, rows: WeightedRows) -> FloatArray:
-    """Relative weights from the fit, no further than a factor of 3 from those of the values."""
+    """Return relative weights from the fit, within a factor of 3 of those from the values."""
     floor = 1 / np.sqrt(np.where(rows.w > 0, rows.w, 1.0))
     return np.asarray(1 / np.clip(fitted, floor / 3, floor * 3) ** 2)
 
 
 def _feasible(solution: Solution, terms: IntArray, form: int, basis: Basis) -> BoolArray:
-    """Tell which solutions still satisfy the sign constraints."""
+    """Return which solutions still satisfy the sign constraints."""
     numbers = solution.coefficients
     if form == CONSTANT:
         return np.ones(len(numbers), dtype=np.bool_)
@@ -184,20 +184,20 @@ def _feasible(solution: Solution, terms: IntArray, form: int, basis: Basis) -> B
 def runners_up(
     rows: WeightedRows, choice: Choice, final: Estimate, pure: PureError, count: int
 ) -> RunnersUp:
-    """Rank the other hypotheses by the corrected Akaike criterion.
+    """Return the other hypotheses, ranked by the corrected Akaike criterion.
 
     Parameters
     ----------
-    rows : Rows
+    rows : WeightedRows
         n rows.
     choice : Choice
-        With all one-term hypotheses.
+        Choice with all one-term hypotheses.
     final : Estimate
         The chosen models.
     pure : PureError
-        Noise from repetitions; counted where the chosen model leaves nothing unexplained.
+        Noise from repetitions; used where the chosen model leaves nothing unexplained.
     count : int
-        How many alternatives to keep.
+        Number of alternatives to keep.
 
     Returns
     -------
@@ -228,7 +228,7 @@ def runners_up(
     numbers = np.stack(
         [one.constant[row[:, None], inside], one.slope[row[:, None], inside]], axis=2
     )
-    # Hypotheses that no coefficients satisfy are none: nothing of them may reach a prediction.
+    # A hypothesis without feasible coefficients must not contribute to a prediction.
     absent = ~np.isfinite(np.take_along_axis(everything, top, axis=1))
     numbers[absent] = 0.0
     flat = np.stack([np.tile(choice.constant[:, None], count), np.zeros(top.shape)], axis=2)
@@ -240,10 +240,10 @@ def runners_up(
 
 
 def _kept(everything: FloatArray, own: FloatArray, flat: BoolArray, count: int) -> IntArray:
-    """Pick the runners-up to keep: the best, and of those not excluded the slowest and fastest.
+    """Return the alternatives to keep: the best, and the slowest and fastest that are not excluded.
 
-    Many neighbours in growth often do equally well; the extremes say how far they reach. A
-    constant has no such extremes: the test against growth has decided already.
+    Many neighbours in growth often fit equally well; the extremes show their range. A constant is
+    not among the extremes, because the test against growth has decided already.
     """
     best = np.minimum(own, everything.min(axis=1))
     likely = (everything <= best[:, None] + _EXCLUDED) & ~flat[:, None]
@@ -267,7 +267,7 @@ def _criterion(
     extra: FloatArray,
     variance: FloatArray,
 ) -> FloatArray:
-    """Akaike's criterion, corrected for few observations; repetitions count as observations."""
+    """Return Akaike's criterion, corrected for few observations, repetitions included."""
     seen = points + extra
     total = floored(rss, points) + extra * variance
     parameters = np.asarray(size) + 1.0

@@ -1,4 +1,4 @@
-"""The original method: one hypothesis per row, by cross-validation and term refinement."""
+"""The classic method: one hypothesis per row, by cross-validation and term refinement."""
 
 from __future__ import annotations
 
@@ -30,16 +30,23 @@ from callpath_modeler.modeling.terms import SearchSpace
 Columns = dict[str, npt.NDArray[Any]]
 
 ALTERNATIVES = 3
-"""How many runners-up are kept per row."""
+"""Number of alternatives that are kept per row."""
 
 _CHUNK = 1024
+"""Rows that are fitted together."""
 _NOISY_SPREAD = 0.25
+"""Relative standard deviation of repetitions above which a constant is noisy."""
 _EXACT_MISFIT = 1e-3
-"""Relative misfit of counts from which on no model explains them: iterations until convergence
-follow a law to some parts in 10,000, while the nearest law of another class misses by a percent."""
+"""Relative misfit of counts above which no model explains them.
+
+Iterations until convergence follow a law to some parts in 10,000. The nearest law of another class
+misses them by a percent.
+"""
 
 _MISFIT = 0.05
+"""Relative misfit above which a row may be outside the model class."""
 _FAR_BEYOND_NOISE = 3.0
+"""The same, in units of the noise of a centre."""
 
 
 def fit_classic(
@@ -52,14 +59,14 @@ def fit_classic(
     confidence: float,
     each: MapLike = map,
 ) -> Models:
-    """Model every row by one hypothesis, chosen by cross-validation.
+    """Return models with one hypothesis per row, chosen by cross-validation.
 
     Parameters
     ----------
     points : ndarray [K]
-        Ascending.
+        Points, ascending.
     y : ndarray [n, K, R]
-        Values, NaN = missing.
+        Values; NaN = missing.
     space, folds, aggregate, confidence, each
         As for `fit`, which checks them.
 
@@ -97,14 +104,16 @@ class _Setting:
 
 
 def _basis(space: SearchSpace, points: FloatArray) -> tuple[Basis, Int16Array]:
-    """Evaluate the terms that fit the points; with their codes in the space."""
+    """Return the terms that fit the points, evaluated, and their codes in the space."""
     usable = [
         (code, term, first)
         for code, (term, first) in enumerate(zip(space.terms, space.first_class, strict=True))
         if points[0] >= 1 or not term.log
     ]
     if not usable:
-        raise ValueError("all terms of the space have logarithms, which are negative below 1")
+        raise ValueError(
+            "all terms of the search space have logarithms, which are negative below 1"
+        )
     basis = Basis.at(
         points,
         [term.growth for _, term, _ in usable],
@@ -132,7 +141,7 @@ def _fit_chunk(setting: _Setting, y: FloatArray) -> Columns:
 
 
 def _empty(count: int, status: Int8Array, reps: Repetitions, setting: _Setting) -> Columns:
-    """Columns of a chunk before any fit."""
+    """Return the columns of a chunk before any fit."""
     present = reps.counts > 0
     zero = (status == FitStatus.ZERO)[:, None]
     return {
@@ -183,7 +192,7 @@ def _fit_rows(columns: Columns, row: IntArray, reps: Repetitions, setting: _Sett
     columns["status"][row] = _status(final, rows, pure, reps.spread[row], exact)
     columns["spread"][row], columns["dof"][row] = spread, dof
     columns["cv_error"][row] = np.sqrt(final.cv / rows.points)
-    # Of the same weights as the final residuals' in all but the last iteration.
+    # The weights are those of the final residuals, except for the last iteration.
     left = np.where(choice.constant_rss > 0, final.rss / np.maximum(choice.constant_rss, 1e-300), 0)
     columns["r2"][row] = np.clip(1 - left, 0.0, 1.0)
     columns["adjusted_r2"][row] = 1 - (1 - columns["r2"][row]) * (rows.points - 1) / freedom
@@ -200,7 +209,7 @@ def _fit_rows(columns: Columns, row: IntArray, reps: Repetitions, setting: _Sett
 
 
 def _coded(terms: IntArray, setting: _Setting) -> tuple[Int16Array, FloatArray]:
-    """Translate positions in the basis to codes of the space, with the scales of the basis."""
+    """Return positions in the basis as codes of the space, and the scales of the basis."""
     unused = terms < 0
     codes = np.where(unused, -1, setting.codes[terms]).astype(np.int16)
     return codes, np.where(unused, 1.0, setting.basis.scale[terms])
@@ -236,10 +245,10 @@ def _spread(
     pure: PureError,
     exact: BoolArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Relative standard deviation of a centre about its model, and its degrees of freedom.
+    """Return the relative standard deviation of a centre about its model, and degrees of freedom.
 
-    Residuals of the best of many hypotheses are too small by choice; where no repetition says how
-    large noise is, what is believed of it counts beside them.
+    The residuals of the best of many hypotheses are too small, because it was chosen for them.
+    Without repetitions, an assumed noise counts in addition to the residuals.
     """
     residual = np.maximum(rss, points * EXACT**2)
     blind = (pure.dof == 0) & ~exact
@@ -257,7 +266,7 @@ def _status(
     noise: FloatArray,
     exact: BoolArray,
 ) -> Int8Array:
-    """Name the outcome of each fitted row."""
+    """Return the status of each fitted row."""
     misfit = np.sqrt(final.rss / rows.points)
     freedom = np.maximum(rows.points - coefficient_count(final.form, final.terms), 1.0)
     least = np.where(pure.dof > 0, pure.variance, np.inf)
@@ -271,7 +280,7 @@ def _status(
 
 
 def _widened(column: npt.NDArray[Any], shape: tuple[int, ...], fill: float) -> npt.NDArray[Any]:
-    """Give a column room for longer models."""
+    """Return a column with room for longer models."""
     if column.shape[1:] == shape:
         return column
     wide = np.full((len(column), *shape), fill, dtype=column.dtype)
@@ -280,7 +289,7 @@ def _widened(column: npt.NDArray[Any], shape: tuple[int, ...], fill: float) -> n
 
 
 def joined(chunks: list[Columns]) -> Columns:
-    """Put the columns of all chunks together, as wide as the widest."""
+    """Return the columns of all chunks together, as wide as the widest."""
     joined: Columns = {}
     for name in tuple(chunks[0]):
         parts = [chunk.pop(name) for chunk in chunks]

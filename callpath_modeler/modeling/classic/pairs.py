@@ -18,9 +18,11 @@ from callpath_modeler.modeling.classic.search import (
 )
 
 _COLLINEAR = 1e-9
+"""Determinant, relative to the product of the squares, of two terms that are one curve."""
 _SIGN_TOLERANCE = 1e-9
+"""Negative value that counts as zero, since it may be rounding."""
 _VALIDATED = 4
-"""How many of the best pairs are solved again in full precision and cross-validated."""
+"""Number of best pairs that are solved again in full precision and cross-validated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,11 @@ class Candidate:
 def solve_terms(
     rows: WeightedRows, terms: IntArray, basis: Basis
 ) -> tuple[Int8Array, FloatArray, FloatArray]:
-    """Fit several given terms per row with a constant, or without where it must not stand.
+    """Return fits of several given terms per row, with a constant if one is allowed.
 
     Parameters
     ----------
-    rows : Rows
+    rows : WeightedRows
         n rows.
     terms : ndarray [n, t]
         Positions in the basis.
@@ -81,7 +83,7 @@ def solve_terms(
 
 
 def constant_stands(coefficients: FloatArray, terms: IntArray, basis: Basis) -> BoolArray:
-    """Tell whether constants keep predictions from going negative.
+    """Return whether constants keep predictions from becoming negative.
 
     Parameters
     ----------
@@ -95,7 +97,7 @@ def constant_stands(coefficients: FloatArray, terms: IntArray, basis: Basis) -> 
     Returns
     -------
     ndarray [n]
-        True for constants of zero or more, and for negative ones where the model rises from a
+        True for constants of zero or more, and for negative ones if the model rises from a
         value of zero or more at the reference point.
     """
     start = coefficients[:, 0] + (coefficients[:, 1:] * basis.reference[terms]).sum(axis=1)
@@ -104,14 +106,14 @@ def constant_stands(coefficients: FloatArray, terms: IntArray, basis: Basis) -> 
 
 
 def best_pair(rows: WeightedRows, basis: Basis, allowed: IntArray) -> Candidate:
-    """Find the best two-term hypothesis of some terms for each row.
+    """Return the best two-term hypothesis of some terms for each row.
 
-    All pairs by closed-form 2x2 solves on sums; the best few by residuals are then solved again
-    and compared by cross-validation.
+    All pairs are solved in closed form from sums. The few with the smallest residuals are solved
+    again and compared by cross-validation.
 
     Parameters
     ----------
-    rows : Rows
+    rows : WeightedRows
         n rows.
     basis : Basis
         The terms.
@@ -121,7 +123,7 @@ def best_pair(rows: WeightedRows, basis: Basis, allowed: IntArray) -> Candidate:
     Returns
     -------
     Candidate
-        With terms [n, 2].
+        Candidate with terms [n, 2].
     """
     first, second = (allowed[index] for index in np.triu_indices(len(allowed), 1))
     rss = _pair_residuals(rows, basis, first, second)
@@ -131,7 +133,7 @@ def best_pair(rows: WeightedRows, basis: Basis, allowed: IntArray) -> Candidate:
 
 
 def _validated(rows: WeightedRows, basis: Basis, terms: IntArray) -> Candidate:
-    """Pick, by cross-validation, one of a few hypotheses [n, s, t] per row."""
+    """Return the one of a few hypotheses [n, s, t] per row with the best cross-validation."""
     count, several, width = terms.shape
     spread = np.repeat(np.arange(count), several)
     repeated = rows.take(spread)
@@ -146,7 +148,7 @@ def _validated(rows: WeightedRows, basis: Basis, terms: IntArray) -> Candidate:
 def _pair_residuals(
     rows: WeightedRows, basis: Basis, first: IntArray, second: IntArray
 ) -> FloatArray:
-    """Weighted residual sums of squares of all pairs, [n, pairs]; infinite where not allowed."""
+    """Return weighted residual sums of squares of all pairs, [n, pairs]; infinite = excluded."""
     x, w = basis.values, rows.w
     wy = w * rows.y
     total = w.sum(axis=1)[:, None]
@@ -178,7 +180,7 @@ def _two_by_two(
     right: tuple[FloatArray, FloatArray],
     whole: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Solve many 2x2 systems: two coefficients, and the residual sum or infinity."""
+    """Return the solutions of many 2x2 systems: two coefficients, the residual sum or infinity."""
     area = square[0] * square[1]
     determinant = area - cross**2
     usable = determinant > _COLLINEAR * area
@@ -190,11 +192,11 @@ def _two_by_two(
 
 
 def one_more(rows: WeightedRows, terms: IntArray, basis: Basis) -> Candidate:
-    """Find the best privileged term to add to the terms that each row has.
+    """Return the best privileged term in addition to the terms of each row.
 
     Parameters
     ----------
-    rows : Rows
+    rows : WeightedRows
         n rows.
     terms : ndarray [n, t]
         Positions of the terms so far.
@@ -204,7 +206,7 @@ def one_more(rows: WeightedRows, terms: IntArray, basis: Basis) -> Candidate:
     Returns
     -------
     Candidate
-        With terms [n, t + 1].
+        Candidate with terms [n, t + 1].
     """
     allowed = np.flatnonzero(basis.first_class)
     count, width = terms.shape
@@ -216,7 +218,7 @@ def one_more(rows: WeightedRows, terms: IntArray, basis: Basis) -> Candidate:
     repeated = (bigger[:, 1:] == bigger[:, :-1]).any(axis=1)
     rss[repeated] = cv[repeated] = np.inf
     shape = (count, len(allowed))
-    # Best by residuals, as for pairs: cross-validation then judges that one.
+    # The best one by residuals is then judged by cross-validation, as for pairs.
     best = rss.reshape(shape).argmin(axis=1)
     pick = np.arange(count) * len(allowed) + best
     return Candidate(

@@ -1,4 +1,4 @@
-"""Term by term until statistical shrinkage (Calotoiu, Hoefler, Poke, Wolf, SC13)."""
+"""Refinement term by term until statistical shrinkage (Calotoiu, Hoefler, Poke, Wolf, SC13)."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ from callpath_modeler.modeling.classic.significance import (
 from callpath_modeler.modeling.noise import EXACT
 
 _HINTS = 7
+"""Number of terms that are tried for a hint of growth."""
 _SECOND_CLASS = 2.0
-"""How many times smaller the error of a second-class hypothesis has to be."""
+"""Factor by which the error of a second-class hypothesis has to be smaller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The hypothesis chosen for each of n rows, and those it was chosen from.
+    """The chosen hypothesis of each of n rows, and the hypotheses that it was compared with.
 
     Attributes
     ----------
@@ -46,9 +47,9 @@ class Choice:
     rss, cv : ndarray [n]
         Weighted sums of squares, of residuals and cross-validated.
     constant_rss, constant_cv : ndarray [n]
-        The same of the constant.
+        The same for the constant.
     constant : ndarray [n]
-        Its coefficient.
+        Coefficient of the constant.
     one : OneTerm
         All one-term hypotheses.
     """
@@ -66,14 +67,15 @@ class Choice:
 def choose(
     rows: WeightedRows, basis: Basis, pure: PureError, exact: BoolArray, max_terms: int
 ) -> Choice:
-    """Choose a hypothesis for every row.
+    """Return a hypothesis for every row.
 
-    A term is taken where it raises the adjusted R^2, lowers the cross-validated error, and pays by
-    a test that knows how many hypotheses were tried; so does the first one against the constant.
+    A term is added if it raises the adjusted R^2, lowers the cross-validated error, and passes a
+    test that takes the number of hypotheses into account. The first term is compared with the
+    constant in the same way.
 
     Parameters
     ----------
-    rows : Rows
+    rows : WeightedRows
         n rows with 4 points or more.
     basis : Basis
         Terms in order of growth.
@@ -82,7 +84,7 @@ def choose(
     exact : ndarray [n]
         Rows without noise, in which every change is real: the constant needs no test.
     max_terms : int
-        How many terms a model may have.
+        Largest number of terms of a model.
 
     Returns
     -------
@@ -112,7 +114,7 @@ def choose(
 
 
 def coefficient_count(form: Int8Array, terms: IntArray) -> FloatArray:
-    """Count the coefficients of hypotheses, [n]."""
+    """Return the number of coefficients of hypotheses, [n]."""
     used = (terms >= 0).sum(axis=1)
     return np.asarray(used + ((form == CONSTANT) | (form == WITH_CONSTANT)), dtype=np.float64)
 
@@ -125,7 +127,8 @@ def _fit_constant(rows: WeightedRows) -> tuple[FloatArray, FloatArray, FloatArra
     cv = np.zeros_like(rss)
     for fold in range(int(rows.fold.max()) + 1):
         out = np.where(rows.fold == fold, rows.w, 0.0)
-        # Sums of what is kept, not differences of sums: weights may span many orders.
+        # The kept points are summed, as differences of sums lose digits if weights span many
+        # orders.
         kept = rows.w - out
         held = (kept * rows.y).sum(axis=1) / np.maximum(kept.sum(axis=1), np.finfo(float).tiny)
         cv += (out * (rows.y - held[:, None]) ** 2).sum(axis=1)
@@ -135,7 +138,7 @@ def _fit_constant(rows: WeightedRows) -> tuple[FloatArray, FloatArray, FloatArra
 def _take_one(
     state: Choice, rows: WeightedRows, basis: Basis, pure: PureError, exact: BoolArray
 ) -> None:
-    """Replace, in place, the constant by the best one-term hypothesis where that pays."""
+    """Replace the constant by the best one-term hypothesis where that pays, in place."""
     one = state.one
     best = _best_one(one, rows, basis)
     row = np.arange(len(best))
@@ -149,7 +152,7 @@ def _take_one(
         ((probability <= LEVEL) | exact)
         & (cv < state.constant_cv)
         & (rss / freedom < state.constant_rss / (rows.points - 1))
-        # Numbers that agree to the last digits are constant, whatever those digits say.
+        # Numbers that agree except for their last digits are constant.
         & (state.constant_rss > rows.points * (10 * EXACT) ** 2)
     )
     likely = np.flatnonzero(better & ~exact)
@@ -161,17 +164,17 @@ def _take_one(
 
 
 def _is_seen_before_the_end(rows: WeightedRows, basis: Basis, pure: PureError) -> BoolArray:
-    """Tell where the points before the largest hint at a change as well.
+    """Return where the points before the largest hint at a change as well.
 
-    A steep term follows a single value that is off at the largest point as closely as it follows
-    growth; only the other points can tell the two apart.
+    A steep term fits a single outlier at the largest point as closely as growth. Only the other
+    points can distinguish both.
     """
     if not len(rows.points):
         return np.zeros(0, dtype=np.bool_)
     last = rows.y.shape[1] - 1 - np.argmax(rows.w[:, ::-1] > 0, axis=1)
     short = rows.without(last)
     _, none, _ = _fit_constant(short)
-    # A few shapes are enough to see a hint by.
+    # A few shapes suffice for a hint.
     shapes = np.flatnonzero(basis.first_class)
     shapes = shapes[np.linspace(0, len(shapes) - 1, min(_HINTS, len(shapes))).astype(np.intp)]
     one = fit_one_term(short, basis.take(shapes))
@@ -183,7 +186,7 @@ def _is_seen_before_the_end(rows: WeightedRows, basis: Basis, pure: PureError) -
 
 
 def _best_one(one: OneTerm, rows: WeightedRows, basis: Basis) -> IntArray:
-    """Pick the best privileged term of each row, or the best of second class if far better."""
+    """Return the best privileged term of each row, or the best of second class if far better."""
     least = rows.points[:, None] * EXACT**2
     score = np.maximum(one.score, least)
     first = np.where(basis.first_class, score, np.inf).argmin(axis=1)
@@ -197,12 +200,12 @@ def _best_one(one: OneTerm, rows: WeightedRows, basis: Basis) -> IntArray:
 def _take_more(
     state: Choice, rows: WeightedRows, basis: Basis, pure: PureError, exact: BoolArray, size: int
 ) -> bool:
-    """Replace, in place, hypotheses of fewer terms by those of `size` terms where that pays."""
+    """Replace hypotheses of fewer terms by those of `size` terms where that pays, in place."""
     used = (state.terms >= 0).sum(axis=1)
     freedom = rows.points - coefficient_count(state.form, state.terms)
     ready = (used == size - 1) | ((size == 2) & (used == 0))
-    # Where nothing tells the noise, the best of hundreds of pairs fits a few points by chance, and
-    # so well that nothing warns; one more point than coefficients need must speak for it.
+    # Without a known noise, the best of hundreds of pairs fits a few points by chance, and so well
+    # that nothing warns. So one more point than the coefficients need has to support it.
     blind = (pure.dof == 0) & ~exact
     ready &= rows.points >= size + 3 + blind
     ready &= state.rss > rows.points * (10 * EXACT) ** 2
@@ -228,10 +231,10 @@ def _take_more(
 def _take_fine_pairs(
     state: Choice, rows: WeightedRows, basis: Basis, pure: PureError, exact: BoolArray
 ) -> None:
-    """Replace, in place, misfits of exact rows by pairs that may hold second-class terms.
+    """Replace misfits of exact rows by pairs that may contain second-class terms, in place.
 
     Counts such as those of surfaces and edges of a cube, p^(2/3) and p^(1/3), are exact sums of
-    finer fractions; in rows with noise such pairs would only imitate privileged terms.
+    finer fractions. In rows with noise such pairs would only imitate privileged terms.
     """
     row = np.flatnonzero(exact & (rows.points >= 5) & (state.rss > rows.points * (10 * EXACT) ** 2))
     if not row.size or basis.first_class.all():
@@ -262,7 +265,7 @@ def _paying(
     pure: PureError,
     tried: FloatArray,
 ) -> BoolArray:
-    """Tell which candidates pay for their terms."""
+    """Return which candidates pay for their terms."""
     before = coefficient_count(state.form[row], state.terms[row])
     after = coefficient_count(found.form, found.terms)
     usable = np.isfinite(found.rss) & (after >= before)

@@ -1,7 +1,6 @@
-"""All one-term hypotheses for all rows at once, and least squares of any design, with their errors.
+"""All one-term hypotheses for all rows at once, and least squares of any design, with errors.
 
-Everything is array arithmetic over rows; a row is one call path, but nothing here knows that.
-Points that a row does not have carry weight zero.
+A row is one call path. A point that is missing in a row has a weight of zero.
 """
 
 from __future__ import annotations
@@ -19,10 +18,13 @@ CONSTANT, WITH_CONSTANT, WITHOUT_CONSTANT, EDGE = range(4)
 """Forms of a hypothesis: c0; c0 + c x; c x; and c (x_ref - x), a saturation that starts at zero."""
 
 _FULL_LEVERAGE = 1e-8
+"""Smallest distance of a leverage from 1, for divisions."""
 _RIDGE = 1e-14
+"""Number that is added to the diagonal of scaled normal equations."""
 _SIGN_TOLERANCE = 1e-9
+"""Negative value that counts as zero, since it may be rounding."""
 _SMALLEST = 1e-12
-"""Share of the largest value of a row below which values all count the same."""
+"""Share of the largest value of a row below which all values have the same weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,13 @@ class Basis:
 
     @classmethod
     def at(cls, points: FloatArray, growths: Sequence[Growth], first_class: BoolArray) -> Self:
-        """Evaluate terms, given as growths, at `points` [K]; the values have to be finite."""
+        """Return the terms of `growths` at `points` [K]; the values have to be finite."""
         table = np.stack([growth(points) for growth in growths])
         scale = np.abs(table).max(axis=1)
         scale = np.where(scale > 0, scale, 1.0)
         start = min(1.0, float(points[0]))
         reference = np.array([float(growth(start)) for growth in growths])
-        # What is divided by a logarithm is infinite at 1.
+        # A term that is divided by a logarithm is infinite at 1.
         reference = np.where(np.isfinite(reference), reference, table[:, 0])
         falling = np.array([growth < CONSTANT_GROWTH for growth in growths])
         return cls(table / scale[:, None], scale, reference / scale, falling, first_class)
@@ -95,14 +97,14 @@ class WeightedRows:
 
     @classmethod
     def relative(cls, y: FloatArray, present: BoolArray, folds: int | None) -> Self:
-        """Weigh relative errors; a zero counts as precise as the smallest other value.
+        """Return rows with weights for relative errors; zeros weigh like the smallest other value.
 
         Parameters
         ----------
         y : ndarray [n, K]
             Values, at most 1 in each row; 0 where missing.
         present : ndarray [n, K]
-            Where there is a value.
+            Whether there is a value.
         folds : int, optional
             Number of folds; None = one for each point.
         """
@@ -141,10 +143,10 @@ class OneTerm:
     constant, slope : ndarray [n, H]
         Coefficients in the units of `WeightedRows` and `Basis`.
     rss, cv : ndarray [n, H]
-        Weighted sum of squares of residuals, and of cross-validated residuals; infinite where no
+        Weighted sum of squares of residuals, and of cross-validated residuals; infinite if no
         coefficients satisfy the constraints.
     score : ndarray [n, H]
-        What hypotheses are compared by; see `selection_score`.
+        Criterion of the comparison; see `selection_score`.
     """
 
     form: Int8Array
@@ -156,16 +158,16 @@ class OneTerm:
 
 
 def fit_one_term(rows: WeightedRows, basis: Basis) -> OneTerm:
-    """Fit ``c0 + c x_h`` for every row and every term h.
+    """Return fits of ``c0 + c x_h`` for every row and every term h.
 
-    A growing term has a coefficient of zero or more. A constant below zero is kept only where the
-    model is not negative at the reference point and rises from there; otherwise the term stands
-    without a constant. A decreasing term may have a negative coefficient (a saturation) under the
-    same condition; where it is violated, the saturation that starts at zero is fitted.
+    A growing term has a coefficient of zero or more. A negative constant is kept only if the model
+    is not negative at the reference point and rises from there; otherwise the term has no constant.
+    A decreasing term may have a negative coefficient (a saturation) under the same condition. If
+    that does not hold, the saturation that starts at zero is fitted.
 
     Parameters
     ----------
-    rows : Rows
+    rows : WeightedRows
         n rows of K points.
     basis : Basis
         H terms at the same points.
@@ -214,7 +216,7 @@ def selection_score(
 
     With folds of several points it is the cross-validated sum of squares. Instead of leave-one-out
     it is generalised cross-validation (Craven and Wahba 1979), which gives all points the mean
-    leverage: ordinary leave-one-out hangs on the one point with the largest leverage, and picks
+    leverage. Ordinary leave-one-out depends on the one point with the largest leverage, and chooses
     the wrong growth more often.
 
     Parameters
@@ -223,7 +225,7 @@ def selection_score(
         Weighted sums of squares, of residuals and cross-validated.
     size : ndarray [..., n]
         Numbers of coefficients.
-    rows : Rows
+    rows : WeightedRows
         The n rows.
 
     Returns
@@ -237,7 +239,7 @@ def selection_score(
 
 
 def _forms(constant: FloatArray, slope: FloatArray, basis: Basis) -> Int8Array:
-    """Decide which constraint, if any, binds each hypothesis."""
+    """Return the constraint, if any, that binds each hypothesis."""
     start = constant + slope * basis.reference
     falls = basis.decreasing & (slope > 0)
     saturates = basis.decreasing & (slope < 0)
@@ -246,7 +248,7 @@ def _forms(constant: FloatArray, slope: FloatArray, basis: Basis) -> Int8Array:
 
 
 def _refit_bound(fit: OneTerm, rows: WeightedRows, basis: Basis) -> None:
-    """Refit, in place, the hypotheses whose constraint binds: they have one coefficient."""
+    """Refit the hypotheses whose constraint binds, in place: they have one coefficient."""
     row, term = np.nonzero((fit.form != WITH_CONSTANT) & np.isfinite(fit.rss))
     if not row.size:
         return
@@ -277,12 +279,12 @@ def _through_origin(
 
 
 def _has_wide_folds(rows: WeightedRows) -> bool:
-    """Tell whether some fold holds several points: leave-one-out's closed form does not do."""
+    """Return whether some fold holds several points, for which leave-one-out has no closed form."""
     return bool((rows.fold.max(axis=1) + 1 < rows.points).any())
 
 
 def _cross_validate_folds(fit: OneTerm, rows: WeightedRows, basis: Basis) -> None:
-    """Replace, in place, the leave-one-out error by that of the folds, forms kept."""
+    """Replace the leave-one-out error by that of the folds, in place; forms stay."""
     finite = np.isfinite(fit.rss)
     error = np.zeros_like(fit.cv)
     for fold in range(int(rows.fold.max()) + 1):
@@ -292,7 +294,7 @@ def _cross_validate_folds(fit: OneTerm, rows: WeightedRows, basis: Basis) -> Non
         x_mean = (w @ basis.values.T) / total
         y_mean = (w * rows.y).sum(axis=1)[:, None] / total
         free = fit.form == WITH_CONSTANT
-        # Bound forms have no centre to subtract: their shape goes through the origin.
+        # Bound forms go through the origin, so no mean is subtracted.
         x = np.where(
             (fit.form == EDGE)[..., None],
             (basis.reference[:, None] - basis.values)[None],
@@ -331,13 +333,13 @@ class Solution:
 
 
 def solve(design: FloatArray, rows: WeightedRows) -> Solution:
-    """Solve one small weighted least squares problem per row.
+    """Return the solution of one small weighted least squares problem per row.
 
     Parameters
     ----------
     design : ndarray [n, K, q]
         Columns of the model.
-    rows : Rows
+    rows : WeightedRows
         n rows of K points.
 
     Returns
@@ -355,7 +357,7 @@ def solve(design: FloatArray, rows: WeightedRows) -> Solution:
             out = np.where(rows.fold == fold, rows.w, 0.0)
             held, _ = _normal_solve(design, rows.y, rows.w - out)
             error = (out * (rows.y - np.einsum("nkq,nq->nk", design, held)) ** 2).sum(axis=1)
-            # Fewer points than coefficients are left to train on: nothing is validated.
+            # There are fewer points to train on than coefficients, so nothing is validated.
             trained = ((rows.w - out) > 0).sum(axis=1) >= design.shape[2]
             cv += np.where(trained, error, np.inf)
     else:
@@ -368,7 +370,7 @@ def solve(design: FloatArray, rows: WeightedRows) -> Solution:
 def _normal_solve(
     design: FloatArray, y: FloatArray, w: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Solve scaled normal equations, refined on the residual; with the inverse matrix."""
+    """Return the solution of scaled normal equations, refined on the residual; the inverse."""
     root = np.sqrt(w)
     z = design * root[..., None]
     norm = np.sqrt((z**2).sum(axis=1))
@@ -376,7 +378,7 @@ def _normal_solve(
     z = z / norm[:, None, :]
     normal = np.einsum("nkq,nkr->nqr", z, z)
     size = normal.shape[-1]
-    # A trace of ridge keeps collinear designs solvable; the refinement takes its bias out again.
+    # A small ridge keeps collinear designs solvable; the refinement removes its bias.
     inverse = np.linalg.inv(normal + _RIDGE * np.eye(size))
     target = root * y
     solution = np.zeros_like(norm)

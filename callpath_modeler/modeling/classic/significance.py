@@ -1,4 +1,4 @@
-"""When a term pays: tests that know how many hypotheses were tried."""
+"""Significance tests for terms, which take the number of hypotheses into account."""
 
 from __future__ import annotations
 
@@ -11,23 +11,28 @@ from callpath_modeler.modeling.classic.search import Basis
 from callpath_modeler.modeling.noise import EXACT
 
 LEVEL = 0.02
-"""Probability of a false term that a test may leave, all hypotheses together."""
+"""Largest probability of a false first term, for all hypotheses together."""
 
 HINT_LEVEL = 0.2
-"""The same for what the points before the largest have to hint at."""
+"""The same for the change that the points before the largest have to show."""
 
 MORE_LEVEL = 0.005
 """The same for a second and further term: a false one of high power ruins an extrapolation."""
 
 _LACK_LEVEL = 0.05
+"""Level of the test for lack of fit."""
 USUAL_SPREAD = 0.1
+"""Relative standard deviation of the noise that is assumed without repetitions.
+
+Few programs vary by more than a tenth from run to run.
+"""
 USUAL_DOF = 1.0
-"""Without repetitions, noise is believed to be about this, as firmly as one residual tells."""
+"""Weight of this assumption, in degrees of freedom: that of one residual."""
 
 
 @dataclass(frozen=True, slots=True)
 class PureError:
-    """What repetitions say about the noise of the centres of n rows.
+    """Noise of the centres of n rows, from repetitions.
 
     Attributes
     ----------
@@ -45,7 +50,7 @@ class PureError:
         return PureError(self.variance[rows], self.dof[rows])
 
     def unexplained(self, rss: FloatArray, freedom: FloatArray) -> BoolArray:
-        """Tell where residuals exceed what the repetitions allow, or nothing is known of noise.
+        """Return where residuals exceed the noise of repetitions, or noise is unknown.
 
         Parameters
         ----------
@@ -67,16 +72,16 @@ class PureError:
 
 
 def floored(rss: FloatArray, points: FloatArray) -> FloatArray:
-    """Raise sums of squares to those of exact numbers, so that zero noise has finite odds."""
+    """Return sums of squares, at least those of exact numbers, so that odds stay finite."""
     return np.maximum(rss, points * EXACT**2)
 
 
 def path_length(basis: Basis) -> tuple[float, int]:
-    """Measure the room that the one-term hypotheses take among all directions.
+    """Return the length of the curves that the one-term hypotheses form among all directions.
 
     The centred, normed terms lie on curves on the unit sphere: a rising curve from saturation over
     logarithms to the highest power, and a falling one of decreasing terms. Terms of second class
-    do not count: one is chosen only where a privileged one explains nearly as much.
+    do not count, because one is chosen only if a privileged one explains nearly as much.
 
     Parameters
     ----------
@@ -88,7 +93,7 @@ def path_length(basis: Basis) -> tuple[float, int]:
     length : float
         Total length of the curves, in radians.
     curves : int
-        How many there are.
+        Number of curves.
     """
     values = basis.values[basis.first_class]
     centred = values - values.mean(axis=1, keepdims=True)
@@ -113,11 +118,11 @@ def one_term_probability(
     pooled: BoolArray,
     room: tuple[float, int],
 ) -> FloatArray:
-    """Probability that the best of all one-term hypotheses does so well on a constant by chance.
+    """Return the probability that the best one-term hypothesis fits a constant so well by chance.
 
-    The volume of a tube around the curves of `path_length` (Hotelling 1939; Johansen and
-    Johnstone 1990): exact for small probabilities, and an upper bound always. It replaces the
-    F-test of one hypothesis, which does not know that the best of many was picked.
+    It is the volume of a tube around the curves of `path_length` (Hotelling 1939; Johansen and
+    Johnstone 1990): exact for small probabilities, and always an upper bound. It replaces the
+    F-test of one hypothesis, which does not take into account that the best of many was chosen.
 
     Parameters
     ----------
@@ -128,7 +133,7 @@ def one_term_probability(
     pure : PureError
         Noise from repetitions.
     pooled : ndarray [n]
-        Where it adds its degrees of freedom to those of the residuals.
+        Whether its degrees of freedom are added to those of the residuals.
     room : tuple
         Result of `path_length`.
 
@@ -139,8 +144,8 @@ def one_term_probability(
     """
     extra = np.where(pooled, pure.dof, 0.0)
     probability = _tube(none, one, points, (extra, pure.variance), room)
-    # Four or five single runs say next to nothing of noise, so that growth by a factor would be
-    # taken for it. They need not: few programs vary by more than a tenth from run to run.
+    # Four or five single runs say almost nothing about noise, so growth by a factor would be taken
+    # for noise. But few programs vary by more than a tenth from run to run.
     belief = _tube(none, one, points, (USUAL_DOF, USUAL_SPREAD**2), room)
     return np.where(pure.dof == 0, np.minimum(probability, belief), probability)
 
@@ -152,7 +157,7 @@ def _tube(
     noise: tuple[FloatArray | float, FloatArray | float],
     room: tuple[float, int],
 ) -> FloatArray:
-    """Probability of chance, given further degrees of freedom of noise and its variance."""
+    """Return the probability of chance, given the degrees of freedom and variance of noise."""
     from scipy import special
 
     length, curves = room
@@ -175,7 +180,9 @@ def more_terms_probability(
     pure: PureError,
     tried: FloatArray,
 ) -> FloatArray:
-    """Probability, by an F-test times the number of hypotheses tried, that terms help by chance.
+    """Return the probability that further terms help by chance.
+
+    It is the probability of an F-test times the number of hypotheses tried.
 
     Parameters
     ----------
@@ -188,9 +195,9 @@ def more_terms_probability(
     points : ndarray [n]
         Points used.
     pure : PureError
-        Noise from repetitions; counted where the larger model leaves nothing unexplained.
+        Noise from repetitions; used where the larger model leaves nothing unexplained.
     tried : ndarray [n]
-        How many hypotheses were compared.
+        Number of hypotheses that were compared.
 
     Returns
     -------

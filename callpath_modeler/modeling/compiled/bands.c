@@ -1,4 +1,4 @@
-/* What hypotheses predict and how far that may be off: repeats `modeling/reach.py`. */
+/* Predictive distributions and bands of hypotheses: repeats `modeling/predictive.py`. */
 #include <float.h>
 
 #include "columns.h"
@@ -6,8 +6,8 @@
 
 static const double NEGLIGIBLE = 1e-6, OUTER = 0.975, DEVIATES = 1.959963984540054, EDGE = 1e-12;
 
-/* Columns of `Models` with the mixture method: `others` alternatives, and what shapes are. The last
-   shape, of code -1, is none. */
+/* Columns of `Models` with the mixture method, with `others` alternatives, and the shapes. The
+   last shape (code -1) stands for none. */
 typedef struct {
     int64_t others, shapes, targets;
     const int16_t *terms, *other_terms;
@@ -16,7 +16,7 @@ typedef struct {
     const double *peak, *least, *most, *at, *beyond;
 } Models;
 
-/* What is known of the hypotheses of rows in lanes before there is a target, [parts][LANES]. */
+/* Hypotheses of the rows in lanes, as far as they do not depend on a target, [parts][LANES]. */
 typedef struct {
     int64_t count;
     int64_t *first, *second, *alone;
@@ -24,7 +24,7 @@ typedef struct {
     double unit[LANES], spread[LANES], drift[LANES];
 } Known;
 
-/* Columns of doubles; `root` is the last, of `ELEMENTS` entries. */
+/* Number of columns of doubles; the last one, `root`, has `ELEMENTS` entries. */
 enum { KNOWN = 8 + ELEMENTS };
 
 static int allocate_known(Known *known, int64_t count)
@@ -50,7 +50,7 @@ static void free_known(Known *known)
     free(known->first);
 }
 
-/* Fetches a hypothesis of a row, in the unit of the row and of shapes with peaks of 1. */
+/* Fetch a hypothesis of a row, in the unit of the row, with shapes that have peaks of 1. */
 static void fetch(const Models *models, int64_t row, int64_t part, Known *known, int64_t k)
 {
     int64_t other = row * models->others + part - 1, size = known->count * LANES;
@@ -70,8 +70,8 @@ static void fetch(const Models *models, int64_t row, int64_t part, Known *known,
         known->root[entry * size + k] = root[entry];
 }
 
-/* `_by_slope` and `_level_spread`: between which slopes a model with one shape is, given its sign.
- */
+/* `_by_slope` and `_level_spread`: the bounds of the slope of a model with one shape, by its
+   sign. */
 INLINE void slopes(Known *known, int64_t k, double least, double most)
 {
     int64_t size = known->count * LANES;
@@ -96,7 +96,7 @@ INLINE void slopes(Known *known, int64_t k, double least, double most)
     known->level[k] = level > 0 ? known->root[5 * size + k] / level : 0;
 }
 
-/* Looks at the first `count` hypotheses of `rows`, each in a lane. */
+/* Prepare the first `count` hypotheses of `rows`, each row in a lane. */
 static void look(const Models *models, const int64_t *rows, int64_t count, Known *known)
 {
     double total[LANES] = {0};
@@ -116,7 +116,7 @@ static void look(const Models *models, const int64_t *rows, int64_t count, Known
     }
     for (int64_t k = 0; k < count * LANES; k++) {
         known->weight[k] /= larger(total[k % LANES], DBL_MIN);
-        /* In the loop above it would keep that from becoming vector instructions. */
+        /* In the loop above, this would prevent vector instructions. */
         known->alone[k] &= known->level[k] < 1;
     }
     for (int lane = 0; lane < LANES; lane++) {
@@ -133,8 +133,7 @@ INLINE double log_distance(double centre, double edge)
     return (distance < INFINITY ? distance : 0) / DEVIATES;
 }
 
-/* `_mixture` of one hypothesis at a target where its shapes are x and z: its centre is there
-   already. */
+/* `_mixture` of one hypothesis at a target, where its shapes are x and z; its centre is known. */
 INLINE void spread_out(const Known *known, int64_t k, double x, double z, double scatter,
                        const Parts *of)
 {
@@ -145,7 +144,7 @@ INLINE void spread_out(const Known *known, int64_t k, double x, double z, double
     double b = root[2 * size] * z + root[4 * size], c = root[5 * size];
     double variance = a * a + b * b + c * c;
     double relative = centre > 0 ? variance / (centre * centre) : 0;
-    /* Below a step there may be next to nothing: its error is as large as numbers go. */
+    /* A prediction near zero below a step has the largest possible error. */
     double whole = log1p_of(smaller(relative, DBL_MAX));
     double mean = known->mean[k], level = known->constant[k] + known->slope[k] * mean;
     double one = level + known->low[k] * (x - mean), two = level + known->high[k] * (x - mean);
@@ -158,8 +157,7 @@ INLINE void spread_out(const Known *known, int64_t k, double x, double z, double
     of->above[k] = sqrt(above + scatter);
 }
 
-/* What the parts predict at a target where shapes are `at`, and the largest of it, or what is no
-   number. */
+/* Predictions of the parts at a target, where shapes are `at`; the largest one, or NaN. */
 static void predict(const Known *known, const double *at, double *centre, double *largest)
 {
     for (int lane = 0; lane < LANES; lane++)
@@ -199,7 +197,7 @@ static void place(const Models *models, const Known *known, int64_t target, Part
         }
 }
 
-/* How many runners-up of a row are asked: one of few numbers, so that rows go together. */
+/* Number of alternatives of a row that count: one of few numbers, so that rows can share lanes. */
 static int64_t asked(const Models *models, int64_t row, double negligible)
 {
     const float *weight = models->other_weight + row * models->others;
@@ -213,7 +211,7 @@ static int64_t asked(const Models *models, int64_t row, double negligible)
     return some < models->others ? some : models->others;
 }
 
-/* Both ends of the bands of rows in lanes, `left` of them, at all targets. */
+/* Both ends of the bands of `left` rows in lanes, at all targets. */
 static void bands_of(const Models *models, const int64_t *rows, int64_t left, int64_t count,
                      const double *ends, Known *known, Parts *some, double *low, double *high)
 {
@@ -229,7 +227,8 @@ static void bands_of(const Models *models, const int64_t *rows, int64_t left, in
     }
 }
 
-/* `band_at`, [n, targets], of tables [targets, shapes] `at`; `ends` are two probabilities. */
+/* `prediction_interval`, [n, targets], with tables [targets, shapes] `at`; `ends` are two
+   probabilities. */
 int64_t bands(int64_t n, int64_t others, int64_t shapes, int64_t targets, const int16_t *terms,
               const double *numbers, const double *weight, const int16_t *other_terms,
               const double *other_numbers, const float *other_weight, const float *root,
@@ -263,7 +262,7 @@ int64_t bands(int64_t n, int64_t others, int64_t shapes, int64_t targets, const 
     return there ? 0 : -1;
 }
 
-/* `mixture_at`: centre, below, above [n, 1 + others, targets], share [n, 1 + others]. */
+/* `predictive_mixture`: centre, below, above [n, 1 + others, targets], share [n, 1 + others]. */
 int64_t mixtures(int64_t n, int64_t others, int64_t shapes, int64_t targets, const int16_t *terms,
                  const double *numbers, const double *weight, const int16_t *other_terms,
                  const double *other_numbers, const float *other_weight, const float *root,

@@ -1,4 +1,4 @@
-"""Mixtures of what hypotheses predict: calls into ``bands.c`` and ``uncertainty.c``."""
+"""Mixtures of the predictions of hypotheses: calls into ``bands.c`` and ``uncertainty.c``."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from callpath_modeler.modeling.models import Models
 
 Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-"""Centre, below, above [n, C, m] and weight [n, C], as of `Mixture`."""
+"""Centre, below and above [n, C, m], and weight [n, C], as in `Mixture`."""
 
 _TERMS = 2
+"""Terms of a model that the library reads."""
 
 
 def quantile(parts: Parts, probability: float) -> FloatArray:
-    """Return what `Mixture.quantile` does."""
+    """Return the same as `Mixture.quantile`."""
     rows, _, columns = parts[0].shape
     found = np.empty((rows, columns))
     call("quantiles", *parts[0].shape, *float64_arrays(*parts), float(probability), found)
@@ -28,7 +29,7 @@ def quantile(parts: Parts, probability: float) -> FloatArray:
 
 
 def exceedance(parts: Parts, value: FloatArray) -> FloatArray:
-    """Return what `Mixture.exceedance` does."""
+    """Return the same as `Mixture.exceedance`."""
     rows, _, columns = parts[0].shape
     found = np.empty((rows, columns))
     columns = float64_arrays(*parts, np.broadcast_to(value, found.shape))
@@ -39,13 +40,13 @@ def exceedance(parts: Parts, value: FloatArray) -> FloatArray:
 def bands(
     models: Models, p: FloatArray, tables: tuple[FloatArray, FloatArray, FloatArray], least: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what `prediction_interval` does.
+    """Return the same as `prediction_interval`.
 
     Parameters
     ----------
-    models, p : as there
+    models, p : as for `prediction_interval`
     tables : peak, at and inside of its `_Shapes`
-    least : probability of runners-up that are not asked
+    least : total probability of the alternatives that are left out
     """
     tail = (1 - models.confidence) / 2
     low, high = np.empty((2, len(models), len(p)))
@@ -57,7 +58,7 @@ def bands(
 def mixtures(
     models: Models, p: FloatArray, tables: tuple[FloatArray, FloatArray, FloatArray]
 ) -> Parts:
-    """Return what `predictive_mixture` does; arguments as of `bands`."""
+    """Return the same as `predictive_mixture`; arguments as for `bands`."""
     size = len(models), 1 + models.alternative_weight.shape[1], len(p)
     centre, below, above = np.empty((3, *size))
     weight = np.empty(size[:2])

@@ -1,5 +1,5 @@
-/* Regressions on one shape each and bounds of their evidence, as in mixture/bounds.py: of one row,
-   for all shapes at once. */
+/* Regressions on one shape each and bounds of their evidence, as in mixture/bounds.py: for one
+   row and all shapes at once. */
 #ifndef CALLPATH_MODELER_BOUNDS_H
 #define CALLPATH_MODELER_BOUNDS_H
 
@@ -11,8 +11,8 @@
 #define ROUNDING 1e-12
 #define TIED 1e-5f
 
-/* Shapes and pairs come in whole vectors; what fills the last one up, the last shape again or any
-   pair, is nowhere probable. */
+/* Shapes and pairs fill whole vectors. The last vector is filled up with the last shape, or with
+   any pair; these additional ones have no prior. */
 enum { WHOLE = 16 };
 
 INLINE int64_t whole(int64_t count) { return (count + WHOLE - 1) / WHOLE * WHOLE; }
@@ -24,25 +24,26 @@ typedef struct {
     double variance, dof, used;
 } Row;
 
-/* All regressions of one row on one shape each, under one drift; as `Look` and `Moments`. */
+/* All regressions of one row on one shape each, under one drift: `OneTermRegressions` and
+   `Moments`. */
 typedef struct {
     double *weights; /* [points] */
-    double weight, mean, total, least; /* least: of what shapes leave */
+    double weight, mean, total, least; /* least: smallest residual of a shape */
     double *at, *square, *product, *slope, *residual; /* [shapes] */
 } Look;
 
-/* The regressions of a look as `Singles` has them: in units of what the mean is known to, in single
+/* Regressions as in `OneTermFits32`: in units of the standard error of the mean, in single
    precision. */
 typedef struct {
     float unit, mean;
     float *at, *scatter, *about_zero, *slope, *constant; /* [shapes] */
 } Singles;
 
-/* The families of hypotheses with one shape, in the order of the priors. */
+/* Families of hypotheses with one shape, in the order of the priors. */
 enum { POSITIVE, OFFSET, BARE, FAMILIES };
 
-/* Put [count, points] numbers of shapes or pairs in blocks, [blocks, points, WHOLE]: reading them in
-   this order is reading on. The last one of all fills the last block up. */
+/* Put [count, points] numbers of shapes or pairs in blocks, [blocks, points, WHOLE], which are
+   read from start to end. The last shape or pair fills up the last block. */
 static void put_in_blocks(int64_t points, int64_t count, const double *restrict numbers,
                           double *restrict blocks)
 {
@@ -53,13 +54,13 @@ static void put_in_blocks(int64_t points, int64_t count, const double *restrict 
     }
 }
 
-/* What is of one shape, or pair, in such blocks: that of the first point, WHOLE before the next. */
+/* Numbers of one shape or pair in such blocks: that of the first point; points are WHOLE apart. */
 INLINE const double *in_blocks(const double *blocks, int64_t points, int64_t s)
 {
     return blocks + s / WHOLE * WHOLE * points + s % WHOLE;
 }
 
-/* So many vectors are WHOLE numbers. */
+/* Number of vectors that hold WHOLE numbers. */
 enum { VECTORS = WHOLE / WIDTH };
 #define EACH_VECTOR _Pragma("GCC unroll 8") for (int v = 0; v < VECTORS; v++)
 
@@ -68,7 +69,7 @@ INLINE void put(double *numbers, const Vector *vectors)
     EACH_VECTOR *(Vector *)(numbers + v * WIDTH) = vectors[v];
 }
 
-/* Sum up a block of shapes with three kinds of weights, [points]. */
+/* Sum a block of shapes with three kinds of weights, [points]. */
 static void shape_sums(int64_t points, const double *restrict block, const double *restrict share,
                        const double *restrict weights, const double *restrict products,
                        double *restrict at, double *restrict raw, double *restrict product)
@@ -84,7 +85,7 @@ static void shape_sums(int64_t points, const double *restrict block, const doubl
     put(at, mean), put(raw, square), put(product, both);
 }
 
-/* Sum up a row under one drift; `work` [2, points] are shares of weights, and products with them. */
+/* Sum a row under one drift; `work` [2, points] are shares of weights, and products with them. */
 static void begin(const Row *row, Look *seen, double *work)
 {
     const int64_t points = row->points;
@@ -96,8 +97,8 @@ static void begin(const Row *row, Look *seen, double *work)
         share[k] = seen->weights[k] * per_weight;
 }
 
-/* Sum up a row with all shapes, under some drifts at once; the weights of `looks` are there already,
-   `table` is in blocks, and `work` [drifts, 2, points]. */
+/* Sum a row with all shapes, under several drifts at once. The weights of `looks` are given,
+   `table` is in blocks, and `work` is [drifts, 2, points]. */
 static void sum_up(const Row *row, int64_t shapes, const double *table, Look *looks,
                    int64_t drifts, double *work)
 {
@@ -122,7 +123,7 @@ static void sum_up(const Row *row, int64_t shapes, const double *table, Look *lo
     }
 }
 
-/* Regress a row on all shapes, by what `sum_up` found. */
+/* Regress a row on all shapes, with the sums of `sum_up`. */
 static void look(int64_t shapes, Look *seen)
 {
     double least = INFINITY;
@@ -138,7 +139,7 @@ static void look(int64_t shapes, Look *seen)
     seen->least = least;
 }
 
-/* Begin to look for what is least. */
+/* Set the numbers to infinity, the start of a search for the smallest. */
 INLINE void unlimited(float *numbers, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
@@ -163,8 +164,8 @@ INLINE float most_of(const float *numbers, int64_t count)
     return most;
 }
 
-/* Bound a log likelihood from above: under the variance that suits `residual` best; `per_freedom` is
-   one over the freedom, if that is 1 or more. */
+/* Return an upper bound of a log likelihood: that under the variance that suits `residual` best.
+   `per_freedom` is 1 / `freedom` if that is 1 or more. */
 INLINE float profile(float residual, float dof, float noise, float freedom, float per_freedom)
 {
     float variance = larger_single(residual * per_freedom, noise);
@@ -172,7 +173,7 @@ INLINE float profile(float residual, float dof, float noise, float freedom, floa
     return -0.5f * (freedom * log_single(variance) + (dof + freedom) * tail);
 }
 
-/* How many of `count` numbers are `most` or less. */
+/* Return how many of `count` numbers are `most` or less. */
 INLINE int64_t up_to(const float *numbers, int64_t count, float most)
 {
     int32_t found = 0;
@@ -182,8 +183,8 @@ INLINE int64_t up_to(const float *numbers, int64_t count, float most)
     return found;
 }
 
-/* Return a number up to which there are `kept` of `count` numbers, or more if some are equal; it is
-   `most` or less, and the numbers are 0 or more. Bits of such are in the order of the numbers. */
+/* Return a number up to which there are `kept` of `count` numbers, or more if some are equal. It
+   is at most `most`. The numbers are not negative, so their bits are in the order of the numbers. */
 static float reach_of(const float *numbers, int64_t count, int64_t kept, float most)
 {
     uint32_t low = bits_of_single(1.0f), high = bits_of_single(most);
@@ -202,7 +203,7 @@ static float reach_of(const float *numbers, int64_t count, int64_t kept, float m
     return single_of_bits(high);
 }
 
-/* Scale a look down. */
+/* Convert regressions to single precision. */
 static void scale(const Look *seen, int64_t shapes, Singles *found)
 {
     const double unit = sqrt(seen->weight), mean = seen->mean * unit;
@@ -214,7 +215,7 @@ static void scale(const Look *seen, int64_t shapes, Singles *found)
     found->unit = (float)unit, found->mean = (float)mean;
 #pragma omp simd
     for (int64_t s = 0; s < shapes; s++) {
-        /* Of a constant that is next to none single precision would leave nothing. */
+        /* A constant near zero would lose its digits in single precision. */
         double its = slopes[s] * unit;
         float here = (float)at[s], square_here = (float)(square[s] * per_weight);
         ats[s] = here;
@@ -225,8 +226,8 @@ static void scale(const Look *seen, int64_t shapes, Singles *found)
     }
 }
 
-/* Lower to what shapes leave under one drift, if that is less: `least` with a constant, `bare` without,
-   and `ratio`, which is against the least of all. */
+/* Lower residuals to those of shapes under one drift, if these are smaller: `least` with a
+   constant, `bare` without one, and `ratio`, relative to the smallest of all shapes. */
 static void lower(const Look *seen, const Singles *found, int64_t shapes, float *restrict least,
                   float *restrict bare, float *restrict ratio)
 {
@@ -236,7 +237,7 @@ static void lower(const Look *seen, const Singles *found, int64_t shapes, float 
 #pragma omp simd
     for (int64_t s = 0; s < shapes; s++) {
         float left = (float)residual[s];
-        /* As a constant is forced to zero, residuals grow by its square over its variance. */
+        /* Forcing a constant to zero adds its square, divided by its variance. */
         float forced = left + constant[s] * constant[s] * scatter[s] / about_zero[s];
         least[s] = smaller_single(left, least[s]);
         bare[s] = smaller_single(forced, bare[s]);
@@ -244,13 +245,14 @@ static void lower(const Look *seen, const Singles *found, int64_t shapes, float 
     }
 }
 
-/* Single precision of `room_of_share`. */
+/* `occam_volume` in single precision. */
 INLINE float room_single(float share, float known, float folds)
 {
     return folds * larger_single(larger_single(share, known), (float)LEAST_SHARE);
 }
 
-/* The part of the bounds that depends on coefficients, as `Singles.volumes`; `falling` is 1 or 0. */
+/* The part of the bounds that depends on coefficients, as `OneTermFits32.volumes`; `falling` is 1
+   or 0. */
 static void volumes(const Singles *found, int64_t shapes, float variance,
                     const float *restrict falling, float *restrict positive,
                     float *restrict offset, float *restrict bare)
@@ -263,7 +265,7 @@ static void volumes(const Singles *found, int64_t shapes, float variance,
     for (int64_t s = 0; s < shapes; s++) {
         float slope = slopes[s], constant = constants[s];
         float scatter = larger_single(scatters[s], SMALLEST), sharpness = scatters[s] * sharp;
-        /* The models at both ends of a slope. */
+        /* The level at the largest shape; below, the distances of the slope from its bounds. */
         float level = larger_single(constant + slope, lowest);
         float edge = constant / larger_single(at[s], 1e-9f);
         float below = smaller_single(slope, 0), beyond = smaller_single(edge, 0);
@@ -278,7 +280,7 @@ static void volumes(const Singles *found, int64_t shapes, float variance,
         level *= level;
         positive[s] = two_pi - 0.5f * log_single(level * level * room * scatter)
                       + (below * below + beyond * beyond) * sharpness;
-        /* Without a constant the shape makes up for what that was. */
+        /* Without a constant, the shape replaces it. */
         float alone = larger_single(slope + constant * at[s] / about_zero[s], lowest);
         float square = larger_single(alone * alone * about_zero[s], SMALLEST);
         bare[s] = 0.5f * two_pi - 0.5f * log_single(square);

@@ -1,4 +1,4 @@
-"""Compiles the modeller's inner loops and writes man pages for a wheel; a hook of hatchling."""
+"""Build hook of hatchling that compiles the inner loops and writes man pages for a wheel."""
 
 from __future__ import annotations
 
@@ -19,28 +19,30 @@ _FLAGS = (
     *("-std=gnu11", "-O3", "-fPIC", "-shared", "-fopenmp-simd", "-fno-math-errno"),
     *("-fno-trapping-math", "-Wall", "-Wextra"),
 )
+"""Options of the compiler."""
 _X86 = ("x86_64", "amd64")
-# Tuned for these, compilers gather numbers by an instruction that is slow on AMD's processors, and
-# on Intel's since microcode keeps it from leaking.
+# Tuned for these processors, compilers use gather instructions. They are slow on AMD's processors,
+# and on Intel's since microcode keeps them from leaking.
 _ONLY_X86 = {
     "haswell": ("-march=haswell", "-mtune=generic"),
     "skylake-avx512": ("-march=skylake-avx512", "-mtune=generic", "-mprefer-vector-width=512"),
 }
+"""Further options for the kinds of processors that only x86 has."""
 
 
 class CompiledHook(BuildHookInterface[Any]):
-    """Puts libraries beside their sources, and man pages into ``share/man/man1`` of a wheel.
+    """Hook that adds libraries (to their sources) and man pages (``share/man/man1``) to a wheel.
 
-    Without a compiler the wheel does without libraries.
+    Without a compiler the wheel has no libraries.
     """
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile and write, before files are collected."""
+        """Compile the libraries and write the pages before files are collected."""
         if self.target_name != "wheel":
             return
-        # An editable wheel is made from the environment of a developer, who has `make docs`.
+        # A developer, who installs an editable wheel, has `make docs`.
         if version != "editable":
             pages = write_man_pages(Path(self.root))
             build_data["shared_data"].update(
@@ -52,7 +54,8 @@ class CompiledHook(BuildHookInterface[Any]):
             reason = str(getattr(error, "stderr", None) or error).strip()
             self.app.display_warning(f"not compiled, models will be made in numpy: {reason}")
             return
-        # Only now: what an earlier build left is no part of a wheel for all platforms.
+        # Libraries are added only now: those of an earlier build are not part of a wheel for all
+        # platforms.
         libraries = (_FOLDER / "modeler-*.so").relative_to(self.root)
         build_data["artifacts"].append(libraries.as_posix())
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
@@ -61,11 +64,11 @@ class CompiledHook(BuildHookInterface[Any]):
 
 
 def write_man_pages(root: Path) -> list[Path]:
-    """Write the man pages of all commands.
+    """Write the man pages of all commands, and return their paths.
 
     Parameters
     ----------
-    root : the sources, into whose ``build/man`` the pages go
+    root : folder of the sources; the pages are written to its ``build/man``
 
     Raises
     ------
@@ -73,7 +76,7 @@ def write_man_pages(root: Path) -> list[Path]:
         If the commands cannot be imported.
     """
     folder = root / "build" / "man"
-    # Commands are imported, and hatchling's process is not to keep them.
+    # Another process imports the commands, so that hatchling's process does not keep them.
     script = root / "docs" / "scripts" / "man_pages.py"
     subprocess.run([sys.executable, str(script), str(folder)], check=True)  # noqa: S603
     return sorted(folder.glob("*.1"))
@@ -82,14 +85,14 @@ def write_man_pages(root: Path) -> list[Path]:
 def compile_libraries(folder: Path) -> None:
     """Compile the sources of a folder with ``$CC`` and ``$CFLAGS``, for each kind of processor.
 
-    All libraries are put there, or none.
+    The folder gets all libraries, or none.
 
     Raises
     ------
     OSError
         If there is no compiler.
     subprocess.CalledProcessError
-        If it fails.
+        If the compiler fails.
     """
     known = runpy.run_path(str(folder / "sources.py"))
     libraries: dict[str, Path] = known["libraries"](folder)
@@ -106,6 +109,6 @@ def compile_libraries(folder: Path) -> None:
             flags = [*_FLAGS, *_ONLY_X86.get(kind, ()), *own]
             command = [*compiler, *flags, *units, "-o", str(Path(work) / library.name), "-lm"]
             subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-        # Another process may have loaded what was there.
+        # Another process may have loaded the earlier library, so it is replaced, not overwritten.
         for made in Path(work).glob("*.so"):
             made.replace(folder / made.name)

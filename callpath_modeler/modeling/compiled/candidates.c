@@ -1,8 +1,8 @@
-/* `candidates` in mixture/candidates.py: the hypotheses worth a look, with their evidence. */
+/* `candidates` in mixture/candidates.py: the screened hypotheses with their evidence. */
 #include "memory.h"
 #include "regressions.h"
 
-/* What is found of M candidates, ordered by row. */
+/* Results for M candidates, ordered by row. */
 typedef struct {
     int64_t count;
     int64_t *row, *chosen;                   /* [M] */
@@ -10,11 +10,11 @@ typedef struct {
     double *coefficients, *covariance;       /* [M, L, 3], [M, L, 6] */
     double *residual, *evidence, *size;      /* [M, L] */
     int64_t *start;                          /* [n + 1]: where rows begin */
-    int64_t *family, ends[FAMILIES];         /* [M] family by family; where each ends */
+    int64_t *family, ends[FAMILIES];         /* [M] by family; end of each */
 } Results;
 
-/* Deviations that are looked at together, and all of them: [D] and more to a multiple of that. There
-   are as many drifts at most. */
+/* Deviations are evaluated TOGETHER at a time: arrays of [D] are filled up to a multiple of it.
+   There are at most as many drifts. */
 enum { TOGETHER = 8 };
 typedef double Numbers __attribute__((vector_size(8 * TOGETHER), aligned(8)));
 typedef int64_t Places __attribute__((vector_size(8 * TOGETHER), aligned(8)));
@@ -22,11 +22,11 @@ typedef struct {
     int64_t count, padded;
     double *square;                    /* [D] */
     int64_t *drift;                    /* [D] */
-    double *log_variance, *precision;  /* [D] of a row: of a point; 1 over it and the row's dof */
+    double *log_variance, *precision;  /* [D] of a row: variance of a point; 1 / (it * dof) */
     double *found;                     /* [D] of a candidate */
 } Cells;
 
-/* Order candidates, [M], by row; as they come within it. */
+/* Order candidates, [M], by row; their order within a row stays. */
 static void put_in_order(const int64_t *row, const int64_t *chosen, int64_t rows, Results *out)
 {
     int64_t *start = out->start;
@@ -115,9 +115,9 @@ static void regress_block(const Rows *rows, int64_t drift, double of_first, int 
     else
         regress_one(rows, place, block, family, found);
     correct_misfit(rows, place, block, found);
-    /* A point of much variance is improbable wherever it is. */
+    /* The probability density of a point falls with its variance, wherever the point is. */
     EACH_LANE found->evidence[c] -= of_first;
-    /* Two points beside one that tells nothing are met by any pair. */
+    /* If p = 1 has no weight, any pair fits the other two points. */
     if (family == PAIR && of_first > 0)
         EACH_LANE found->evidence[c] -= rows->used[block->row[c]] > 3 ? 0 : INFINITY;
 }
@@ -137,16 +137,16 @@ static void regress(const Rows *rows, const double *of_first, Block *block, Resu
         }
 }
 
-/* `likelihood` in mixture/evidence.py, of one candidate in every cell; returns the largest. */
+/* `likelihood` in mixture/evidence.py, for one candidate in every cell; return the largest one. */
 static double explain(const Rows *rows, const Cells *cells, int64_t row, int64_t candidate,
                       Results *out)
 {
     const int64_t place = candidate * rows->drifts;
     const double used = rows->used[row], dof = rows->dof[row], *size = out->size + place;
     double top = -INFINITY, *log_evidence = out->log_evidence + candidate * cells->count;
-    /* Without a point to spare only a constant or a slope can be told. */
+    /* A law needs one point more than coefficients, except one coefficient on one point. */
     const double against = used > size[0] - (size[0] == 1) ? 0 : INFINITY;
-    /* Of each drift; what is beyond the last one is not asked for. */
+    /* One number for each drift; entries beyond the last drift are not used. */
     const Numbers residuals = *(const Numbers *)(out->residual + place);
     const Numbers evidences = *(const Numbers *)(out->evidence + place) - against;
     const Numbers freedoms = used - *(const Numbers *)size;
@@ -173,7 +173,7 @@ static double explain(const Rows *rows, const Cells *cells, int64_t row, int64_t
     return top;
 }
 
-/* Write the evidence of all candidates in every cell, against the best of their row. */
+/* Write the evidence of all candidates in every cell, relative to the best one of their row. */
 static void explain_rows(const Rows *rows, const Cells *cells, Results *out)
 {
     for (int64_t row = 0; row < rows->count; row++) {
@@ -195,7 +195,7 @@ static void explain_rows(const Rows *rows, const Cells *cells, Results *out)
     }
 }
 
-/* Take `count` numbers of 8 bytes from what is at `base`, if anything is there yet. */
+/* Take `count` numbers of 8 bytes from the memory at `base`, unless that is NULL. */
 static void *take(char *base, int64_t *used, int64_t count)
 {
     void *found = base ? base + *used : NULL;
@@ -203,7 +203,7 @@ static void *take(char *base, int64_t *used, int64_t count)
     return found;
 }
 
-/* Divide up memory at `base`; returns how much is needed. */
+/* Divide the memory at `base`; return how much is needed. */
 static int64_t divide(char *base, Rows *rows, Cells *cells, Block *block, Results *out)
 {
     int64_t used = 0, points = rows->points, seen = rows->count * rows->drifts;
@@ -235,8 +235,8 @@ static int64_t divide(char *base, Rows *rows, Cells *cells, Block *block, Result
     return used;
 }
 
-/* All arguments are as of the types above; `of_first` [L] is half the logarithm of what makes the
-   first point apart. Candidates come as `row_in` and `chosen_in`, in any order. */
+/* Arguments are as in the types above. `of_first` [L] is half the logarithm of the variance that
+   separates the first point. Candidates come as `row_in` and `chosen_in`, in any order. */
 int64_t candidates(int64_t count, int64_t points, int64_t drifts, int64_t shapes,
                    int64_t deviations, int64_t size, int64_t frugal,
                    const double *values, const double *weight, const double *variance,

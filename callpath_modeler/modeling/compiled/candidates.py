@@ -1,4 +1,4 @@
-"""The candidates of rows in C: the function of ``mixture/candidates.py``."""
+"""Candidates of rows: calls into ``candidates.c``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
 def compiled_candidates(
     data: ScaledRows, chosen: ScreenedHypotheses, hypotheses: Hypotheses, deviations: Deviations
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
-    """Return the columns of `Candidates`, which are ordered by row."""
+    """Return the columns of `Candidates`, ordered by row."""
     row_in, chosen_in = _listed(chosen, hypotheses)
     drifts, size = deviations.drifts, len(row_in)
     sizes = (
@@ -48,7 +48,7 @@ def compiled_candidates(
 
 
 def _listed(chosen: ScreenedHypotheses, hypotheses: Hypotheses) -> tuple[IntArray, IntArray]:
-    """List rows and hypotheses of all that was chosen, and the constants."""
+    """Return rows and hypotheses of all chosen candidates and of the constants."""
     rows, size = len(chosen.variance), len(hypotheses.shapes)
     families = enumerate(chosen.families)
     singles = [1 + family * size + chosen.shape[which] for family, which in families]

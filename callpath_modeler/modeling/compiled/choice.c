@@ -1,4 +1,4 @@
-/* Which candidates stand for all those of a row, and their coefficients in the unit of the metric:
+/* Candidates that represent all those of a row, and their coefficients in the unit of the metric:
    repeats `write_models` of `modeling/mixture/outcome.py` up to the quality of the model. */
 #include "columns.h"
 #include "functions.h"
@@ -12,21 +12,21 @@ static const double COARSE = 6291456; /* 1.5 * 2^22 */
 static const double MORE = 1 + 1e-8;
 static const double TAILS[ALTERNATIVES - 1] = {0.03, 0.1, 0.3, 0.7, 0.9, 0.97};
 
-/* `Posterior`, `Hypotheses` and the tables far beyond the points, as far as they matter here. */
+/* The parts of `Posterior`, `Hypotheses` and the tables far beyond the points that are used here. */
 typedef struct {
     int64_t count, shapes, places;
     const int64_t *chosen, *first, *second;
     const double *weight, *coefficients, *covariance, *scale, *far;
 } Found;
 
-/* Work space for the candidates of one row, and what is chosen of them. */
+/* Work space for the candidates of one row, and the chosen ones. */
 typedef struct {
     double *log, *rest, *place, *whole;
     int64_t *order, *merged, *kept;
     double *share;
 } Space;
 
-/* `Hypotheses.codes`; `shapes` where there is none. */
+/* `Hypotheses.codes`; no shape has the code `shapes`. */
 static void codes_of(const Found *found, int64_t candidate, int64_t *codes)
 {
     int64_t which = found->chosen[candidate] - 1, pair = which - 3 * found->shapes;
@@ -34,7 +34,7 @@ static void codes_of(const Found *found, int64_t candidate, int64_t *codes)
     codes[1] = pair < 0 ? found->shapes : found->second[pair];
 }
 
-/* `logarithms` of `far_values` of candidates `start` to `end`. */
+/* `logarithms` of `far_values` for candidates `start` to `end`. */
 static void predict_far(const Found *found, int64_t start, int64_t end, int64_t place, double *log)
 {
     const double *numbers = found->coefficients, *at = found->far + place * (found->shapes + 1);
@@ -49,14 +49,14 @@ static void predict_far(const Found *found, int64_t start, int64_t end, int64_t 
         log[k] = (log_of(smaller(larger(log[k], LEAST), MOST)) + COARSE) - COARSE;
 }
 
-/* Merges two sorted runs, the first before the second where they are equal. */
+/* Merge two sorted runs; of equal keys, the first run comes first. */
 static void merge(const double *key, const int64_t *from, int64_t middle, int64_t end, int64_t *to)
 {
     for (int64_t a = 0, b = middle, k = 0; k < end; k++)
         to[k] = b >= end || (a < middle && !(key[from[b]] < key[from[a]])) ? from[a++] : from[b++];
 }
 
-/* Stable order of keys; most rows have few. */
+/* Find the stable order of keys; most rows have few. */
 static void sort_by(const double *key, int64_t count, Space *space)
 {
     int64_t *order = space->order;
@@ -76,7 +76,7 @@ static void sort_by(const double *key, int64_t count, Space *space)
     }
 }
 
-/* `agreed`: the model of a row of `count` candidates, in order of what they predict. */
+/* `minimum_expected_loss`: the model of a row of `count` candidates, ordered by prediction. */
 static int64_t agreed(const double *weight, int64_t count, const Space *space)
 {
     const double *log = space->log;
@@ -104,7 +104,8 @@ static int64_t agreed(const double *weight, int64_t count, const Space *space)
     return found;
 }
 
-/* `_standing`: one for each part of those in order of what they predict, [ALTERNATIVES]. */
+/* `_quantile_representatives`: one for each part of the candidates ordered by prediction,
+   [ALTERNATIVES]. */
 static void standing(int64_t count, Space *space, int64_t *kept, double *share)
 {
     double most[ALTERNATIVES], whole = 0, running = 0;
@@ -131,7 +132,8 @@ static void standing(int64_t count, Space *space, int64_t *kept, double *share)
         }
 }
 
-/* `_kept`: which candidates from `start` to `end` stand for all, the model first; their weights. */
+/* `_kept`: the candidates from `start` to `end` that represent all, the model first, and their
+   weights. */
 static int64_t keep(const Found *found, int64_t start, int64_t end, Space *space)
 {
     int64_t count = end - start, kept = 1;
@@ -172,8 +174,8 @@ static void root_of(const double *covariance, int64_t apart, float *root)
         root[k] = (float)entries[k];
 }
 
-/* Terms and coefficients of a candidate in units of the row, of shapes of magnitude 1, and in the
-   unit of the metric. A coefficient of zero is no term. */
+/* Terms and coefficients of a candidate, in units of the row with shapes of magnitude 1, and in
+   the unit of the metric. A term with a coefficient of zero is dropped. */
 static void describe(const Found *found, int64_t candidate, double least, double unit,
                      int16_t *terms, double *scaled, double *numbers)
 {
@@ -206,11 +208,11 @@ static int allocate(Space *space, int64_t most, int64_t kept)
     return 1;
 }
 
-/* Writes models and alternatives of n rows to `rows` of the columns of their names, and to `scaled`
-   [n, 3] the coefficients of the models in the units that `describe` tells of.
+/* Write models and alternatives of n rows to `rows` of the columns of their names. Write the
+   coefficients of the models, in the units of `describe`, to `scaled` [n, 3].
 
-   Row k has candidates `start[k]` to `start[k + 1]` of `count`; `least` [n] is the least value above
-   zero. Places are [places, shapes + 1] `far`. */
+   Row k has candidates `start[k]` to `start[k + 1]` of `count`; `least` [n] is the smallest value
+   above zero. The shapes far beyond the points are `far` [places, shapes + 1]. */
 int64_t choose(int64_t n, int64_t count, int64_t shapes, int64_t places, int64_t others,
                const int64_t *rows, const int64_t *start, const int64_t *chosen,
                const double *probability, const double *found_coefficients,
@@ -226,11 +228,11 @@ int64_t choose(int64_t n, int64_t count, int64_t shapes, int64_t places, int64_t
     for (int64_t k = 0; k < n; k++)
         most = start[k + 1] - start[k] > most ? start[k + 1] - start[k] : most;
     int there = allocate(&space, most, 1 + others);
-    /* Sorting exchanges them. */
+    /* Sorting exchanges these arrays. */
     int64_t *orders = space.order;
     for (int64_t k = 0; there && k < n; k++) {
         int64_t row = rows[k];
-        /* What is no number leaves no candidate. */
+        /* A row with NaN has no candidate. */
         if (start[k] == start[k + 1])
             continue;
         int64_t kept = keep(&found, start[k], start[k + 1], &space);

@@ -1,8 +1,9 @@
-/* How models lie in columns. */
+/* Layout of models in columns. */
 #ifndef CALLPATH_MODELER_COLUMNS_H
 #define CALLPATH_MODELER_COLUMNS_H
 
-/* Shapes of a model, its coefficients, and the elements of their covariance or of its root. */
+/* Number of shapes of a model, of its coefficients, and of the elements of their covariance or
+   root. */
 enum { TERMS = 2, NUMBERS = 3, ELEMENTS = 6 };
 
 #endif

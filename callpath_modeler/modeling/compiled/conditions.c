@@ -1,4 +1,4 @@
-/* `_likelihoods` in mixture/conditions.py: what candidates say of factors. */
+/* `_likelihoods` in mixture/outlier_scale.py: likelihoods of rows under factors. */
 #include "functions.h"
 #include "memory.h"
 
@@ -14,13 +14,13 @@ INLINE double density_at(const Said *said, int64_t c, double factor)
     return said->level[c] - 0.5 * said->sharp[c] * away * away;
 }
 
-/* What is no number says nothing. */
+/* A candidate with NaN has no likelihood. */
 INLINE int is_said(const Said *said, int64_t c)
 {
     return isfinite(said->centre[c]) && isfinite(said->sharp[c]) && isfinite(said->level[c]);
 }
 
-/* Add densities up, each sum against the largest in it; `found` and `sum` are [factors]. */
+/* Add densities, each sum relative to its largest part; `found` and `sum` are [factors]. */
 static void add_up(const Said *said, int64_t factors, const double *restrict factor,
                    double *restrict found, double *restrict sum)
 {
@@ -41,8 +41,8 @@ static void add_up(const Said *said, int64_t factors, const double *restrict fac
         found[f] += log_of(sum[f]);
 }
 
-/* `start` [rows + 1] is where rows begin in the other columns; writes `found` [rows, factors], -inf
-   where nothing is said. */
+/* Write `found` [rows, factors], -inf without a likelihood. `start` [rows + 1] is the start of
+   each row in the other columns. */
 int64_t likelihoods(int64_t rows, int64_t factors, const int64_t *start, const double *centre,
                     const double *sharp, const double *level, const double *factor, double *found)
 {

@@ -1,11 +1,11 @@
-/* What several of these files have in common, of mixture/evidence.py and
-   mixture/regressions.py but for the first number. */
+/* Constants and functions that several of these files use. All but the first number come from
+   mixture/evidence.py and mixture/regressions.py. */
 #ifndef CALLPATH_MODELER_CONSTANTS_H
 #define CALLPATH_MODELER_CONSTANTS_H
 
 #include "functions.h"
 
-/* `EXACT_VARIANCE` in mixture/spread.py. */
+/* `EXACT_VARIANCE` in mixture/repetition_noise.py. */
 #define EXACT_VARIANCE 1e-14
 #define LEAST_SUM 1e-40
 #define LOG_2PI 1.8378770664093453
@@ -19,22 +19,22 @@
 #define LEAST_LEVEL 0.05
 #define NO_PART 1e-9
 
-/* `Doubles.positive`. */
+/* `TwoTermFits.positive`. */
 INLINE int positive_pair(double constant, double first, double second)
 {
     double least = NO_PART * (fabs(first) + fabs(second) + constant);
     return (first > least) & (second > least);
 }
 
-/* `room_of_share` */
+/* `occam_volume` */
 INLINE double room_of_share(double share, double known, double folds)
 {
     return folds * larger(larger(share, known), LEAST_SHARE);
 }
 
-/* `Price.paid`: whether a constant explains more than it costs. `spread` is its variance, without
-   that of a point; `left` is what is left with it for each freedom, `level` the sum of positive
-   coefficients; `shared` if it is beside work that is shared. */
+/* `InterceptPenalty.accepts`: whether a constant explains more than it costs. `spread` is its
+   variance for a variance of 1 per point, `left` the residual with it per degree of freedom,
+   `level` the sum of positive coefficients. `shared` is true with shared work. */
 INLINE int pays(double constant, double spread, double left, double level, double noise, int shared)
 {
     double variance = larger(spread * larger(noise, left), TINY);

@@ -1,4 +1,4 @@
-/* What `modeling/distributions.py` asks scipy for where there is no library. */
+/* Functions of `modeling/distributions.py`, which takes them from scipy without this library. */
 #include "functions.h"
 
 /* The normal distribution at each of `n` numbers. */
@@ -53,8 +53,8 @@ int64_t polygammas(int64_t n, const double *argument, double *first, double *sec
     return 0;
 }
 
-/* The incomplete beta function I_x(a, b) over its leading factor x^a (1 - x)^b / B(a, b): a continued
-   fraction (26.5.8 there) by the method of Lentz, quick where x < (a + 1) / (a + b + 2). */
+/* The incomplete beta function I_x(a, b) divided by its leading factor x^a (1 - x)^b / B(a, b): a
+   continued fraction (26.5.8 there) by the method of Lentz, fast if x < (a + 1) / (a + b + 2). */
 static double beta_fraction(double a, double b, double x)
 {
     double over = 1, under = 1 / (1 - (a + b) * x / (a + 1)), found = under / a;
@@ -69,23 +69,23 @@ static double beta_fraction(double a, double b, double x)
     return found;
 }
 
-/* With more degrees of freedom Student's distribution is taken for the normal one, from which it
-   differs by less than a millionth where bands end. */
+/* With more degrees of freedom the normal distribution replaces Student's. They differ by less
+   than a millionth at the ends of bands. */
 static const double MANY = 1e7;
 
-/* The density of Student's distribution at t >= 0 times t; also the leading factor of the incomplete
-   beta functions that its tails are. */
+/* The density of Student's distribution at t >= 0 times t. It is also the leading factor of the
+   incomplete beta functions that give its tails. */
 static double student_density(double dof, double t)
 {
     double half = dof / 2, square = t * t / dof;
-    /* log Gamma(half + 1/2) - log Gamma(half); of many digits of large ones few are left. */
+    /* log Gamma(half + 1/2) - log Gamma(half); the difference of large ones loses digits. */
     double ratio = half < 100 ? lgamma(half + 0.5) - lgamma(half)
                               : 0.5 * log(half) - 0.125 / half + 1 / (192 * half * half * half);
     double root_of_pi = 1.7724538509055160273;
     return exp(ratio - (half + 0.5) * log1p(square)) * sqrt(square) / root_of_pi;
 }
 
-/* The share of Student's distribution beyond t >= 0, where `density` is that of `student_density`. */
+/* The share of Student's distribution beyond t >= 0; `density` comes from `student_density`. */
 static double student_tail(double dof, double t, double density)
 {
     double square = t * t / dof, x = 1 / (1 + square);
@@ -105,8 +105,8 @@ static double student_share(double dof, double t)
     return t < 0 ? tail : 1 - tail;
 }
 
-/* Newton's method for the logarithm of the tail against that of t, which is concave: from the second
-   step on it comes from beyond. */
+/* Newton's method for the logarithm of the tail as a function of log t. The function is concave,
+   so from the second step on t is too large. */
 static double student_quantile(double dof, double probability)
 {
     double tail = smaller(probability, 1 - probability);

@@ -1,4 +1,4 @@
-"""Drifts as the compiled functions take them."""
+"""Drifts in the form that the compiled functions need."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from callpath_modeler.modeling.mixture.deviations import Drift, variances
 
 
 def precisions(points: FloatArray, drifts: Sequence[Drift]) -> tuple[FloatArray, FloatArray]:
-    """Return what `relative_weights` of ``rows.h`` needs of L drifts over `points`, each [L, K].
+    """Return the input of `relative_weights` in ``rows.h`` for L drifts over `points`, each [L, K].
 
     Returns
     -------
     precision : ndarray
-        What weights are multiplied by where every point has a value.
+        Factor of the weights if every point has a value.
     away : ndarray
-        Logarithm of the variance at each point, against the mean of all.
+        Logarithm of the variance at each point, minus the mean over all points.
     """
     away = np.log(variances(drifts, points))
     away -= away.mean(axis=1, keepdims=True)

@@ -1,6 +1,6 @@
-/* Evidence of some candidates at a time; repeats mixture/evidence.py, where the method is told.
+/* Evidence of some candidates at a time; repeats mixture/evidence.py, which explains the method.
 
-   All arrays are [LANES]: a candidate each, of any rows. */
+   All arrays are [LANES], with one candidate of any row in each lane. */
 #ifndef CALLPATH_MODELER_EVIDENCE_H
 #define CALLPATH_MODELER_EVIDENCE_H
 
@@ -15,28 +15,27 @@ typedef double Lanes[LANES] __attribute__((aligned(64)));
 
 static const double ROUNDING = 1e-13, FAR_OUT = 1e-280;
 
-/* In standard deviations: a normal variable is never as far out, in double precision. */
+/* Standard deviations beyond which a normal variable has no probability in double precision. */
 static const double NEVER = 9;
 
-/* Regressions on one shape each under one drift: rows, as of `Moments`, and shapes. */
+/* Regressions on one shape each under one drift: rows and shapes, as in `Moments`. */
 typedef struct {
     Lanes weight, mean, at, square, slope;
 } Slopes;
 
-/* Regressions on two shapes each under one drift, as of `PairSums`. */
+/* Regressions on two shapes each under one drift, as in `PairSums`. */
 typedef struct {
     Lanes weight, mean, total, used, at_x, at_z, xx, xz, zz, x, z;
 } PairSums;
 
-/* What is found of candidates under one drift; `level` is that of models where shapes are as on
-   average. */
+/* Results for candidates under one drift; `level` is the model at the mean of the shapes. */
 typedef struct {
     Lanes residual, evidence, size;
     Lanes constant, first, second, level;
     Lanes cc, cx, cz, xx, xz, zz;
 } Found;
 
-/* Natural logarithm; zero, and what is next to it, count as the least number with all digits. */
+/* Natural logarithm; zero and tiny numbers count as the smallest number with all digits. */
 INLINE double finite_log(double x) { return log_of(larger(x, DBL_MIN)); }
 
 /* Log probabilities of standard normal variables between bounds. */
@@ -86,7 +85,7 @@ INLINE void constant_evidence(const Slopes *sums, Found *found)
                                    - finite_log(larger(sums->mean[c], TINY));
 }
 
-/* Writes evidence and slope; `falling` is of the shapes. */
+/* Write evidence and slope; `falling` marks decreasing shapes. */
 INLINE void positive_evidence(const Slopes *sums, const double *falling, const double *variance,
                               Found *found)
 {
@@ -110,7 +109,7 @@ INLINE void positive_evidence(const Slopes *sums, const double *falling, const d
     EACH_LANE found->evidence[c] += away[c];
 }
 
-/* Writes evidence and slope; `least`, `most` and `falling` are of the shapes. */
+/* Write evidence and slope; `least`, `most` and `falling` belong to the shapes. */
 INLINE void offset_evidence(const Slopes *sums, const double *least, const double *most,
                             const double *falling, const double *variance, Found *found)
 {
@@ -136,7 +135,7 @@ INLINE void offset_evidence(const Slopes *sums, const double *least, const doubl
     EACH_LANE found->evidence[c] += away[c];
 }
 
-/* Without a constant; writes evidence, slope and its variance. */
+/* Write evidence, slope and its variance, without a constant. */
 INLINE void bare_evidence(const Slopes *sums, Found *found)
 {
     EACH_LANE {
@@ -144,8 +143,7 @@ INLINE void bare_evidence(const Slopes *sums, Found *found)
         double level = weight * sums->at[c];
         double square = sums->square[c] + level * sums->at[c];
         double forced = level * mean, product = sums->slope[c] * sums->square[c] + forced;
-        /* Values and shapes are positive, and so is their product; what rounding leaves is
-           nothing. */
+        /* Values and shapes are positive, and so is their product; a tiny one is only rounding. */
         double slope = (product > ROUNDING * forced ? product : 0) / square;
         found->evidence[c]
             = 0.5 * (LOG_2PI - finite_log(square)) - finite_log(larger(slope, LEAST_LEVEL * mean));
@@ -154,8 +152,9 @@ INLINE void bare_evidence(const Slopes *sums, Found *found)
     }
 }
 
-/* `PairSums.regressions` and `PairSums.covariance`, but for what is left; the determinant becomes
-   `normal`. Of those that are `asked` constants have to pay; `falling` as of `pair_evidence`. */
+/* `PairSums.regressions` and `PairSums.covariance` without the residual; `normal` is the
+   determinant. Constants of pairs that are `asked` have to pay; `falling` is as in
+   `pair_evidence`. */
 INLINE void regress_pairs(const PairSums *sums, const double *asked, const double *falling,
                           const double *noise, Found *found, double *normal)
 {
@@ -175,7 +174,7 @@ INLINE void regress_pairs(const PairSums *sums, const double *asked, const doubl
         int worth = pays(constant, cc, left / larger(sums->used[c] - 3, 1), whole, noise[c],
                          falling[c] > 0);
         int free = (constant > 0) & ((asked[c] == 0) | worth);
-        /* As a constant is forced to zero, others follow by their covariance. */
+        /* Forcing a constant to zero changes the others by their covariance. */
         double part = (free ? 0 : constant) / cc;
         found->constant[c] = free ? constant : 0;
         found->first[c] = first - part * cx;
@@ -201,14 +200,15 @@ INLINE void regress_pairs(const PairSums *sums, const double *asked, const doubl
     }
 }
 
-/* Log probability of a normal variable above zero that is `number` at most likely. */
+/* Log probability that a normal variable with mean `number` is above zero. */
 INLINE double log_positive(double number, double spread)
 {
     double z = number / spread;
     return z > NEVER ? 0 : log_normal_share(z);
 }
 
-/* Writes the evidence of what `regress_pairs` found; `falling` are pairs beside a decreasing shape. */
+/* Write the evidence of the results of `regress_pairs`; `falling` marks pairs with a decreasing
+   shape. */
 INLINE void pair_evidence(const double *normal, const double *falling, const double *variance,
                           Found *found)
 {

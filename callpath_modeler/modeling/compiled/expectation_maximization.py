@@ -1,4 +1,4 @@
-"""`mixture.expectation_maximization` in C."""
+"""Rounds of expectation maximisation: calls into ``learn.c``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def rounds(
     found: Candidates, place: IntArray, counts: PseudoCounts, prior: FloatArray, count: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what `_rounds` does; `found` are ordered by row."""
+    """Return the same as `_rounds`; `found` is ordered by row."""
     rows = int(found.row[-1]) + 1 if len(found.row) else 0
     prior, deviation = prior.copy(), counts.deviation / counts.deviation.sum()
     factor = np.empty(len(counts.of_kind))

@@ -1,4 +1,4 @@
-/* Fans of pairs and bounds of their evidence, as in mixture/fans.py: of one row. */
+/* Fans of pairs and bounds of their evidence, as in mixture/pair_groups.py: for one row. */
 #ifndef CALLPATH_MODELER_FANS_H
 #define CALLPATH_MODELER_FANS_H
 
@@ -7,30 +7,29 @@
 #define VARIES 1e-10
 #define OUT_OF_QUESTION 25.0f
 
-/* In nats, what fans differ by that are as promising but for rounding, at most. */
+/* Largest difference of the bounds of fans that are equal except for rounding, in nats. */
 #define EVEN 1e-3f
 
-/* `Fans`, of S shapes with H terms of D parameters; in the order of the points of each parameter. */
+/* `PairGroups` of S shapes with H terms of D parameters; points are ordered by each parameter. */
 typedef struct {
     int64_t start, axes, terms, opened;
     const int64_t *ends;          /* [axes] */
-    const int64_t *order, *level; /* [axes, points]: points by their values, and which these are */
+    const int64_t *order, *level; /* [axes, points]: points by value; numbers of values */
     const double *table;          /* [points, terms] */
     const float *likely;          /* [axes, shapes]: the most probable pair of each */
 } Fans;
 
-/* Room for what is found of one row. */
+/* Work space for one row. */
 typedef struct {
     float *promise;        /* [axes, shapes] */
-    double *share, *value; /* [drifts, axes, points]: 1 over the weight of a level; its mean about that
-                              of all */
-    double *total;         /* [drifts, axes]: what levels leave */
-    int64_t *open;         /* [opened]: which are, as places in `promise` */
+    double *share, *value; /* [drifts, axes, points]: 1 / weight of a level; its relative mean */
+    double *total;         /* [drifts, axes]: residuals of levels */
+    int64_t *open;         /* [opened]: positions of open fans in `promise` */
     int64_t count;
 } Opened;
 
-/* Tell what levels of its own of one parameter explain of a row, and what they leave; `place` is of
-   the drift and the parameter. */
+/* Find the part of a row that free levels of one parameter explain, and the residual. `place` is
+   the position of the drift and the parameter. */
 static void find_levels(const Row *row, const Look *seen, int64_t axis, int64_t place,
                         const Fans *fans, Opened *found)
 {
@@ -52,7 +51,8 @@ static void find_levels(const Row *row, const Look *seen, int64_t axis, int64_t 
     found->total[place] = total;
 }
 
-/* Sum up a block of shapes level by level: what is taken from sums of their squares and products. */
+/* Sum a block of shapes level by level; the results are subtracted from the sums of squares and
+   products. */
 static void level_sums(int64_t points, const double *restrict block,
                        const double *restrict weights, const int64_t *restrict order,
                        const int64_t *restrict level, const double *restrict share,
@@ -73,8 +73,8 @@ static void level_sums(int64_t points, const double *restrict block,
     put(square, squares), put(product, products);
 }
 
-/* Lower `promise` to what each shape leaves beside any function of each parameter, if that is less:
-   block by block, under all drifts and for all parameters. */
+/* Lower `promise` to the residual of each shape with any function of each parameter, if that is
+   smaller: block by block, under all drifts and for all parameters. */
 static void lower_left(const Row *row, int64_t shapes, int64_t drifts, const double *table,
                        const Fans *fans, const Look *looks, Opened *found)
 {
@@ -103,7 +103,7 @@ static void lower_left(const Row *row, int64_t shapes, int64_t drifts, const dou
         }
 }
 
-/* Bound the evidence of all fans, but for the part that depends on coefficients. */
+/* Write upper bounds of the evidence of all fans, without the part that depends on coefficients. */
 static void promise_fans(const Row *row, int64_t shapes, int64_t drifts, const double *table,
                          const Fans *fans, const Look *looks, Opened *found)
 {
@@ -118,8 +118,9 @@ static void promise_fans(const Row *row, int64_t shapes, int64_t drifts, const d
         promise[i] = profile(promise[i], dof, noise, free, per_free) + likely[i];
 }
 
-/* Open the most promising fans, none that is out of question against the `best` of others. Where
-   parameters varied one at a time thousands are as promising: of such the first are opened. */
+/* Open the most promising fans, except those far below the `best` bound of other hypotheses. If
+   parameters varied one at a time, thousands are equally promising; then the first ones are
+   opened. */
 static void open_fans(const Fans *fans, int64_t shapes, float best, Opened *found)
 {
     const int64_t count = fans->axes * shapes;
@@ -128,7 +129,7 @@ static void open_fans(const Fans *fans, int64_t shapes, float best, Opened *foun
     found->count = 0;
     if (!(reach >= 0 && reach < INFINITY))
         return;
-    /* By how much they are below the best. */
+    /* The distances from the best bound. */
 #pragma omp simd
     for (int64_t i = 0; i < count; i++)
         promise[i] = top - promise[i];
@@ -144,7 +145,7 @@ static void open_fans(const Fans *fans, int64_t shapes, float best, Opened *foun
                 found->open[found->count++] = place;
 }
 
-/* Write the pairs of open fans from place `begin` on; return where they end. */
+/* Write the pairs of open fans from position `begin` on; return the end. */
 static int64_t put_pairs(const Fans *fans, int64_t shapes, const Opened *opened,
                          const int32_t *first, const int32_t *second, const float *prior,
                          int64_t begin, Pairs *found)
@@ -164,8 +165,8 @@ static int64_t put_pairs(const Fans *fans, int64_t shapes, const Opened *opened,
     return begin;
 }
 
-/* Sum up products of the shapes of pairs of open fans, which begin at `begin`: level by level, since
-   there all terms of a parameter stay as they are. */
+/* Sum products of the shapes of pairs of open fans, which begin at `begin`. This goes level by
+   level, since all terms of a parameter are constant within a level. */
 static void fan_sums(const Fans *fans, int64_t points, int64_t shapes, const double *table,
                      const double *restrict weights, const Opened *opened, int64_t begin,
                      Pairs *found)

@@ -1,6 +1,7 @@
 /* Elementary functions without branches, so that loops over them become vector instructions.
 
-   Accurate to a few units in the last place. All are inlined, or the loops would be calls. */
+   They are accurate to a few units in the last place. All are inlined, because calls prevent
+   vector instructions. */
 #ifndef CALLPATH_MODELER_FUNCTIONS_H
 #define CALLPATH_MODELER_FUNCTIONS_H
 
@@ -10,7 +11,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* As many numbers as a register holds, wherever they are in memory. Wider ones would go to and fro
+/* A vector of as many numbers as a register holds, at any address. Wider vectors would be moved
    between registers and memory. */
 #if defined(__AVX512F__)
 #define WIDTH 8
@@ -39,20 +40,20 @@ INLINE double larger(double a, double b) { return a > b ? a : b; }
 
 INLINE double smaller(double a, double b) { return a < b ? a : b; }
 
-/* Take a normal number apart: 2^k m, with sqrt(1/2) <= m < sqrt(2). Returns m. */
+/* Split a normal number into 2^k m, with sqrt(1/2) <= m < sqrt(2). Return m. */
 INLINE double apart(double x, double *k)
 {
     const uint64_t half_sqrt = 0x3fe6a09e667f3bcdULL;
     uint64_t shifted = bits_of(x) - half_sqrt;
-    /* An exponent in the low bits of 2^52 is that number as a double; the bias keeps it positive. */
+    /* An exponent in the low bits of 2^52 is 2^52 plus that number; the bias keeps it positive. */
     *k = of_bits((((shifted >> 52) & 0xfff) ^ 0x800) | 0x4330000000000000ULL)
          - (4503599627370496.0 + 2048.0);
     return of_bits((shifted & 0x000fffffffffffffULL) + half_sqrt);
 }
 
-/* Natural logarithm; -inf of what is below the least normal number, NaN of NaN, inf of inf.
+/* Natural logarithm; -inf below the smallest normal number, NaN of NaN, inf of inf.
 
-   That of m is 2 atanh((m - 1) / (m + 1)). */
+   The logarithm of m is 2 atanh((m - 1) / (m + 1)). */
 INLINE double log_of(double x)
 {
     double k, m = apart(x, &k), s = (m - 1) / (m + 1), z = s * s;
@@ -70,11 +71,11 @@ INLINE double log_of(double x)
     return x < INFINITY ? found : x;
 }
 
-/* Natural logarithm to within 4e-10, without a division, which takes longer than all the rest;
-   -inf of what is below the least normal number.
+/* Natural logarithm to within 4e-10, without a division, which takes longer than all other steps;
+   -inf below the smallest normal number.
 
-   log(1 + f) = f - f^2 / 2 + f^3 P(f), P the polynomial of ten coefficients that is closest for
-   1 + f between sqrt(1/2) and sqrt(2). */
+   log(1 + f) = f - f^2 / 2 + f^3 P(f). P is the polynomial of ten coefficients that is closest
+   for 1 + f between sqrt(1/2) and sqrt(2). */
 INLINE double log_near(double x)
 {
     double k, f = apart(x, &k) - 1;
@@ -110,7 +111,7 @@ INLINE float larger_single(float a, float b) { return a > b ? a : b; }
 
 INLINE float smaller_single(float a, float b) { return a < b ? a : b; }
 
-/* As `log_near`, of single precision: to within 1e-7 of the number or the logarithm. */
+/* `log_near` in single precision: to within 1e-7 of the number or the logarithm. */
 INLINE float log_single(float x)
 {
     const uint32_t half_sqrt = 0x3f3504f3;
@@ -128,7 +129,7 @@ INLINE float log_single(float x)
     return x < 1.17549435e-38f ? -INFINITY : found;
 }
 
-/* Exponential function of single precision, of what is not above zero; 0 below -87. */
+/* Exponential function in single precision, of numbers up to zero; 0 below -87. */
 INLINE float exp_single(float x)
 {
     float near = x < -87 ? -87 : x;
@@ -150,7 +151,7 @@ INLINE float exp_single(float x)
 INLINE double exp_of(double x)
 {
     double near = x < -708 ? -708 : (x > 709 ? 709 : x);
-    /* Added to 1.5 x 2^52, a number is rounded to a whole one, which is in the low bits. */
+    /* Adding 1.5 x 2^52 rounds a number to a whole one, which is then in the low bits. */
     double whole = near * 1.4426950408889634 + 6755399441055744.0;
     uint64_t power = bits_of(whole) << 52;
     whole -= 6755399441055744.0;
@@ -179,13 +180,13 @@ INLINE double exp_of(double x)
 INLINE double log1p_of(double x)
 {
     double whole = 1 + x;
-    /* What was rounded away. */
+    /* The part that was rounded away. */
     double left = whole < 1e15 ? (x - (whole - 1)) / whole : 0;
     return log_of(whole) + left;
 }
 
-/* log(erfc(x) exp(x^2)) of x >= 0: log t and a Chebyshev series in t = 2 / (2 + x), which takes all
-   of x to (0, 1]. Coefficients computed with 50 digits. */
+/* log(erfc(x) exp(x^2)) of x >= 0: log t and a Chebyshev series in t = 2 / (2 + x), which maps
+   all x to (0, 1]. Coefficients computed with 50 digits. */
 INLINE double log_erfcx(double x)
 {
     static const double series[] = {
@@ -200,7 +201,7 @@ INLINE double log_erfcx(double x)
         -1.5230282014571041472e-15, -9.4574945712912544535e-17, 1.2102371892242730222e-16,
     };
     double t = 2 / (2 + x), twice = 4 * t - 2, last = 0, sum = 0;
-    /* A loop within would keep the one around it from becoming vector instructions. */
+    /* An inner loop would prevent vector instructions in the outer one. */
 #pragma GCC unroll 32
     for (int k = (int)(sizeof series / sizeof *series) - 1; k > 0; k--) {
         double next = twice * sum - last + series[k];
@@ -232,7 +233,7 @@ INLINE double erfcx_of(double x)
     return t * sum;
 }
 
-/* The standard normal distribution; the second where exp(-z^2 / 2), its bell, is known. */
+/* The standard normal distribution; the first function takes the known `bell`, exp(-z^2 / 2). */
 INLINE double normal_share_of(double z, double bell)
 {
     double tail = 0.5 * bell * erfcx_of(fabs(z) * 0.70710678118654752440);
@@ -243,9 +244,9 @@ INLINE double normal_bell(double z) { return exp_of(-0.5 * z * z); }
 
 INLINE double normal_share(double z) { return normal_share_of(z, normal_bell(z)); }
 
-/* Where the standard normal distribution is a probability; NaN where there is none. By three
-   rational functions (Wichura: Algorithm AS 241, the percentage points of the normal distribution,
-   1988), all evaluated, so that there is no branch. */
+/* Quantile of the standard normal distribution; NaN beyond 0 and 1. It comes from three rational
+   functions (Wichura: Algorithm AS 241, the percentage points of the normal distribution, 1988),
+   all evaluated, so that there is no branch. */
 INLINE double normal_quantile(double probability)
 {
     double q = probability - 0.5, r = 0.180625 - q * q;
@@ -285,13 +286,13 @@ INLINE double normal_quantile(double probability)
     return over / under;
 }
 
-/* Its logarithm, exact far in the tail. */
+/* Logarithm of the standard normal distribution, exact far in the tail. */
 INLINE double log_normal_share(double z)
 {
     double x = fabs(z) * 0.70710678118654752440;
     double tail = log_erfcx(x) - x * x - 0.69314718055994530942;
     double rest = exp_of(tail);
-    /* Near 1 the difference 1 - e loses what e has. */
+    /* Near 1 the difference 1 - e loses the digits of e. */
     double near = -rest * (1 + rest * (1.0 / 2 + rest * (1.0 / 3 + rest / 4)));
     double above = rest < 1e-3 ? near : log_of(1 - rest);
     return z < 0 ? tail : above;

@@ -1,5 +1,5 @@
-/* Rows side by side: what is computed for each of many rows alike goes through arrays [...][LANES],
-   in vector instructions. What a lane holds does not depend on the others. */
+/* Rows side by side: equal computations for many rows use arrays [...][LANES] and vector
+   instructions. The results of a lane do not depend on the others. */
 #ifndef CALLPATH_MODELER_LANES_H
 #define CALLPATH_MODELER_LANES_H
 
@@ -7,8 +7,8 @@
 
 enum { LANES = 16 };
 
-/* `start` and the rows after it, of `n`; lanes that are left over hold the first one again. Returns
-   how many are not. */
+/* Put `start` and the rows after it, of `n`, into lanes; unused lanes hold the first one again.
+   Return how many lanes are used. */
 INLINE int64_t rows_from(int64_t start, int64_t n, int64_t *rows)
 {
     int64_t left = n - start < LANES ? n - start : LANES;

@@ -1,17 +1,18 @@
-/* `_rounds` in mixture/learn.py: expectation maximisation of what is believed of an application. */
+/* `_rounds` in mixture/expectation_maximization.py: priors of an application by expectation
+   maximisation. */
 #include "functions.h"
 #include "memory.h"
 
-/* Candidates, ordered by row. Deviations come in whole vectors: the last one is filled up with what
-   is impossible. */
+/* Candidates, ordered by row. Deviations fill whole vectors; additional ones in the last vector
+   have a probability of zero. */
 typedef struct {
     int64_t rows, vectors;
-    const int64_t *start, *place; /* [rows + 1]: where rows begin; [M] of their hypotheses */
+    const int64_t *start, *place; /* [rows + 1]: start of each row; [M] hypotheses */
     Vector *likely;                /* [M, vectors] */
     double *share, *prior;        /* [M]: of one row */
 } Seen;
 
-/* What is believed of hypotheses [W] and deviations [vectors], and what a round counts. */
+/* Priors of hypotheses [W] and deviations [vectors], and the counts of a round. */
 typedef struct {
     int64_t places, kinds;
     double by_one;
@@ -19,7 +20,7 @@ typedef struct {
     const double *held, *of_hypothesis; /* [W], [kinds] */
     const double *of_kind;              /* [kinds] */
     const Vector *held_deviation;        /* [vectors] */
-    double *prior, *count, *most;       /* [W]; most: by one row */
+    double *prior, *count, *most;       /* [W]; most: largest count by one row */
     Vector *deviation, *seen;            /* [vectors] */
     double *counted, *factor;           /* [kinds] */
 } Believed;
@@ -50,7 +51,7 @@ INLINE double sum_of(const Vector *numbers)
     return sum;
 }
 
-/* Add what a row says: it counts as one in all. */
+/* Add the counts of a row, with a total of one. */
 static void listen(const Seen *of, int64_t row, Believed *all)
 {
     const int64_t begin = of->start[row], count = of->start[row + 1] - begin;
@@ -78,7 +79,7 @@ static void listen(const Seen *of, int64_t row, Believed *all)
         all->most[place[i]] = larger(share[i] * part, all->most[place[i]]);
 }
 
-/* Believe what was counted, and what was held before. */
+/* Compute priors from the counts and the pseudo-counts. */
 static void believe(int64_t vectors, Believed *all)
 {
     double whole = 0, *counted = all->counted, *factor = all->factor;
@@ -106,7 +107,7 @@ static void believe(int64_t vectors, Believed *all)
         all->deviation[v] /= seen;
 }
 
-/* Takes `count` vectors of what is at `*next`. */
+/* Take `count` vectors from the memory at `*next`. */
 static void *take(Vector **next, int64_t count)
 {
     Vector *found = *next;
@@ -114,9 +115,9 @@ static void *take(Vector **next, int64_t count)
     return found;
 }
 
-/* All arguments are as of the types above, of M candidates and D deviations; `held_deviation` is [D].
-   `prior` [W] and `deviation` [D] are what is believed before and after; `factor` [kinds] is what is
-   left of kinds for each call path that hypotheses are held by. */
+/* Arguments are as in the types above, for M candidates and D deviations; `held_deviation` is
+   [D]. `prior` [W] and `deviation` [D] are the priors before and after. `factor` [kinds] is the
+   prior per counted call path of each kind. */
 int64_t learn(int64_t rounds, int64_t rows, int64_t candidates, int64_t deviations, int64_t places,
               int64_t kinds, double by_one, const int64_t *start, const int64_t *place,
               const double *log_evidence, const int64_t *kind, const double *held,

@@ -15,26 +15,26 @@ from callpath_modeler.arrays import Float32Array, FloatArray, Int64Array
 from callpath_modeler.modeling.compiled.sources import libraries
 
 VARIABLE = "CPMODEL_COMPILED"
-"""Set to 0, models are made in numpy."""
+"""Environment variable; 0 = make models in numpy."""
 
 
 def compiled() -> bool:
-    """Tell whether there is a library for this machine, made of these sources."""
+    """Return whether there is a library for this machine that was compiled from these sources."""
     return _library() is not None
 
 
 def description() -> str:
-    """Say how models are made."""
+    """Return a sentence part on how models are made."""
     library = _library()
     if library is not None:
         return "by the compiled library"
     if os.environ.get(VARIABLE) == "0":
-        return f"in numpy, as {VARIABLE}=0 asks for"
-    return "in numpy, several times as slow: there is no library compiled of these sources here"
+        return f"in numpy, because {VARIABLE} is 0"
+    return "in numpy, several times as slow, because no library was compiled from these sources"
 
 
 def reload() -> None:
-    """Look for the library anew when it is needed next, since `VARIABLE` has changed."""
+    """Look for the library again at the next call, because `VARIABLE` has changed."""
     _library.cache_clear()
 
 
@@ -44,17 +44,17 @@ def call(name: str, *arguments: npt.NDArray[Any] | float) -> None:
     Parameters
     ----------
     name : str
-        Of the function, which returns int64: 0, or -1 where there is too little memory.
+        Name of the function, which returns int64: 0, or -1 if there is too little memory.
     *arguments : ndarray, int or float
-        Arrays are passed as pointers, int as int64, float as double. Arrays that are read go
-        through `float64_arrays` and `int32_arrays`: C cannot tell what it is given.
+        Arrays are passed as pointers, int as int64, float as double. Input arrays must come from
+        `float64_arrays` and `int32_arrays`, since C cannot check types.
 
     Raises
     ------
     ValueError
         If an array is not contiguous in the order of C.
     MemoryError
-        If the function has too little.
+        If the function has too little memory.
     """
     library = _library()
     assert library is not None
@@ -72,7 +72,7 @@ def _library() -> ctypes.CDLL | None:
         anywhere, *others = libraries(Path(__file__).parent).values()
         general = ctypes.CDLL(str(anywhere))
     except OSError:
-        # None, or that of another kind of machine that shares the folder.
+        # There is no library, or one for another kind of machine that shares the folder.
         return None
     best = int(general.processor())
     try:
@@ -82,22 +82,22 @@ def _library() -> ctypes.CDLL | None:
 
 
 def float64_arrays(*columns: npt.ArrayLike) -> list[FloatArray]:
-    """Return arrays as the library reads numbers, wherever they come from."""
+    """Return columns as the library reads floating-point numbers."""
     return [np.ascontiguousarray(column, dtype=np.float64) for column in columns]
 
 
 def float32_arrays(*columns: npt.ArrayLike) -> list[Float32Array]:
-    """Return arrays as the library reads numbers of single precision, where these are enough."""
+    """Return columns as the library reads numbers of single precision."""
     return [np.ascontiguousarray(column, dtype=np.float32) for column in columns]
 
 
 def int32_arrays(*columns: npt.ArrayLike) -> list[Int64Array]:
-    """Return arrays as the library reads whole numbers."""
+    """Return columns as the library reads whole numbers, as int64."""
     return [np.ascontiguousarray(column, dtype=np.int64) for column in columns]
 
 
 def starts(row: Int64Array, rows: int) -> Int64Array:
-    """Return where each of `rows` begins in columns that are ordered by `row`, [rows + 1]."""
+    """Return the start of each of `rows` in columns that are ordered by `row`, [rows + 1]."""
     found = np.zeros(rows + 1, dtype=np.int64)
     np.cumsum(np.bincount(row, minlength=rows), out=found[1:])
     return found
@@ -107,9 +107,9 @@ def _passed(argument: npt.NDArray[Any] | float) -> Any:
     if isinstance(argument, np.ndarray):
         flags = argument.flags
         if not flags.c_contiguous:
-            raise ValueError("arrays are to be contiguous")
+            raise ValueError("arrays must be contiguous")
         if flags.writeable and argument.size:
-            # Several times as fast as what works for all.
+            # This is several times as fast as the general way.
             return ctypes.byref(ctypes.c_char.from_buffer(argument.data))
         return ctypes.c_void_p(argument.ctypes.data)
     return ctypes.c_double(argument) if isinstance(argument, float) else ctypes.c_int64(argument)

@@ -1,5 +1,5 @@
 /* Quantiles of mixtures: repeats `_quantile` and `_apart_quantile` of `modeling/uncertainty.py`.
-   Of the mixture of one row in each lane, arrays are [parts][LANES]. */
+   Each lane has the mixture of one row; arrays are [parts][LANES]. */
 #ifndef CALLPATH_MODELER_MIXTURES_H
 #define CALLPATH_MODELER_MIXTURES_H
 
@@ -9,13 +9,13 @@
 static const double LEAST_SPREAD = 1e-9, SETTLED = 1e-10;
 enum { STEPS = 80 };
 
-/* `Mixture` of as many rows as there are lanes at one target. */
+/* `Mixture` at one target, with one row in each lane. */
 typedef struct {
     int64_t count;
     double *centre, *below, *above, *weight;
 } Parts;
 
-/* Where the parts have their quantiles: bounds of that of the mixture. */
+/* The smallest and the largest quantile of the parts, which bracket that of the mixture. */
 static void bracket(const Parts *of, double deviate, double *low, double *high)
 {
     const double *side = deviate < 0 ? of->below : of->above;
@@ -31,8 +31,8 @@ static void bracket(const Parts *of, double deviate, double *low, double *high)
         }
 }
 
-/* `_apart_quantile`: the part in which the quantile would be, if the parts did not overlap, is the
-   least one that has the probability with all below it. */
+/* `_apart_quantile`: if the parts did not overlap, the quantile would be in the smallest part
+   that reaches the probability together with all parts below it. */
 static void apart_quantile(const Parts *of, double probability, double *at)
 {
     double best[LANES];
@@ -61,8 +61,7 @@ static void apart_quantile(const Parts *of, double probability, double *at)
     }
 }
 
-/* Share of the mixtures below `at`, and their density there but for the factor of all normal ones.
- */
+/* Share of the mixtures below `at`, and their density there without the factor 1 / sqrt(2 pi). */
 static void share_below(const Parts *of, const double *at, double *share, double *density)
 {
     for (int lane = 0; lane < LANES; lane++)
@@ -79,7 +78,7 @@ static void share_below(const Parts *of, const double *at, double *share, double
         }
 }
 
-/* `_quantile`, of `centre` in logarithms, for lanes that are `going`. */
+/* `_quantile`, with `centre` in logarithms, for the lanes that are `going`. */
 static void quantile_of(const Parts *of, double probability, int64_t *going, double *at)
 {
     double low[LANES], high[LANES], share[LANES], density[LANES], last[LANES], before[LANES];
@@ -102,7 +101,7 @@ static void quantile_of(const Parts *of, double probability, int64_t *going, dou
             high[lane] = is_short ? high[lane] : at[lane];
             double here = normal_quantile(share[lane]);
             double after = at[lane] + (deviate - here) * normal_bell(here) / density[lane];
-            /* What is no number is not between them. */
+            /* NaN is not between the bounds. */
             int good = (after >= low[lane]) & (after <= high[lane])
                        & (fabs(after - at[lane]) <= before[lane] / 2);
             after = good ? after : (low[lane] + high[lane]) / 2;
@@ -118,8 +117,8 @@ static void quantile_of(const Parts *of, double probability, int64_t *going, dou
     }
 }
 
-/* Turns centres into logarithms; tells what quantiles are where there is nothing to look for, and
-   in which lanes there is. */
+/* Replace centres by their logarithms. Write the lanes that need a search, and the quantiles of
+   the others. */
 static void prepare(const Parts *of, double *otherwise, int64_t *usable)
 {
     double largest[LANES] = {0};
@@ -134,7 +133,7 @@ static void prepare(const Parts *of, double *otherwise, int64_t *usable)
             double centre = there ? of->centre[k] : 1;
             fits[lane] &= (centre > 0) & (centre < INFINITY);
             any[lane] |= there;
-            /* Also what is no number is not nothing. */
+            /* NaN is not zero, either. */
             largest[lane] = (there & !(centre <= largest[lane])) ? centre : largest[lane];
             of->centre[k] = log_of(centre);
             of->below[k] = of->below[k] > LEAST_SPREAD ? of->below[k] : LEAST_SPREAD;
@@ -146,7 +145,7 @@ static void prepare(const Parts *of, double *otherwise, int64_t *usable)
     }
 }
 
-/* `Mixture.quantile` at each of some probabilities, [probabilities][LANES]. */
+/* `Mixture.quantile` at several probabilities, [probabilities][LANES]. */
 static void quantiles_of(const Parts *of, int64_t probabilities, const double *probability,
                          double *found)
 {

@@ -1,4 +1,4 @@
-"""`mixture.outcome.write_models` in C."""
+"""Columns of models: calls into ``choice.c`` and ``quality.c``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from callpath_modeler.modeling.status import FitStatus
 Columns = dict[str, npt.NDArray[Any]]
 
 _STATUS = (FitStatus.CONSTANT, FitStatus.OK, FitStatus.OUTSIDE, FitStatus.NOISY)
+"""Codes that ``name_outcomes`` writes, in its order."""
 
 
 def write_models(
@@ -30,7 +31,7 @@ def write_models(
     far: FloatArray,
     baseline: MisfitBaseline,
 ) -> None:
-    """Write models, alternatives, their quality and the outcome; arguments as there."""
+    """Write models, alternatives, quality and status, as `mixture.outcome.write_models` does."""
     values, weight = float64_arrays(data.values, data.weight)
     size, (rows,) = values.shape, int32_arrays(rows)
     scaled = _choose(columns, rows, found, data, unit, hypotheses, far)
@@ -83,3 +84,4 @@ _WRITTEN = (
     *("terms", "coefficients", "weight", "alternative_terms", "alternative_coefficients"),
     *("alternative_weight", "root"),
 )
+"""Columns that ``choose`` writes, in its order."""

@@ -1,4 +1,4 @@
-"""What rows say of a point under all factors, of ``mixture/outlier_scale.py``, in C."""
+"""Likelihoods of rows under all scale factors: calls into ``conditions.c``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from callpath_modeler.modeling.mixture.posterior import Posterior
 def likelihoods(
     found: Posterior, centre: FloatArray, sharp: FloatArray, level: FloatArray, factors: FloatArray
 ) -> FloatArray:
-    """Return the logarithm of what the candidates of each row say together of F factors, [n, F].
+    """Return the log likelihood of each row under F factors, [n, F], summed over its candidates.
 
-    That of each [M] is ``level - sharp / 2 (factor - centre)**2``.
+    The log likelihood of a candidate, [M], is ``level - sharp / 2 (factor - centre)**2``.
     """
     rows = len(found.variance)
     said = np.empty((rows, len(factors)))

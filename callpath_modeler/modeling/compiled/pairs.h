@@ -1,27 +1,27 @@
-/* Regressions on two shapes each and bounds of their evidence, as in mixture/pairs.py: of one row,
-   for all pairs at once. */
+/* Regressions on two shapes each and bounds of their evidence, as in mixture/pairs.py: for one
+   row and all pairs at once. */
 #ifndef CALLPATH_MODELER_PAIRS_H
 #define CALLPATH_MODELER_PAIRS_H
 
 #include "bounds.h"
 
 /* Pairs, and regressions on those that may have positive coefficients, under the first drift, as
-   `Doubles`; `free` is 1 where the constant is, 0 where it is left out. */
+   `TwoTermFits`. `free` is 1 if the constant is free, 0 if it is left out. */
 typedef struct {
-    double **sums, *both; /* [drifts, pairs]: of products of the shapes; those of the drift in hand */
-    int32_t *one, *other; /* [pairs]: these shapes */
-    int32_t *number;      /* [pairs]: which of all pairs each is */
-    int64_t *likely;      /* [pairs]: whether they are probable at all */
-    int64_t *marked;      /* [pairs]: whether coefficients may be positive besides */
-    int64_t count, close; /* how many there are, and how many of these are near the best */
-    int32_t *which, *near; /* [count]: which they are; [close]: places of those in the list */
-    int32_t *first_of, *second_of; /* [count]: their shapes */
+    double **sums, *both; /* [drifts, pairs]: sums of products; those of one drift */
+    int32_t *one, *other; /* [pairs]: shapes */
+    int32_t *number;      /* [pairs]: number among all pairs */
+    int64_t *likely;      /* [pairs]: whether there is a prior */
+    int64_t *marked;      /* [pairs]: the same, and possibly positive */
+    int64_t count, close; /* number of listed pairs, and of those near the best */
+    int32_t *which, *near; /* [count]: pairs; [close]: positions of close ones */
+    int32_t *first_of, *second_of; /* [count]: shapes */
     double *constant, *first, *second, *determinant, *free; /* [count] */
-    float **left;          /* [drifts, count]: what they leave */
+    float **left;          /* [drifts, count]: residuals */
     float *bound;          /* [count] */
 } Pairs;
 
-/* Sum up products of shapes, `products` in blocks, with the weights of the points: under all drifts. */
+/* Sum products of shapes, `products` in blocks, with the weights of the points, under all drifts. */
 static void product_sums(int64_t points, int64_t pairs, const double *restrict products,
                          const Look *looks, int64_t drifts, const Pairs *found)
 {
@@ -37,18 +37,18 @@ static void product_sums(int64_t points, int64_t pairs, const double *restrict p
         }
 }
 
-/* A constant pays by its square over its variance, and is sure to where that is larger. */
+/* A constant pays by its square over its variance; above this ratio it always pays. */
 #define SURE 80.0
 
-/* Of the product of the squares of two shapes, what is left where these are one at all points. */
+/* Determinant of two shapes that are equal at all points, relative to the product of squares. */
 #define PARALLEL 1e-10
 
-/* What a look has of one shape, and the same without a constant. */
+/* Sums of one shape, about the mean and without a constant. */
 typedef struct {
     double at, square, product, whole_square, whole_product;
 } One;
 
-/* What tells whether coefficients may be positive beside the sums of two shapes. */
+/* Further numbers that show whether the coefficients of two shapes may be positive. */
 typedef struct {
     double noise, total, weight, mean, per_weight, per_freedom;
 } Marks;
@@ -59,7 +59,7 @@ INLINE One one_of(const Marks *marks, double at, double square, double product)
     return (One){at, square, product, square + at * level, product + marks->mean * level};
 }
 
-/* Tell whether a pair may have positive coefficients, by their signs and without a division. */
+/* Return whether a pair may have positive coefficients, from signs and without a division. */
 INLINE int may_be_positive(const Marks *marks, One x, One z, double both, int frugal)
 {
     double xz = both - x.at * z.at * marks->weight, most = x.square * z.square;
@@ -77,13 +77,13 @@ INLINE int may_be_positive(const Marks *marks, One x, One z, double both, int fr
     }
     int forced = (x.whole_product * z.whole_square > z.whole_product * both)
                  & (z.whole_product * x.whole_square > x.whole_product * both);
-    /* Where points are missing, a shape may be the same at all that are left. */
+    /* If points are missing, a shape may be constant over the remaining ones. */
     int two = (determinant > PARALLEL * most) & (x.square > ALIKE * x.whole_square)
               & (z.square > ALIKE * z.whole_square);
     return two & (free | (forced & !worth));
 }
 
-/* Mark pairs `begin` to `end`, whatever their shapes. */
+/* Mark pairs `begin` to `end`, for any shapes. */
 INLINE void mark_some(const Marks *marks, const Look *seen, int64_t begin, int64_t end, int frugal,
                       Pairs *found)
 {
@@ -100,8 +100,9 @@ INLINE void mark_some(const Marks *marks, const Look *seen, int64_t begin, int64
     }
 }
 
-/* Mark pairs `begin` to `end`, those that may have positive coefficients; from pair `asked` on one is
-   frugal. Up to a vector beyond a part comes to nothing, since what is there is marked later. */
+/* Mark those of pairs `begin` to `end` that may have positive coefficients; from pair `asked` on
+   constants have to pay. Marks beyond the end, up to a vector, do not matter, since they are set
+   later. */
 static void mark_positive(const Row *row, const Look *seen, int64_t begin, int64_t asked,
                           int64_t end, Pairs *found)
 {
@@ -111,19 +112,19 @@ static void mark_positive(const Row *row, const Look *seen, int64_t begin, int64
     mark_some(&marks, seen, asked, asked + whole(end - asked), 1, found);
 }
 
-/* List those of pairs `begin` to `end` that are marked, after those that are listed. */
+/* Append the marked ones of pairs `begin` to `end` to the list. */
 static void list_pairs(int64_t begin, int64_t end, Pairs *found)
 {
     const int64_t listed = found->count;
     const int64_t *restrict marked = found->marked;
     int32_t *restrict which = found->which;
     int64_t count = listed;
-    /* Without branches, which nobody could foresee. */
+    /* There is no branch, because processors could not predict it. */
     for (int64_t p = begin; p < end; p++) {
         which[count] = (int32_t)p;
         count += marked[p];
     }
-    /* Fill the last vector up. */
+    /* Fill up the last vector. */
     const int64_t last = listed + whole(count - listed);
     for (int64_t i = count; i < last; i++)
         which[i] = 0;
@@ -132,9 +133,9 @@ static void list_pairs(int64_t begin, int64_t end, Pairs *found)
     found->count = count;
 }
 
-/* Regress on the pairs that are listed in places `begin` to `end` under one drift, as
-   `PairSums.regressions`; if some are `asked`, from pair `until` on constants have to pay, beside
-   work that is `shared` or not. */
+/* Regress on the pairs at positions `begin` to `end` of the list under one drift, as
+   `PairSums.regressions`. If some are `asked`, constants have to pay from pair `until` on, with
+   `shared` work or without. */
 INLINE void regress_some(const Row *row, const Look *seen, int64_t begin, int64_t end, int asked,
                          int32_t until, int shared, Pairs *found)
 {
@@ -161,7 +162,7 @@ INLINE void regress_some(const Row *row, const Look *seen, int64_t begin, int64_
         /* Covariances of the constant with all three coefficients. */
         double cx = (at_z * xz - at_x * zz) * inverse, cz = (at_x * xz - at_z * xx) * inverse;
         double cc = per_weight - at_x * cx - at_z * cz;
-        /* As a constant is forced to zero, others follow by their covariance. */
+        /* Forcing a constant to zero changes the others by their covariance. */
         int free = constant > 0;
         if (asked) {
             double level = larger(first, 0) + larger(second, 0) + larger(constant, 0) + LEAST_SUM;
@@ -172,8 +173,8 @@ INLINE void regress_some(const Row *row, const Look *seen, int64_t begin, int64_
         double normal = weight * determinant;
         constant = free ? constant : 0, first -= pull * cx, second -= pull * cz;
         constants[i] = constant, firsts[i] = first, seconds[i] = second;
-        /* Where one has to be zero, the pair is a hypothesis with one shape, which is there; a point
-           has to be left that tells whether it fits. */
+        /* A pair with a coefficient of zero is a hypothesis with one shape, which is tried
+           separately. One point more than coefficients is needed. */
         int there = positive_pair(constant, first, second) & (used > 2 + free);
         left[i] = there ? (float)larger(residual + forced * pull, 0) : INFINITY;
         determinants[i] = free ? normal : normal * cc;
@@ -181,8 +182,8 @@ INLINE void regress_some(const Row *row, const Look *seen, int64_t begin, int64_
     }
 }
 
-/* Regress on the pairs that are listed in place `begin` and after; from pair `asked` on constants have
-   to pay, beside work that is `shared` or not. */
+/* Regress on the pairs from position `begin` of the list on; from pair `asked` on constants have
+   to pay, with `shared` work or without. */
 static void regress(const Row *row, const Look *seen, int64_t begin, int64_t asked, int shared,
                     Pairs *found)
 {
@@ -196,7 +197,7 @@ static void regress(const Row *row, const Look *seen, int64_t begin, int64_t ask
     regress_some(row, seen, middle, end, 1, until, shared, found);
 }
 
-/* Write what pairs that are listed in place `begin` and after leave under another drift, as
+/* Write the residuals under another drift of the pairs from position `begin` of the list on, as
    `PairSums.residual`. From pair `asked` on constants have to pay. */
 static void leave(const Look *seen, int64_t begin, int64_t asked, const Pairs *found,
                   float *restrict left)
@@ -225,8 +226,8 @@ static void leave(const Look *seen, int64_t begin, int64_t asked, const Pairs *f
     }
 }
 
-/* Bound the evidence of the pairs that are listed in place `begin` and after, prior included; return
-   the best. From pair `growing` on they are beside a decreasing shape. */
+/* Write upper bounds of the evidence of the pairs from position `begin` of the list on, prior
+   included; return the best one. From pair `growing` on they have a decreasing shape. */
 static float bound_pairs(const Row *row, const float *restrict prior, int64_t drifts, int64_t begin,
                          int64_t growing, Pairs *found)
 {

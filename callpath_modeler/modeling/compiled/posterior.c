@@ -1,13 +1,13 @@
-/* `posterior` and `fitted_values` in mixture/posterior.py: what is to be believed of each row. */
+/* `posterior` and `fitted_values` in mixture/posterior.py. */
 #include "functions.h"
 #include "memory.h"
 
 static const double NEGLIGIBLE = 1e-7;
 
-/* Numbers whose exponentials are taken together. */
+/* Numbers whose exponentials are computed together. */
 enum { TOGETHER = 8 };
 
-/* `Candidates`, ordered by row, and what is believed before. */
+/* `Candidates`, ordered by row, and their priors. */
 typedef struct {
     int64_t deviations, drifts;               /* D, L */
     const int64_t *chosen;                    /* [M] */
@@ -15,7 +15,7 @@ typedef struct {
     const double *coefficients, *covariance;  /* [M, L, 3], [M, L, 6] */
     const double *prior, *deviation_prior;    /* [H], [D] */
     const double *square;                     /* [D] of the deviations */
-    const int64_t *begin;                     /* [L + 1]: which deviations drifts have */
+    const int64_t *begin;                     /* [L + 1]: start of the deviations of a drift */
     const double *growth;                     /* [L] beyond the points */
 } Found;
 
@@ -27,7 +27,7 @@ typedef struct {
     double *variance, *drift;                   /* [n] */
 } Believed;
 
-/* Write the joint probabilities of the candidates of a row, [m, D], but for a factor. */
+/* Write the joint probabilities of the candidates of a row, [m, D], up to a factor. */
 static void weigh(const Found *found, int64_t begin, int64_t end, double *joint)
 {
     int64_t cells = found->deviations, size = (end - begin) * cells;
@@ -46,8 +46,8 @@ static void weigh(const Found *found, int64_t begin, int64_t end, double *joint)
             joint[d] = exp_of(joint[d]);
 }
 
-/* Write the share of a candidate under each drift and what it says of deviations, [L]; returns the
-   share of all. */
+/* Write the share of a candidate and its sum of squared deviations under each drift, [L]; return
+   the total share. */
 static double sum_cells(const Found *found, const double *joint, double *share, double *scatter)
 {
     double whole = 0;
@@ -64,7 +64,7 @@ static double sum_cells(const Found *found, const double *joint, double *share, 
     return whole;
 }
 
-/* Write the mean of a candidate over drifts, weighed by `share` and `scatter`. */
+/* Write the mean of a candidate over drifts, weighted by `share` and `scatter`. */
 static void believe(const Found *found, int64_t candidate, const double *share,
                     const double *scatter, double weight, Believed *out)
 {
@@ -73,7 +73,7 @@ static void believe(const Found *found, int64_t candidate, const double *share,
     const double *covariance = found->covariance + 6 * candidate * found->drifts;
     double numbers[3] = {0}, elements[6] = {0};
     for (int64_t drift = 0; drift < found->drifts; drift++) {
-        /* What all drifts agree on stays as it is. */
+        /* Numbers that are equal under all drifts keep all digits. */
         for (int j = 0; j < 3; j++)
             numbers[j] += share[drift] * (coefficients[3 * drift + j] - coefficients[j]);
         for (int j = 0; j < 6; j++)
@@ -87,8 +87,8 @@ static void believe(const Found *found, int64_t candidate, const double *share,
         out->covariance[j * size + place] = elements[j] / weight;
 }
 
-/* Weigh the m candidates of a row; `own` is its variance. There is room to work in: `joint` [m, D],
-   `work` [m, 2 L + 1]. */
+/* Compute the posterior of the m candidates of a row, whose variance is `own`. Working memory is
+   `joint` [m, D] and `work` [m, 2 L + 1]. */
 static void weigh_row(const Found *found, int64_t row, int64_t begin, int64_t end, double own,
                       double *joint, double *work, Believed *out)
 {
@@ -117,12 +117,12 @@ static void weigh_row(const Found *found, int64_t row, int64_t begin, int64_t en
         believe(found, begin + i, share, scatter, weight, out);
     }
     out->variance[row] = variance;
-    /* Noise does not drift; only what exceeds it. */
+    /* Only the deviation beyond the noise drifts. */
     out->drift[row] = larger(drifting - noise * own, 0);
 }
 
-/* All arguments are as of the types above; `start` [n + 1] is where rows begin, `variance` [n] are
-   their own. Writes how many hypotheses there are to `count`. */
+/* Arguments are as in the types above; `start` [n + 1] is the start of each row, `variance` [n]
+   its variance. Write the number of hypotheses to `count`. */
 int64_t posterior(int64_t rows, int64_t size, int64_t deviations, int64_t drifts,
                   const int64_t *start, const int64_t *chosen, const double *log_evidence,
                   const double *coefficients, const double *covariance, const double *variance,
@@ -150,8 +150,8 @@ int64_t posterior(int64_t rows, int64_t size, int64_t deviations, int64_t drifts
     return 0;
 }
 
-/* Sum up models at the points, [n, K]: shapes `first` and `second` [M] of `table` [S + 1, K], the
-   last of which is none; `coefficients` are [3, M]. */
+/* Sum models at the points, [n, K], with the shapes `first` and `second` [M] of `table` [S + 1,
+   K]; the last shape stands for none. `coefficients` are [3, M]. */
 int64_t fitted_values(int64_t rows, int64_t size, int64_t points, const int64_t *row,
                       const int64_t *first, const int64_t *second, const double *weight,
                       const double *coefficients, const double *table, double *fitted)

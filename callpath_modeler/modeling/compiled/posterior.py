@@ -1,4 +1,4 @@
-"""`posterior` and `fitted_values` of ``mixture/posterior.py`` in C."""
+"""Posterior and fitted values: calls into ``posterior.c``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def compiled_posterior(
     beliefs: LogPriors,
     growth: FloatArray,
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the columns of `Posterior`; `growth` [L] is that of deviations beyond the points."""
+    """Return the columns of `Posterior`; `growth` [L] belongs to deviations beyond the points."""
     found = found.by_row()
     rows, size, drifts = len(data.values), len(found.row), len(deviations.drifts)
     row, chosen = np.empty((2, size), dtype=np.int64)

@@ -1,7 +1,8 @@
-/* Which of the libraries made of these sources runs here; a cluster has several kinds of nodes. */
+/* Number of the library of these sources that suits this processor; clusters have several kinds
+   of nodes. */
 #include <stdint.h>
 
-/* 0 of any processor, 1 of one like Haswell (AVX2, FMA), 2 of one like Skylake (AVX-512). */
+/* 0 = any processor, 1 = Haswell and similar (AVX2, FMA), 2 = Skylake and similar (AVX-512). */
 int64_t processor(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__)

@@ -1,4 +1,4 @@
-/* What models leave at the points, and the outcome of each row: repeats `_write_quality` and
+/* Residuals of models at the points, and the status of each row: repeats `_write_quality` and
    `_status` of `modeling/mixture/outcome.py`. */
 #include "columns.h"
 #include "lanes.h"
@@ -7,11 +7,11 @@
 
 static const double PARALLEL = 1e-12, LEAST_LEFT = 1e-6;
 static const double NOISY_SPREAD = 0.25, MISFIT = 0.05, FAR_BEYOND_NOISE = 3;
-/* Of `looks_exact`. */
+/* Constants of `looks_exact`. */
 static const double EXACT = 1e-9, LARGEST_COUNT = 1e6;
 
-/* The regression of one row in each lane, [K][LANES]: relative values, how often each value goes
-   into one, columns of the design, how far points pull their own predictions. */
+/* The regression of one row in each lane, [K][LANES]: relative values, inverse values, columns of
+   the design, and leverages of the points. */
 typedef struct {
     int64_t points;
     double *relative, *per_value, *design[NUMBERS], *pull;
@@ -31,7 +31,7 @@ static int allocate(Regression *of, int64_t points)
     return 1;
 }
 
-/* Puts rows into lanes. Errors are relative; a point without a value has none. */
+/* Put rows into lanes. Errors are relative; a point without a value has none. */
 static void fill(Regression *of, const int64_t *rows, const double *values, const double *weight,
                  const double *floor, const double *table, const int64_t *codes)
 {
@@ -62,7 +62,7 @@ INLINE void product(const Regression *of, const double *one, const double *other
             sum[lane] += one[k * LANES + lane] * other[k * LANES + lane];
 }
 
-/* `_leverage`, by Gram and Schmidt's method, of the columns that have `numbers`; turns them into
+/* `_leverage`, by the Gram-Schmidt process on the columns with nonzero `numbers`, which become
    the basis. */
 static void find_pull(Regression *of, const double *numbers)
 {
@@ -82,7 +82,7 @@ static void find_pull(Regression *of, const double *numbers)
         for (int64_t k = 0; k < of->points; k++)
 #pragma omp simd
             for (int lane = 0; lane < LANES; lane++) {
-                /* What is hardly more than rounding points nowhere. */
+                /* A rest that is only rounding has no direction. */
                 int tells = (square[lane] > PARALLEL * size[lane])
                             & (numbers[column * LANES + lane] != 0);
                 double here = tells ? left[k * LANES + lane] / sqrt(square[lane]) : 0;
@@ -92,8 +92,8 @@ static void find_pull(Regression *of, const double *numbers)
     }
 }
 
-/* Squares of what the models leave, `rss`, of what a mean leaves, `total`, and of what is left of
-   points that were left out; takes `design` apart. */
+/* Sums of squares of the residuals of the models, `rss`, of those of a mean, `total`, and of the
+   leave-one-out residuals; `design` is overwritten. */
 static void leave(Regression *of, const double *numbers, double *rss, double *total,
                   double *left_out)
 {
@@ -124,9 +124,9 @@ static void leave(Regression *of, const double *numbers, double *rss, double *to
         }
 }
 
-/* Writes how well models of n rows fit to `rows` of the columns of their names.
+/* Write measures of the fit of n models to `rows` of the columns of their names.
 
-   values, weight [n, K] of `Data`; table [S, K]; terms [columns, 2] of the models, with
+   values, weight [n, K] of `ScaledRows`; table [S, K]; terms [columns, 2] of the models, with
    coefficients `scaled` [n, 3] in the units of both. */
 int64_t measure_quality(int64_t n, int64_t points, const int64_t *rows, const double *values,
                         const double *weight, const double *floor, const double *table,
@@ -166,7 +166,7 @@ int64_t measure_quality(int64_t n, int64_t points, const int64_t *rows, const do
     return 0;
 }
 
-/* `looks_exact` of one row, in the unit of the metric; `first` is the first parameter. */
+/* `looks_exact` for one row, in the unit of the metric; `first` is the first parameter. */
 static int is_exact(int64_t points, const double *first, const double *values, double unit,
                     double noise)
 {
@@ -180,11 +180,11 @@ static int is_exact(int64_t points, const double *first, const double *values, d
     return whole;
 }
 
-/* Writes the outcome of n rows to `rows` of their column, `_status`.
+/* Write the status of n rows to `rows` of their column, as `_status`.
 
-   values, weight [n, K], unit, variance [n] of `Data`; spread [n] of the posterior, and what share
-   of it has breaks; exactly [n] and `most` of `Usual`; noise, rss, terms are columns. `codes` are
-   CONSTANT, OK, OUTSIDE, NOISY. */
+   values, weight [n, K], unit, variance [n] of `ScaledRows`; spread [n] of the posterior, and its
+   share with breaks; exactly [n] and `most` of `MisfitBaseline`; noise, rss, terms are columns.
+   `codes` are CONSTANT, OK, OUTSIDE, NOISY. */
 int64_t name_outcomes(int64_t n, int64_t points, const int64_t *rows, const double *first,
                       const double *values, const double *weight, const double *unit,
                       const double *variance, const double *deviation, const double *broken,
@@ -195,7 +195,8 @@ int64_t name_outcomes(int64_t n, int64_t points, const int64_t *rows, const doub
         int64_t row = rows[k], size = (terms[row * TERMS] >= 0) + (terms[row * TERMS + 1] >= 0);
         double used = larger(used_of(points, weight + k * points), 1);
         double enough = FAR_BEYOND_NOISE * sqrt(variance[k]), spread = sqrt(deviation[k]);
-        /* Few points leave the deviation to what was believed before; it has to show. */
+        /* With few points the prior determines the deviation, so the residual has to show it,
+           too. */
         double left = sqrt(rss[row] / larger(used - 1 - (double)size, 1));
         int beyond = isnan(noise[row]) ? left > most
                                        : spread > enough && spread > MISFIT && left > enough;

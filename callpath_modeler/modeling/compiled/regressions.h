@@ -1,5 +1,5 @@
-/* Regressions of some candidates at a time, of any rows: repeats `_constant_part`, `_single_parts`,
-   `_pair_part` and `_misfits` of mixture/candidates.py. */
+/* Regressions of some candidates at a time, for any rows: repeats `_constant_part`,
+   `_single_parts`, `_pair_part` and `_misfits` of mixture/candidates.py. */
 #ifndef CALLPATH_MODELER_REGRESSIONS_H
 #define CALLPATH_MODELER_REGRESSIONS_H
 
@@ -8,36 +8,36 @@
 #include "evidence.h"
 #include "rows.h"
 
-/* A relative misfit from which on logarithms say something else; and as good as zero, against the
-   value: `_MUCH` and `_NOTHING` in mixture/misfit.py. */
+/* Relative misfit from which on logarithms replace relative errors, and smallest ratio of model
+   to value: `_MUCH` and `_NOTHING` in mixture/log_residuals.py. */
 static const double MUCH = 0.01, NOTHING = 1e-3;
 
 enum { CONSTANT, POSITIVE, OFFSET, BARE, PAIR, FAMILIES };
 
-/* Rows, what their regressions are made of, and the shapes. */
+/* Rows, the input of their regressions, and the shapes. */
 typedef struct {
     int64_t count, points, drifts, shapes; /* n, K, L, S */
     int frugal;
     const double *values, *variance, *dof; /* [n, K], [n], [n] */
-    const double *typical;                 /* [n]: roughly the variance of a point */
-    const double *table;                   /* [S + 1, K]; the last shape is none */
+    const double *typical;                 /* [n]: rough variance of a point */
+    const double *table;                   /* [S + 1, K]; the last one stands for no shape */
     const double *least, *most, *falling;  /* [S] */
-    const int64_t *first_of, *second_of;   /* [P]: the shapes of pairs */
+    const int64_t *first_of, *second_of;   /* [P]: shapes of pairs */
     double *used, *unit;                   /* [n], [n, K] */
     double *weights;                       /* [n, L, K] */
     double *weight, *mean, *total;         /* [n, L] */
-    double *relative;                      /* [n, L]: what misses by the size of values leave */
+    double *relative;                      /* [n, L]: sums of squares for misfits of 1 */
 } Rows;
 
-/* LANES candidates; the last one again where there are fewer. */
+/* LANES candidates; if there are fewer, the last one is repeated. */
 typedef struct {
     int size;
     int64_t candidate[LANES], row[LANES], first[LANES], second[LANES];
-    double *values, *unit, *first_at, *second_at; /* [K, LANES]: at points, of shapes there */
-    double *weights, *x, *z; /* [K, LANES]: of points; shapes about their means */
+    double *values, *unit, *first_at, *second_at; /* [K, LANES]: at the points */
+    double *weights, *x, *z; /* [K, LANES]: weights; shapes about their means */
 } Block;
 
-/* Weigh the points of all rows and sum them up; `work` [2, K] is room to work in. */
+/* Compute the weights of the points of all rows, and their sums; `work` [2, K] is working memory. */
 static void weigh(Rows *rows, const double *weight, const double *floor, const double *fitted,
                   const double *precision, const double *away, double *work)
 {
@@ -65,7 +65,7 @@ static void weigh(Rows *rows, const double *weight, const double *floor, const d
     }
 }
 
-/* Look up what a block needs whatever the drift. */
+/* Look up the input of a block that does not depend on the drift. */
 static void look_up(const Rows *rows, Block *block)
 {
     int64_t points = rows->points;
@@ -80,7 +80,7 @@ static void look_up(const Rows *rows, Block *block)
         }
 }
 
-/* `_Sums.of`: sums of a block with one shape each, `raw`, which is `away` from its mean. */
+/* `_Sums.of`: sums of a block with one shape each, `raw`; `away` is the shape about its mean. */
 static void sum_shape(const Block *block, int64_t points, const double *raw, const double *weight,
                       const double *mean, double *away, double *at, double *square,
                       double *product)
@@ -104,7 +104,7 @@ static void sum_shape(const Block *block, int64_t points, const double *raw, con
     }
 }
 
-/* What a block of models ``level + first x + second z`` says of point `k`. */
+/* The values of a block of models ``level + first x + second z`` at point `k`. */
 INLINE double model_at(const Block *block, int64_t k, int c, const double *level,
                        const double *first, const double *second)
 {
@@ -112,7 +112,7 @@ INLINE double model_at(const Block *block, int64_t k, int c, const double *level
     return level[c] + first[c] * block->x[place] + second[c] * block->z[place];
 }
 
-/* `_sum_up_little`, for all: what models leave. */
+/* `_sum_up_little` for all candidates: the residuals. */
 static void sum_up_left(const Block *block, int64_t points, const double *level,
                         const double *first, const double *second, double *residual)
 {
@@ -126,7 +126,7 @@ static void sum_up_left(const Block *block, int64_t points, const double *level,
     EACH_LANE residual[c] = sum[c];
 }
 
-/* `_misfits`: what much is left of is measured in logarithms, as in mixture/misfit.py. */
+/* `_misfits`: large residuals come from logarithms, as in mixture/log_residuals.py. */
 static void correct_misfit(const Rows *rows, const int64_t *place, const Block *block, Found *found)
 {
     Lanes plain = {0}, in_logarithms = {0}, much;
@@ -143,11 +143,11 @@ static void correct_misfit(const Rows *rows, const int64_t *place, const Block *
             double value = block->values[k * LANES + c], unit = block->unit[k * LANES + c];
             double model = model_at(block, k, c, found->level, found->first, found->second);
             double square = (model - value) * (model - value);
-            /* Where bounds let a model touch zero, rounding decides on which side of it. */
+            /* A bounded model may touch zero, and rounding decides on which side. */
             double ratio = larger(model, NOTHING * value) / value;
             double relative = log_of(ratio) * unit;
             relative *= relative;
-            /* Of a value of zero there is no logarithm. */
+            /* A value of zero has no logarithm. */
             relative = ratio <= DBL_MAX && relative <= DBL_MAX ? relative : square;
             plain[c] += square * block->weights[k * LANES + c];
             in_logarithms[c] += relative * block->weights[k * LANES + c];
@@ -189,7 +189,7 @@ static void regress_one(const Rows *rows, const int64_t *place, Block *block, in
                     found->residual);
         return;
     }
-    /* Of the regression, whose coefficients may be bounded afterwards. */
+    /* These residuals belong to the regression; its coefficients may be bounded afterwards. */
     sum_up_left(block, rows->points, sums.mean, sums.slope, found->second, found->residual);
     Lanes falling;
     EACH_LANE falling[c] = rows->falling[block->first[c]];

@@ -12,16 +12,17 @@ from callpath_modeler.modeling.noise import CENTRES, Centre
 from callpath_modeler.modeling.status import FitStatus
 
 Summed = tuple[FloatArray, FloatArray, FloatArray]
-"""Centre, count and squares, [n, K], as of `RepetitionStats`."""
+"""Centre, count and squares, [n, K], as in `RepetitionStats`."""
 
 _STATUS = np.array(
     [FitStatus.ZERO, FitStatus.NEGATIVE, FitStatus.TOO_FEW_POINTS, FitStatus.NON_FINITE],
     dtype=np.int8,
 )
+"""Codes that ``state`` writes, in its order."""
 
 
 def repetition_stats(y: FloatArray, how: Centre) -> Summed:
-    """Return what `repetition_stats` does."""
+    """Return the same as `mixture.repetition_noise.repetition_stats`."""
     centre, count, squares = np.empty((3, *y.shape[:2]))
     points = y.shape[0] * y.shape[1]
     call(
@@ -31,14 +32,14 @@ def repetition_stats(y: FloatArray, how: Centre) -> Summed:
 
 
 def status_of(y: FloatArray, reps: Summed, enough: int) -> Int8Array:
-    """Name the rows that cannot be modelled, `enough` points with a value being needed."""
+    """Return the status of rows that cannot be modelled; `enough` points need a value."""
     status = np.empty(len(y), dtype=np.int8)
     call("state", *y.shape, enough, *float64_arrays(y, *reps[:2]), _STATUS, status)
     return status
 
 
 def row_spread(reps: Summed) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what `row_spread` does."""
+    """Return the same as `mixture.repetition_noise.row_spread`."""
     raw, dof, size = np.empty((3, len(reps[0])))
     call("spread_of_rows", *reps[0].shape, *float64_arrays(*reps), raw, dof, size)
     return raw, dof, size
@@ -47,9 +48,10 @@ def row_spread(reps: Summed) -> tuple[FloatArray, FloatArray, FloatArray]:
 def noise(
     reps: Summed, pool: Sequence[float], profile: FloatArray, efficiency: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return variance, dof, spread [n] and weight [n, K] of `Pool.noise`.
+    """Return variance, dof and spread [n], and weight [n, K], of `Pool.noise`.
 
-    `pool` is dof, level, slope, about and the two ends of reach of a `Pool`, `profile` [K] its own.
+    `pool` is dof, level, slope, about and the two ends of reach of a `Pool`; `profile` [K] is its
+    profile.
     """
     variance, dof, spread = np.empty((3, len(reps[0])))
     weight = np.empty(reps[0].shape)
@@ -65,7 +67,7 @@ def noise(
 def point_counts(
     count: FloatArray, points: FloatArray
 ) -> tuple[Int16Array, FloatArray, FloatArray]:
-    """Tell how many points have a value, and the least and the largest of these, each [n]."""
+    """Return the number of points with a value, the smallest and the largest of them, each [n]."""
     low, high = np.empty((2, len(count)))
     used = np.empty(len(count), dtype=np.int16)
     call("facts_of_rows", *count.shape, *float64_arrays(count, points), used, low, high)

@@ -1,28 +1,28 @@
-/* What rows are compared with, and room for what is found of one of them; for screen.c. */
+/* Hypotheses that rows are compared with, and working memory for one row; for screen.c. */
 #ifndef CALLPATH_MODELER_ROOM_H
 #define CALLPATH_MODELER_ROOM_H
 
 #include "fans.h"
 #include "memory.h"
 
-/* What rows are compared with. */
+/* Hypotheses that rows are compared with. */
 typedef struct {
-    /* Pairs: those that are tried with every row; shapes: whole vectors of them, the last ones none. */
+    /* Pairs are those that are tried with every row; shapes fill whole vectors. */
     int64_t points, shapes, pairs, drifts;
-    const double *precision, *away; /* [drifts, points], as of `relative_weights` */
+    const double *precision, *away; /* [drifts, points], as in `relative_weights` */
     const double *table, *products; /* of shapes and pairs, in blocks */
-    const int32_t *first, *second;  /* [pairs], and of those of fans after them */
+    const int32_t *first, *second;  /* [pairs], then those of fans */
     const float *falling;           /* [shapes] */
-    const float *prior;             /* [1 + 3 shapes + pairs], and of those of fans after them */
+    const float *prior;             /* [1 + 3 shapes + pairs], then those of fans */
     double promise;                 /* as `promise_of_pairs` */
     Fans fans;
-    int64_t there, kept_shapes, kept_pairs; /* there: how many shapes there are */
+    int64_t there, kept_shapes, kept_pairs; /* there: number of shapes */
     double nats;
     int frugal;
-    int64_t growing; /* pairs, the first ones, that are not beside a decreasing shape */
+    int64_t growing; /* number of pairs, the first ones, without a decreasing shape */
 } Known;
 
-/* Room for what is found of one row. */
+/* Working memory for one row. */
 typedef struct {
     Look *looks; /* [drifts] */
     Singles singles, other;
@@ -30,13 +30,13 @@ typedef struct {
     Opened opened;
     float *bounds, *top;         /* [3, shapes], -inf = left out; [shapes], the best of each */
     float *least, *bare;         /* [shapes] */
-    float *ratio;                /* [shapes or pairs]: how close, against the closest */
+    float *ratio;                /* [shapes or pairs]: residual / least residual */
     double *plain, *points;      /* [points]: weights without drift; [drifts, 2, points] */
     double *order;               /* [shapes] */
     double *models;              /* [points, WIDTH] */
 } Room;
 
-/* Take `count` numbers of 8 bytes from what is at `*next`, and the rest of the last line. */
+/* Take `count` numbers of 8 bytes from the memory at `*next`, with the rest of the last line. */
 static double *part(double **next, int64_t count)
 {
     double *found = *next;
@@ -44,7 +44,7 @@ static double *part(double **next, int64_t count)
     return found;
 }
 
-/* The most pairs that a row is compared with. */
+/* Largest number of pairs that a row is compared with. */
 static int64_t pairs_at_most(const Known *known)
 {
     const Fans *fans = &known->fans;
@@ -56,7 +56,7 @@ static int64_t pairs_at_most(const Known *known)
     return known->pairs + fans->opened * widest;
 }
 
-/* Take as many numbers of single precision, which is more than enough. */
+/* Take memory for as many numbers of single precision; half of it would suffice. */
 static float *single_part(double **next, int64_t count) { return (float *)part(next, count); }
 
 /* Copy [count, points] numbers into blocks. */
@@ -67,10 +67,10 @@ static const double *blocks_of(double **next, int64_t points, int64_t count, con
     return found;
 }
 
-/* Lay out room for one row, and for what rows are compared with; return 0 where there is none. */
+/* Lay out memory for one row and for the hypotheses; return NULL if there is too little. */
 static double *make_room(Known *known, Look *looks, float **left, double **sums, Room *room)
 {
-    /* Both pairs that are tried with every row and those of fans fill their last vector up. */
+    /* The pairs that are tried with every row and those of fans each fill up their last vector. */
     const int64_t shapes = known->shapes, pairs = pairs_at_most(known) + 2 * WHOLE;
     const int64_t points = known->points;
     const int64_t longest = shapes > pairs ? shapes : pairs, fans = known->fans.axes * shapes;

@@ -1,10 +1,10 @@
-/* One row of `Data`, with the weights of its points: what every regression begins with. */
+/* One row of `ScaledRows` with the weights of its points, the input of every regression. */
 #ifndef CALLPATH_MODELER_ROWS_H
 #define CALLPATH_MODELER_ROWS_H
 
 #include "functions.h"
 
-/* `error_unit` in mixture/data.py; all [K]; `least` of `floor_of` there. */
+/* `error_unit` in mixture/scaled_rows.py; arrays are [K]; `least` comes from `floor_of` there. */
 INLINE void error_unit(int64_t points, double least, const double *fitted, double *unit)
 {
 #pragma omp simd
@@ -12,7 +12,7 @@ INLINE void error_unit(int64_t points, double least, const double *fitted, doubl
         unit[k] = larger(fitted[k], least);
 }
 
-/* How many points have a value. */
+/* Number of points with a value. */
 INLINE double used_of(int64_t points, const double *weight)
 {
     double used = 0;
@@ -22,7 +22,7 @@ INLINE double used_of(int64_t points, const double *weight)
     return used;
 }
 
-/* Weigh points where nothing drifts, by the `unit` that errors are relative to; all [K]. */
+/* Write the weights of points without a drift; errors are relative to `unit`; arrays are [K]. */
 INLINE void plain_weights(int64_t points, const double *weight, const double *unit, double *plain)
 {
 #pragma omp simd
@@ -30,10 +30,11 @@ INLINE void plain_weights(int64_t points, const double *weight, const double *un
         plain[k] = weight[k] / (unit[k] * unit[k]);
 }
 
-/* `relative_weights` in mixture/data.py, under one drift, of `plain` ones; all [K].
+/* `relative_weights` in mixture/scaled_rows.py, under one drift, from `plain` weights; arrays are
+   [K].
 
-   `precision` and `away` are those of `precisions` in drifts.py: weights where every point has a
-   value, and what their level follows where some have none. */
+   `precision` and `away` come from `precisions` in drifts.py: factors if every point has a value,
+   and logarithms that give their level if some points have none. */
 INLINE void relative_weights(int64_t points, const double *plain, const double *precision,
                              const double *away, double *weights)
 {
@@ -50,12 +51,12 @@ INLINE void relative_weights(int64_t points, const double *plain, const double *
         weights[k] = plain[k] * precision[k] * factor;
 }
 
-/* Sums of one row under one drift, as of `Moments`. */
+/* Sums of one row under one drift, as in `Moments`. */
 typedef struct {
     double weight, mean, total;
 } RowSums;
 
-/* Sum up a row, and write the products of its weights with its values about their mean, [K]. */
+/* Return the sums of a row, and write its weights times its values about their mean, [K]. */
 INLINE RowSums sums_of_row(int64_t points, const double *values, const double *weights,
                            double *products)
 {

@@ -1,4 +1,4 @@
-/* Which hypotheses of each row are worth a look, as in mixture/screen.py: row by row. */
+/* Screening of the hypotheses of each row, as in mixture/screen.py, row by row. */
 #include "room.h"
 
 #define WITHIN 3.0
@@ -7,16 +7,16 @@
 #define FEWEST_FOR_PAIRS 3
 #define FALLS 0.5
 
-/* Against the best, in nats: a hypothesis below it has no part in what is averaged, in single
-   precision. */
+/* Distance from the best bound, in nats, beyond which a hypothesis has no weight in an average in
+   single precision. */
 #define NOTHING 16.0f
 
 typedef struct {
-    int64_t *row, *shape, *families, *pair_row, *pair; /* what is worth a look */
-    int64_t singles, pairs;                            /* how many there are */
+    int64_t *row, *shape, *families, *pair_row, *pair; /* screened hypotheses */
+    int64_t singles, pairs;                            /* numbers of both */
 } Worthy;
 
-/* Keep a model within reach of the values. */
+/* Keep a fit within reach of the values. */
 static void smooth(const Row *row, double floor, double *fitted)
 {
     for (int64_t k = 0; k < row->points; k++) {
@@ -26,12 +26,12 @@ static void smooth(const Row *row, double floor, double *fitted)
     }
 }
 
-/* Write what the best hypothesis with one shape says: a constant, unless a shape leaves much less. */
+/* Write the best hypothesis with one shape: a constant, unless a shape leaves much less. */
 static void fit_roughly(const Row *row, const Known *known, double floor, Room *room,
                         double *fitted)
 {
     Look *seen = room->looks;
-    /* Where nothing drifts, weights are those of the values. */
+    /* Without a drift, the weights are those of the values. */
     for (int64_t k = 0; k < row->points; k++) {
         double unit = larger(row->values[k], floor);
         seen->weights[k] = row->weight[k] / (unit * unit);
@@ -42,7 +42,7 @@ static void fit_roughly(const Row *row, const Known *known, double floor, Room *
     double *restrict residual = seen->residual, *restrict slopes = seen->slope, least = INFINITY;
 #pragma omp simd reduction(min : least)
     for (int64_t s = 0; s < known->shapes; s++) {
-        /* Not steeper than without a constant; two divisions in one. */
+        /* The slope is at most that without a constant; one division replaces two. */
         double here = larger(at[s], TINY), per_both = 1 / (square[s] * here);
         double slope = smaller(larger(product[s] * here * per_both, 0), mean * square[s] * per_both);
         slopes[s] = slope;
@@ -59,9 +59,9 @@ static void fit_roughly(const Row *row, const Known *known, double floor, Room *
     smooth(row, floor, fitted);
 }
 
-/* Return up to which `ratio` [count], of how close regressions are against the closest, the `kept`
-   closest are; `bound` [count] is the best of their bounds. What is far below the best of all needs
-   no such look. */
+/* Return the largest `ratio` [count] of the `kept` closest regressions; a ratio is relative to
+   the closest one. `bound` [count] is the best of their bounds. Regressions far below the best of
+   all are not counted. */
 static float reach_of_kept(const float *restrict bound, const float *restrict ratio, int64_t count,
                            int64_t kept, float best)
 {
@@ -76,7 +76,7 @@ static float reach_of_kept(const float *restrict bound, const float *restrict ra
 #pragma omp simd reduction(max : last)
     for (int64_t i = 0; i < count; i++)
         last = larger_single(ratio[i] <= reach ? ratio[i] : 0, last);
-    /* Rounding does not choose among equals. */
+    /* Rounding must not choose among equals. */
     return (1 + TIED) * last;
 }
 
@@ -103,7 +103,7 @@ static float leave_shapes_out(const Known *known, float constant, Room *room)
     return larger_single(most_of(top, shapes), constant);
 }
 
-/* Bound the evidence of hypotheses with one shape; return that of the constant. */
+/* Write upper bounds of the evidence of hypotheses with one shape; return that of the constant. */
 static float bound_singles(const Row *row, const Known *known, double variance, Room *room)
 {
     const int64_t shapes = known->shapes;
@@ -147,8 +147,8 @@ static float bound_singles(const Row *row, const Known *known, double variance, 
     return (float)volume + prior[0] + profile((float)total, dof, noise, used - 1, per_one);
 }
 
-/* Regress on pairs `begin` to `end`: those of open fans, or without any those that are tried with every
-   row. Returns the best bound. */
+/* Regress on pairs `begin` to `end`: those of open fans, or, without fans, those that are tried
+   with every row. Return the best bound. */
 static float try_pairs(const Row *row, const Known *known, const Opened *opened, int64_t begin,
                        int64_t end, Room *room)
 {
@@ -166,7 +166,7 @@ static float try_pairs(const Row *row, const Known *known, const Opened *opened,
             fan_sums(&known->fans, points, known->shapes, known->table, seen->weights, opened,
                      begin, found);
         if (l > 1 && row->used <= FEWEST_FOR_PAIRS) {
-            /* Where p = 1 tells nothing, two points are met by any pair. */
+            /* If p = 1 has no weight, any pair fits the other two points. */
             memcpy(found->left[l] + listed, found->left[0] + listed,
                    (size_t)whole(found->count - listed) * sizeof **found->left);
             continue;
@@ -205,7 +205,8 @@ static void leave_pairs_out(const Known *known, float best, Room *room)
         found->bound[i] = ratio[i] > reach ? -INFINITY : found->bound[i];
 }
 
-/* Tell whether pairs may be near the best hypothesis with at most one shape, as `rows_for_pairs`. */
+/* Return whether pairs may be near the best hypothesis with at most one shape, as
+   `rows_for_pairs`. */
 static int may_be_near(const Row *row, const Known *known, const Look *seen, const double *fitted,
                        float best)
 {
@@ -214,7 +215,7 @@ static int may_be_near(const Row *row, const Known *known, const Look *seen, con
         least = smaller(seen->weights[k], least);
         level = larger(fitted[k], level);
     }
-    /* The level is what a model is at its largest point; and pairs leave what noise does. */
+    /* The level is the largest value of the model. Pairs are assumed to fit to within the noise. */
     const float volume = (float)(known->promise - 3 * log_of(level) - 1.5 * log_of(least));
     const float freedom = (float)row->used - 3, noise = (float)row->variance;
     const float per_freedom = 1 / larger_single(freedom, 1);
@@ -223,21 +224,21 @@ static int may_be_near(const Row *row, const Known *known, const Look *seen, con
            || fitted[row->points - 1] < FALLS * level;
 }
 
-/* Bound the evidence of pairs, where one shape does not explain the row; return the best. `fitted`
-   [points] is roughly what models say. */
+/* Write upper bounds of the evidence of pairs if one shape does not explain the row; return the
+   best one. `fitted` [points] is a rough fit. */
 static float bound_doubles(const Row *row, const Known *known, double left, const double *fitted,
                            float best, Room *room)
 {
     const int64_t pairs = known->pairs, shapes = known->shapes;
     const Fans *fans = &known->fans;
     Pairs *found = &room->pairs;
-    /* What rounding leaves asks for no second shape. */
+    /* A residual that is only rounding needs no second shape. */
     found->count = found->close = 0;
     if (row->used < FEWEST_FOR_PAIRS + known->frugal || !(left > EXACT_VARIANCE))
         return -INFINITY;
     if (!may_be_near(row, known, room->looks, fitted, best))
         return -INFINITY;
-    /* Of as few points only those beside work that is shared. */
+    /* With so few points, only pairs with shared work are tried. */
     const int64_t begin = row->used > FEWEST_FOR_PAIRS ? 0 : known->growing;
     if (begin < pairs)
         best = larger_single(try_pairs(row, known, NULL, begin, pairs, room), best);
@@ -256,7 +257,7 @@ static float bound_doubles(const Row *row, const Known *known, double left, cons
     return most_of(found->bound, found->count);
 }
 
-/* Add up slopes of all shapes, [shapes], at the points; `work` is [points, WIDTH]. */
+/* Add slopes times shapes, [shapes], at the points; `work` is [points, WIDTH]. */
 static void add_up(int64_t points, int64_t shapes, const double *restrict table,
                    const double *restrict slopes, double *restrict work, double *restrict found)
 {
@@ -279,7 +280,7 @@ static void add_up(int64_t points, int64_t shapes, const double *restrict table,
     }
 }
 
-/* Write the mean of all models, each as probable as its bound says, as `_averaged`. */
+/* Write the mean of all models, weighted by their bounds, as `_averaged`. */
 static void average(const Row *row, const Known *known, float alone, float best, Room *room,
                     double *restrict fitted)
 {
@@ -319,7 +320,7 @@ static void average(const Row *row, const Known *known, float alone, float best,
         fitted[k] = (constant + fitted[k]) * per_unit;
 }
 
-/* Note what is not much worse than the best. */
+/* Note the hypotheses whose bound is near the best. */
 static void note(int64_t number, const Known *known, float least, const Room *room, Worthy *worthy)
 {
     const int64_t shapes = known->shapes;
@@ -346,7 +347,7 @@ static void note(int64_t number, const Known *known, float least, const Room *ro
     }
 }
 
-/* Screen one row; return roughly the variance of a point. */
+/* Screen one row; return a rough variance of a point. */
 static double screen_row(const Row *row, int64_t number, double floor, const Known *known,
                          Room *room, double *fitted, Worthy *worthy)
 {
@@ -374,11 +375,12 @@ static double screen_row(const Row *row, int64_t number, double floor, const Kno
     return variance;
 }
 
-/* Screen `rows` while there is room for all hypotheses of one; return -1 without memory.
+/* Screen `rows` as long as the results have room for all hypotheses of a row; return -1 without
+   memory.
 
-   Written are `row`, `shape` and `families` (a bit for each) [most] of hypotheses with one shape, as
-   many as `counts[0]` says, `pair_row` and `pair` [most_pairs] as many as `counts[1]` says, and
-   `variances` [rows] and `fitted` [rows, points] of as many rows as `counts[2]` says. */
+   The results are `row`, `shape` and `families` (a bit for each) [most] of `counts[0]` hypotheses
+   with one shape, `pair_row` and `pair` [most_pairs] of `counts[1]` pairs, and `variances` [rows]
+   and `fitted` [rows, points] of `counts[2]` rows. */
 int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t there, int64_t pairs,
                int64_t drifts,
                const double *values, const double *weight, const double *variance,

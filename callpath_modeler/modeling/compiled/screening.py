@@ -1,4 +1,4 @@
-"""`mixture.screen.screen` in C."""
+"""Screening of hypotheses: calls into ``screen.c``."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ from callpath_modeler.modeling.mixture.pairs import promise_of_pairs
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
 
 _WHOLE = 16
-"""How many shapes or pairs are looked at together, as in ``bounds.h``."""
+"""Number of shapes or pairs in a block, as in ``bounds.h``."""
 _NOTED = 16
-"""For how many shapes, and pairs, of each row there is room: if they have more, rows that are left
-are screened later. Room for all there are would be cleared by the system for the few that are."""
+"""Hypotheses with one shape, and pairs, of each row that the results have room for on average.
+
+If there are more, the remaining rows are screened by another call. The system would have to clear
+room for all hypotheses, of which few are used.
+"""
 
 
 class Screened(NamedTuple):
-    """As `ScreenedHypotheses`, of n rows; `families` [U] has a bit for each."""
+    """The columns of `ScreenedHypotheses` for n rows; `families` [U] has a bit for each family."""
 
     row: IntArray
     shape: IntArray
@@ -43,10 +46,10 @@ class Screened(NamedTuple):
 def screened(
     data: ScaledRows, hypotheses: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
 ) -> Screened:
-    """Choose what is worth a look, whatever the drift; arguments as of `screen`."""
+    """Return the hypotheses that may matter under any drift; arguments as for `screen`."""
     rows, points = data.values.shape
     shapes, pairs, kept = len(hypotheses.shapes), len(hypotheses.products), hypotheses.kept
-    # Whole vectors; what fills the last one up is nowhere probable.
+    # Shapes fill whole vectors; the additional ones have no prior.
     wide = -(-shapes // _WHOLE) * _WHOLE
     before, of_shapes, of_pairs = np.split(log_prior, [1, 1 + 3 * shapes])
     prior = np.empty(1 + 3 * wide + len(of_pairs), dtype=np.float32)
@@ -95,7 +98,7 @@ def _widened(column: npt.NDArray[Any], size: int, value: float | None = None) ->
 
 
 def _fans(hypotheses: Hypotheses, of_pairs: FloatArray, wide: int) -> list[npt.NDArray[Any] | int]:
-    """Return what ``fans.h`` needs to know."""
+    """Return the input of ``fans.h``."""
     fans = hypotheses.fans
     if fans is None:
         nothing = np.empty(0)

@@ -1,4 +1,4 @@
-"""Which libraries belong to the sources beside this file; known to the build and to the loader."""
+"""Sources of the libraries, and the names of the libraries, for the build and for the loader."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import hashlib
 from pathlib import Path
 
 PROCESSORS = ("any", "haswell", "skylake-avx512")
-"""What libraries are compiled for, in the order of what `processor` in ``processor.c`` returns; but
-for the first, names that compilers know."""
+"""Kinds of processors, in the order of the numbers of `processor` in ``processor.c``.
+
+All names except the first one are known to compilers.
+"""
 
 
 def sources(folder: Path) -> list[Path]:
-    """Return the files in C of a folder, in order."""
+    """Return the C files of a folder, in order."""
     return sorted((*folder.glob("*.c"), *folder.glob("*.h")))
 
 
 def libraries(folder: Path) -> dict[str, Path]:
-    """Return where the library for each kind of processor is, or would be.
+    """Return the path of the library for each kind of processor, whether or not it exists.
 
-    What was made of other sources has other names.
+    Libraries of other sources have other names.
     """
     digest = hashlib.sha256()
     for source in sources(folder):

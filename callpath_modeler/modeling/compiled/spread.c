@@ -1,5 +1,5 @@
-/* What repetitions say: repeats `within`, `row_spread` and `Pool.noise` of
-   `modeling/mixture/spread.py`, and `row_status` of `modeling/mixture/facts.py`. */
+/* Noise of repetitions: repeats `repetition_stats`, `row_spread` and `Pool.noise` of
+   `modeling/mixture/repetition_noise.py`, and `row_status` of `modeling/mixture/row_status.py`. */
 #include <float.h>
 
 #include "constants.h"
@@ -7,7 +7,7 @@
 #include "lanes.h"
 #include "memory.h"
 
-/* In the order of `CENTRES`. */
+/* Centres in the order of `CENTRES`. */
 enum { MEAN, MEDIAN, TRIMMED, MIDRANGE, FIRST_QUARTILE, LEAST };
 enum { FEW = 32 };
 
@@ -21,7 +21,7 @@ static int compare(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Sorts many values in one lane, through `row`. */
+/* Sort many values in one lane, by way of `row`. */
 static void sort_lane(double *sorted, int64_t repetitions, double *row)
 {
     for (int64_t k = 0; k < repetitions; k++)
@@ -31,7 +31,7 @@ static void sort_lane(double *sorted, int64_t repetitions, double *row)
         sorted[k * LANES] = row[k];
 }
 
-/* Sorts few by exchanging neighbours, in all lanes at once. */
+/* Sort few values by exchanging neighbours, in all lanes at once. */
 static void sort_lanes(double *sorted, int64_t repetitions)
 {
     for (int64_t end = repetitions - 1; end > 0; end--)
@@ -46,8 +46,8 @@ static void sort_lanes(double *sorted, int64_t repetitions)
         }
 }
 
-/* Fetches the repetitions of points, one in each lane, [R][LANES], and sorts them; what is missing
-   is infinite. Returns in `present` how many there are. */
+/* Fetch the repetitions of points, one point in each lane, [R][LANES], and sort them; missing
+   ones are infinite. Write their numbers to `present`. */
 static void fetch(const double *y, const int64_t *items, int64_t repetitions, double *sorted,
                   double *row, int64_t *present)
 {
@@ -67,7 +67,7 @@ static void fetch(const double *y, const int64_t *items, int64_t repetitions, do
             sort_lane(sorted + lane, repetitions, row);
 }
 
-/* `_take_logarithms`: writes to `squares` where these are much and all that is finite is positive. */
+/* `_take_logarithms`: replace large `squares` if all finite values are positive. */
 static void take_logarithms(const double *sorted, int64_t repetitions, const double *mean,
                             const double *count, double *squares)
 {
@@ -95,7 +95,7 @@ static void take_logarithms(const double *sorted, int64_t repetitions, const dou
     }
 }
 
-/* Means of what is finite, how many there are, and squared deviations relative to the mean. */
+/* Means and numbers of finite values, and squared deviations relative to the mean. */
 static void sum_lanes(const double *sorted, int64_t repetitions, double *mean, double *count,
                       double *squares)
 {
@@ -126,7 +126,7 @@ static void sum_lanes(const double *sorted, int64_t repetitions, double *mean, d
         take_logarithms(sorted, repetitions, mean, count, squares);
 }
 
-/* `centre_of_sorted` but for the mean, of `count` values that are `LANES` apart. */
+/* `centre_of_sorted` except for the mean, of `count` values that are `LANES` apart. */
 static double centre_of(const double *sorted, int64_t count, int64_t how)
 {
     int64_t last = count - 1;
@@ -152,7 +152,7 @@ static double centre_of(const double *sorted, int64_t count, int64_t how)
     }
 }
 
-/* `within` of n points y [n, R], repetitions in any order; centre, count, squares [n]. */
+/* `repetition_stats` of n points y [n, R], repetitions in any order; centre, count, squares [n]. */
 int64_t sum_up(int64_t n, int64_t repetitions, int64_t how, const double *y, double *centre,
                double *count, double *squares)
 {
@@ -176,8 +176,8 @@ int64_t sum_up(int64_t n, int64_t repetitions, int64_t how, const double *y, dou
     return 0;
 }
 
-/* `row_status`: ZERO, NEGATIVE, TOO_FEW_POINTS or NON_FINITE, of the four `codes`, or 0; y [n, K, R],
-   centre, count [n, K]. */
+/* `row_status`: ZERO, NEGATIVE, TOO_FEW_POINTS or NON_FINITE, from the four `codes`, or 0; y [n,
+   K, R], centre, count [n, K]. */
 int64_t state(int64_t n, int64_t points, int64_t repetitions, int64_t enough, const double *y,
               const double *centre, const double *count, const int8_t *codes, int8_t *status)
 {
@@ -187,7 +187,7 @@ int64_t state(int64_t n, int64_t points, int64_t repetitions, int64_t enough, co
             used += count[k] > 0;
             negative += (count[k] > 0) & (centre[k] < 0);
             positive += (count[k] > 0) & (centre[k] != 0);
-            /* So are sums of values that are as large as numbers go. */
+            /* Sums of very large values may overflow as well. */
             infinite += (count[k] > 0) & (fabs(centre[k]) > DBL_MAX);
         }
         for (int64_t k = row * points * repetitions; k < (row + 1) * points * repetitions; k++)
@@ -224,8 +224,9 @@ int64_t spread_of_rows(int64_t n, int64_t points, const double *centre, const do
     return 0;
 }
 
-/* `Pool.noise` of rows [n, K] with raw, dof, size [n] of `row_spread`: variance, freedom, spread [n]
-   and weight [n, K]. `pool` is dof, level, slope, about and the two ends of reach; `profile` [K]. */
+/* `Pool.noise` of rows [n, K] with raw, dof, size [n] from `row_spread`: variance, freedom,
+   spread [n] and weight [n, K]. `pool` is dof, level, slope, about and the two ends of reach;
+   `profile` is [K]. */
 int64_t noise_of_rows(int64_t n, int64_t points, const double *centre, const double *count,
                       const double *squares, const double *raw, const double *dof,
                       const double *size, const double *pool, const double *profile,
@@ -245,7 +246,7 @@ int64_t noise_of_rows(int64_t n, int64_t points, const double *centre, const dou
         int exact = !(borrowed > 0) || (dof[row] > 0 && raw[row] <= EXACT_VARIANCE);
         for (int64_t k = row * points; k < (row + 1) * points; k++) {
             double its = freedom_of(centre[k], count[k]), expected = shrunk * profile[k % points];
-            /* Two values say next to nothing of the noise of their own point. */
+            /* Two values say almost nothing about the noise of their point. */
             double local = its > 1 ? (share * expected + squares[k]) / (share + its) : expected;
             double ratio = shrunk / larger(local, EXACT_VARIANCE);
             ratio = smaller(larger(ratio, LEAST_WEIGHT), MOST_WEIGHT);
@@ -259,8 +260,8 @@ int64_t noise_of_rows(int64_t n, int64_t points, const double *centre, const dou
     return 0;
 }
 
-/* What `row_facts` of facts.py tells of rows [n, K] with `count` repetitions: how many
-   points have a value, and the least and the largest of these `p` [K]. */
+/* `point_counts` of row_status.py for rows [n, K] with `count` repetitions: the number of points
+   with a value, and the smallest and the largest of these `p` [K]. */
 int64_t facts_of_rows(int64_t n, int64_t points, const double *count, const double *p,
                       int16_t *used, double *low, double *high)
 {
@@ -278,7 +279,7 @@ int64_t facts_of_rows(int64_t n, int64_t points, const double *count, const doub
     return 0;
 }
 
-/* `data_of` in data.py, of rows [n, K]: values in units of the row, and the unit [n]. */
+/* `data_of` in scaled_rows.py, of rows [n, K]: values in units of the row, and the unit [n]. */
 int64_t own_units(int64_t n, int64_t points, const double *centre, const double *weight,
                   double *values, double *unit)
 {

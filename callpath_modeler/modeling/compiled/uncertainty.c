@@ -1,4 +1,4 @@
-/* Mixtures of one row at a target each: repeats `Mixture` of `modeling/uncertainty.py`. */
+/* Mixtures, each of one row at one target: repeats `Mixture` of `modeling/uncertainty.py`. */
 #include "mixtures.h"
 
 /* `Mixture.quantile` of centre, below, above [rows, parts, columns], weight [rows, parts]. */
@@ -43,7 +43,7 @@ int64_t exceedances(int64_t rows, int64_t parts, int64_t columns, const double *
 #pragma omp simd
             for (int64_t column = 0; column < columns; column++) {
                 double distance = log_of(centre[column]) - log_of(value[column]);
-                /* Where prediction and threshold are both zero, neither exceeds the other. */
+                /* If prediction and threshold are both zero, neither exceeds the other. */
                 distance = distance == distance ? distance : 0;
                 double spread = distance > 0 ? below[column] : above[column];
                 found[column] += share * normal_share(distance / larger(spread, LEAST_SPREAD));

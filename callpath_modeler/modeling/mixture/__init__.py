@@ -1,1 +1,4 @@
-"""The mixture method: every hypothesis gets a probability, predictions come from all of them."""
+"""The mixture method: every hypothesis gets a probability, and all of them enter predictions.
+
+See docs/explanation/modeling.md, 'The method in one page'.
+"""

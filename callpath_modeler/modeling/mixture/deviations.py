@@ -57,6 +57,7 @@ def variances(drifts: Sequence[Drift], points: FloatArray) -> FloatArray:
 
 
 DRIFTS = (Drift(0.0), Drift(10.0), Drift(100.0))
+"""Drifts that are tried. The first one stands for no drift."""
 ALONE = Drift(10.0, apart=True)
 """Drift for runs that begin with one process, which has no partner to talk to or to wait for."""
 

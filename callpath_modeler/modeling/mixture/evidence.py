@@ -38,7 +38,9 @@ _FAR_OUT = 1e-280
 """Normal probability below which only its logarithm can be represented."""
 
 LOG_2PI = float(np.log(2 * np.pi))
+"""Logarithm of 2 pi."""
 LOG_2 = float(np.log(2))
+"""Logarithm of 2."""
 LEAST_LEVEL = 0.05
 """Smallest level of a hypothesis relative to the mean; the level of an offset may be near zero."""
 

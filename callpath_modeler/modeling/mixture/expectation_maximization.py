@@ -29,6 +29,7 @@ call path that it suits.
 """
 
 _ROUNDS = 10
+"""Rounds of expectation maximisation."""
 
 
 @dataclass(frozen=True, slots=True)

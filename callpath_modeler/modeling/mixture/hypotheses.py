@@ -81,6 +81,7 @@ _WITHOUT_CONSTANT = 0.35
 """Share without a constant among hypotheses with one shape and positive coefficients."""
 
 _EASING = (BreakKind.DROP, BreakKind.PLATEAU, BreakKind.FLOOR, BreakKind.SETTLE)
+"""Kinds of breaks that are easings."""
 _FEWEST_FOR_EASING = 5
 """Points needed to distinguish an easing with a constant from a law that falls.
 
@@ -110,12 +111,13 @@ class ScreeningLimits:
     Attributes
     ----------
     shapes : number of closest shapes whose hypotheses with one shape are kept
-    habits : the same number while priors are learnt
+    habits : the same number while priors are learnt. It hardly matters: from 55 to 75 shapes, the
+        error for real programs moved between 7.5 and 7.7 %
     pairs : number of closest pairs with positive coefficients that are kept, per point. The more
         places breaks have, the more pairs fit by chance
     nats : distance from the best bound, in nats, beyond which a hypothesis is left out. With 7
         instead of 6.2, modelling takes a tenth longer, and bands of real programs are an eighth
-        wider
+        wider for 0.2 % more values that they hold
     frugal : whether the constant of every pair has to explain more than it costs; otherwise only
         with shared work
     """
@@ -287,7 +289,9 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
     points = np.array(at)
     terms = [term for term in space.terms if points[0] >= 1 or not term.log]
     if not terms:
-        raise ValueError("all terms of the space have logarithms, which are negative below 1")
+        raise ValueError(
+            "all terms of the search space have logarithms, which are negative below 1"
+        )
     of_two = differences(terms, points) if space.max_terms > 1 else ()
     alone = space.alone if len(points) >= _FEWEST_FOR_ALONE else ()
     lone = dict.fromkeys(Term(power, 0) for power in alone)

@@ -42,6 +42,7 @@ _NEVER = -1e9
 """Log probability of a row without candidates."""
 
 _STEADY = Drift(0.0)
+"""No drift."""
 EXACTLY = Deviations((_STEADY, _STEADY), np.zeros(1), np.zeros(1, dtype=np.intp), np.zeros(1))
 """Deviations of rounded values: none besides rounding."""
 

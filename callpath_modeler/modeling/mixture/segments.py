@@ -38,7 +38,9 @@ _MOST_PLACES = 12
 _PRIOR = 0.03
 """Prior of two laws, shared by all places.
 
-It includes that the level of the second law lies near that of the first.
+It includes that the level of the second law lies near that of the first. Of generated series that
+follow one law, less than 2 % get a change point with 20 % noise and no repetitions, and 0.1 % with
+10 % noise or less.
 """
 _ASKED = 0.1
 """Probability of hypotheses with a break above which change points are tried."""

@@ -71,7 +71,7 @@ def with_additive_models(
 ) -> AdditiveCandidates | None:
     """Return the posterior of rows that depend on three parameters or more, sums included.
 
-    None if there are no sums, or if no sum matters.
+    The result is None without sums, or if no sum matters.
     """
     if sums is None:
         return None

@@ -42,7 +42,9 @@ _SECOND_CLASS = 0.5
 """Prior of a secondary exponent relative to a primary one, in each factor."""
 
 _LOGARITHM, SHARED = Term(Fraction(0), 1), Term(Fraction(-1), 0)
+"""The terms log2(p) and 1/p."""
 _WHOLE = Term(Fraction(1), 0)
+"""The term p."""
 _PEERS = (
     TermDifference(_WHOLE, ONE),
     TermDifference(ONE, SHARED),

@@ -45,19 +45,19 @@ class _Kind(IntEnum):
     """Kinds of hypotheses; laws of one factor and of several are separate kinds."""
 
     CONSTANT = 0
-    FACTOR = 1  # of one parameter, growing
-    PRODUCT = 2  # of several
+    FACTOR = 1  # one factor, growing
+    PRODUCT = 2  # a product of several factors, growing
     FALLING = 3
     OFFSET_FACTOR = 4
     OFFSET_PRODUCT = 5
     SUM = 6  # a factor and one of another parameter
     SHARED = 7  # a factor and shared work, a product that falls; or more of that work
     BESIDE = 8  # a factor and any other product
-    ONE_PARAMETER = 9  # two factors of the same
-    PRODUCTS = 10  # two of several factors each
-    BREAK = 11  # with a break along a parameter: outside the model class
-    RISING = 12  # one that falls and one that grows, of the same: U-shapes
-    OF_A_SHARE = 13  # what falls with one parameter, times a sum in another
+    ONE_PARAMETER = 9  # two factors of one parameter
+    PRODUCTS = 10  # two products of several factors
+    BREAK = 11  # a break along a parameter: outside the model class
+    RISING = 12  # a falling and a growing factor of one parameter: U-shapes
+    OF_A_SHARE = 13  # a product that falls with one parameter, times a sum in another
     NEVER = 14
 
 
@@ -74,7 +74,7 @@ _PRIOR = {
     _Kind.BESIDE: 0.06,
     _Kind.ONE_PARAMETER: 0.01,
     _Kind.PRODUCTS: 0.04,
-    # The ratio to laws that only fall is that of one parameter.
+    # The ratio to laws that only fall is the same as in one parameter.
     _Kind.RISING: 0.03,
     # Such a sum is as probable as its falling product with a term of one parameter.
     _Kind.OF_A_SHARE: 0.002,
@@ -82,7 +82,7 @@ _PRIOR = {
 }
 """Prior of each kind except breaks, before the application is known."""
 _BROKEN = 10.0
-"""Prior of laws with a break, divided by the number of products.
+"""Prior of laws with a break: this number divided by the number of products, at most 0.04.
 
 Laws with breaks are plain. A plain law has to be more probable than a part of it, or more of it,
 from some value on.
@@ -111,7 +111,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
         If no term of the space fits the points.
     """
     products = Catalogue.of(space, points)
-    # A product that overflows at these points is no hypothesis.
+    # Products that overflow at these points are left out.
     with np.errstate(over="ignore", invalid="ignore"):
         table = products.values(points)
         size = np.abs(table).max(axis=1)
@@ -146,7 +146,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
         of_fans = each[:, None] * each[terms] * _there_in_fans(products, terms)
         both = np.append(both, of_fans)
     known = replace(known, kinds=np.concatenate(kinds))
-    # A rare factor is no law alone: with a constant, x - 1 is the same as x.
+    # A rare factor is not tried alone: with a constant, x - 1 is the same as x.
     weight = weight * ~(products.single & products.seldom | products.beside_only(points))
     prior = {**_PRIOR, _Kind.BREAK: min(_BROKEN / len(plain), 0.04)}
     return with_prior(known, weight * np.sqrt(plain), both, prior, _HELD)

@@ -40,9 +40,11 @@ _MORE = BreakKind.STEP, BreakKind.ONCE, BreakKind.ONSET
 """Kinds of breaks that add something from some value on, or at the last value."""
 
 _LEVELLING = BreakKind.FLOOR, BreakKind.PLATEAU
+"""Kinds of breaks that level off."""
 _BENDING = *_LEVELLING, BreakKind.BEND
+"""Kinds of laws that bend between two values; bends are linear."""
 _KINKED = Fraction(1, 2), Fraction(1)
-"""Powers of laws that bend between two values; their kinds are above, linear `BEND`s included."""
+"""Powers of plateaus and floors that bend between two values."""
 
 _FEWEST_FOR_KINKS = 5
 """Values of a parameter needed to distinguish a plateau or floor from a law."""
@@ -59,7 +61,7 @@ def break_cost(factor: Break) -> float:
 def identifiable_breaks(factors: Sequence[Factor], values: FloatArray) -> list[Break]:
     """Return the breaks along a parameter that measurements at `values` [K] could show.
 
-    They are the breaks of one parameter, with two differences. Breaks that begin at a capacity
+    They are the breaks of one parameter, with three differences. Breaks that begin at a capacity
     occur at the last value only. Leaps of the powers among the `factors` occur between any two
     values, because the other parameters distinguish them from growth. Plateaus and floors occur at
     the last value, too: in a pair with the one before, they level off between both values.

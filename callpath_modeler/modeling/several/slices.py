@@ -52,7 +52,7 @@ def slice_along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
         raise ValueError(f"expected an axis and values of {count} parameters")
     held[axis] = 1.0
     if not (np.isfinite(held) & (held > 0)).all():
-        raise ValueError("values to hold parameters at are finite and above zero")
+        raise ValueError("values of held parameters must be finite and above zero")
     terms, code, factor = _split(models, axis, held)
     # Each parameter has separate alternatives.
     size = models.alternative_weight.shape[1] // count

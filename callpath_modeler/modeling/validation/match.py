@@ -198,7 +198,7 @@ def _best(rows: WeightedRows, terms: _Terms) -> tuple[IntArray, FloatArray]:
     flat = solve(np.ones((*rows.y.shape, 1)), rows)
     freedom = rows.points[:, None] - np.where(one.form == WITH_CONSTANT, 2.0, 1.0)
     reference = flat.cv / (rows.points - 1)
-    # Exact numbers that never change leave nothing to explain.
+    # Equal exact numbers have no variation that a term could explain.
     reference = np.where(flat.cv > rows.points * EXACT**2, reference, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         adjusted = 1 - one.cv / freedom / reference[:, None]

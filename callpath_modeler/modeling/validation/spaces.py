@@ -32,8 +32,8 @@ def search_space(expected: Growth, steps: int = 2) -> tuple[Growth, ...]:
     The leading factor of E is raised to exponents from 0 to 2, found by recursive halving. It is
     combined with the next lower class as a factor, or stands alone. For E = p the growths are 1,
     log p, p^(1/4), p^(1/4) log p, ..., p, p log p, ..., p^(7/4) log p, p^2. The exponent of the
-    lower class rises in whole steps from 0 to one above that of E: 1 for p, 2 for p log p, 4 for
-    k^3 2^k. There is no class below logarithms.
+    lower class rises in whole steps from 0 to one above that of E. It ends at 1 for p, at 2 for p
+    log p, and at 4 for k^3 2^k. The lowest class are logarithms.
 
     For E = O(1) both boundaries are O(1), and everything would match. So `MPI_SPACE` is used, as in
     the literature.

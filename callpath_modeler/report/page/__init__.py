@@ -1,1 +1,1 @@
-"""One page that says everything: HTML that needs no network, no server and no JavaScript."""
+"""The HTML page, which needs no network, no server and no JavaScript."""

@@ -1,4 +1,4 @@
-"""A card for each of the first call paths: formula, chart, what else it could be, and why."""
+"""Cards of the first call paths: formula, chart, alternatives, excess work."""
 
 from __future__ import annotations
 
@@ -44,16 +44,17 @@ from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.page.ranking import trust_text
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text, growth_text
 from callpath_modeler.report.requirements import imbalance_facts, requirement_rows, verdict
+from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import parameter_value, percent, quantity
 
 _GRID = 72
-"""Points of a curve: of equal factors, so close that no corner is seen."""
+"""Number of points of a curve, equal factors apart: enough to look smooth."""
 _LONGEST = 400
-"""Letters of a formula; sums over thousands of call paths have more terms than anyone reads."""
+"""Longest formula, in characters; sums over thousands of call paths are cut."""
 
 
 def cards_section(content: PageContent, rows: IntArray, names: CallPathLinks) -> Html:
-    """Return the cards of some call paths."""
+    """Return the cards of call paths."""
     steps, ranking = excess_steps(content.ranking), content.ranking
     uneven = None if ranking.inclusive else ImbalanceSources.of(ranking.fitted)
     cards = [
@@ -92,7 +93,7 @@ def _card(
         "details",
         tag("summary", "Numbers"),
         _numbers(ranking, row, curve),
-        *([plain_table(requirement_rows(ranking, row, needs), "What it needs")] if needs else []),
+        *([plain_table(requirement_rows(ranking, row, needs), "Requirements")] if needs else []),
         *_excess(steps, row),
         tag(
             "p",
@@ -125,7 +126,10 @@ def _model(ranking: Ranking, row: int) -> list[Html]:
     unit = fitted.metric.unit
     text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
     text += formula_from_text(fitted, rows_of(ranking, row))
-    lines = [*whole_formula(ranking, row, ascii_only=False), text + f"  [{unit}]" * (unit != "1")]
+    lines = [
+        *whole_formula(ranking, row, style=DEFAULT_STYLE),
+        text + f"  [{unit}]" * (unit != "1"),
+    ]
     shown = [tag("code", line) for line in lines]
     return [part for one in shown for part in (one, tag("br"))][:-1]
 
@@ -136,11 +140,16 @@ def _prediction(ranking: Ranking, row: int) -> Html:
     trust = int(ranking.trust[row])
     marks = trust_text(marks_text(trust), trust if trust >= 0 else None)
     share = float(ranking.share[row])
-    parts: list[str] = [f"{percent(share)} of it"] if np.isfinite(share) else []
+    parts: list[str] = [f"{percent(share)} of the total"] if np.isfinite(share) else []
     parts += [growth + from_text(fitted, int(ranking.leader[row]))] if growth else []
     if np.isfinite(ranking.target):
         value = float(ranking.value[row])
-        band = band_text(float(ranking.low[row]), float(ranking.high[row]), unit, ascii_only=False)
+        band = band_text(
+            float(ranking.low[row]),
+            float(ranking.high[row]),
+            unit,
+            style=DEFAULT_STYLE,
+        )
         amount = tag("strong", number(value, tied(quantity(value, unit))))
         at = f"at {at_text(fitted, ranking.target)}{', measured' * (ranking.repetitions > 0)}: "
         parts.insert(0, joined(at, amount, f" ({tied(band)})"))
@@ -150,14 +159,14 @@ def _prediction(ranking: Ranking, row: int) -> Html:
 
 
 def _model_there(ranking: Ranking, row: int) -> list[Html]:
-    """Say what the model says where the target was measured."""
+    """Return the prediction of the model where the target was measured."""
     if not ranking.repetitions or ranking.leader[row] < 0:
         return []
     return [tag("p", f"model {tied(predicted_text(ranking, row))}", class_="aside")]
 
 
 def _told(ranking: Ranking, row: int, curve: Curve) -> str:
-    """Say what the chart shows, for those who do not see it; the numbers stand below it."""
+    """Return a description of the chart for screen readers; its numbers are below the chart."""
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
     known = np.flatnonzero(np.isfinite(curve.measured))
     growth = growth_text(ranking, row)
@@ -172,28 +181,28 @@ def _told(ranking: Ranking, row: int, curve: Curve) -> str:
     if curve.target is None:
         return said
     value = quantity(float(ranking.value[row]), unit)
-    band = band_text(float(ranking.low[row]), float(ranking.high[row]), unit, ascii_only=False)
+    band = band_text(float(ranking.low[row]), float(ranking.high[row]), unit, style=DEFAULT_STYLE)
     how = ranking.basis.capitalize()
     return f"{said} {how} {value} ({band}) at {at_text(fitted, ranking.target)}."
 
 
 def alternatives(fitted: Fitted, row: int, target: float) -> list[Html]:
-    """Say what else the model of a call path could be, and what that would be at a target."""
+    """Return the alternative models of a call path and their predictions at a target."""
     unit = fitted.metric.unit
-    others = hypotheses(fitted, row, target, ascii_only=False).others
+    others = hypotheses(fitted, row, target, style=DEFAULT_STYLE).others
     if not others:
         said = f"could also be: {NO_OTHER} ({compared_text(fitted)})"
         return [tag("p", said, class_="aside")]
     classic = fitted.models.method == "classic"
     heads = [
-        head("could also be" if classic else "could also be (or much like)"),
+        head("could also be" if classic else "could also be (or similar)"),
         head("weight" if classic else "probability", right=True),
     ]
     body = []
     for other in others:
         formula = tag("th", tag("code", other.formula), scope="row")
         body.append([formula, cell(percent(other.weight), right=True)])
-    if np.isfinite(target):  # beyond all bounds, all that grows is alike
+    if np.isfinite(target):  # at infinity, predictions do not differ
         heads.append(head(f"at {at_text(fitted, target)}", right=True))
         for cells, other in zip(body, others, strict=True):
             value = float(other.values([target])[0])
@@ -203,7 +212,7 @@ def alternatives(fitted: Fitted, row: int, target: float) -> list[Html]:
 
 
 def _numbers(ranking: Ranking, row: int, curve: Curve) -> Html:
-    """Return what the chart shows as a table, and how unevenly processes shared it."""
+    """Return the data of the chart as a table, and the imbalance of processes."""
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
     rows = rows_of(ranking, row)
     model = np.full(len(fitted.points), np.nan)
@@ -220,7 +229,7 @@ def _numbers(ranking: Ranking, row: int, curve: Curve) -> Html:
         predicted = quantity(float(ranking.value[row]), unit)
         lines.append((parameter_value(curve.target), "", predicted))
     if uneven:
-        what = "imbalance" + " of its own cost" * (len(rows) > 1)
+        what = "imbalance" + " of the exclusive cost" * (len(rows) > 1)
         ratios = [f"{uneven[p]:.2f}" if p in uneven else "" for p in fitted.points.tolist()]
         cells = [what, *ratios, *[""] * (len(lines) - 1 - len(ratios))]
         lines = [(*line, text) for line, text in zip(lines, cells, strict=True)]

@@ -1,4 +1,4 @@
-"""What a page is made of."""
+"""The content of a page."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from callpath_modeler.report.invocation import Invocation
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Provenance:
-    """How a page was made. It has no date: of the same inputs, pages are the same.
+    """The origin of a page, without a date: the same inputs give the same page.
 
     Attributes
     ----------
-    command : that makes it again
-    listing : command that lists all call paths
-    invocation : asks other commands for the same
-    versions : of programs, by name
+    command : the command that repeats the page
+    listing : the command that lists all call paths
+    invocation : command lines for the same experiment
+    versions : versions of programs, by name
     inputs : the files that were read
-    configuration : the files that options come from
+    configuration : the configuration files
     """
 
     command: str
@@ -38,17 +38,17 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageContent:
-    """What there is to tell.
+    """The content of a page.
 
     Attributes
     ----------
-    ranking : the answer
-    forecast : the same in views; None for a metric that does not add up over call paths
-    check : what came of expectations; None = none were given
-    findings : what a user should know
-    making : how it came about
-    top : so many call paths have cards
-    needs : what these need beside time, by row, where that is known
+    ranking : the ranking
+    forecast : the same predictions in views; None for a metric that does not add up over call paths
+    check : results of expectations; None = no expectations
+    findings : data quality findings
+    making : the origin of the page
+    top : number of call paths with cards
+    needs : requirements of these call paths besides time, by row, where they are known
     """
 
     ranking: Ranking

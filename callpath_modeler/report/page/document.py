@@ -1,4 +1,4 @@
-"""The page as a whole: one file, with its styles and its few lines of script inside."""
+"""The page as one file that contains its styles and its script."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from callpath_modeler.report.page.tree import tree_section
 
 
 def page(content: PageContent) -> str:
-    """Return an HTML document that needs nothing beside it."""
+    """Return an HTML document that needs no other file."""
     ranking = content.ranking
     fitted = ranking.fitted
     style, script = Html(_asset("page.css")), Html(_asset("page.js"))
@@ -49,7 +49,7 @@ def page(content: PageContent) -> str:
 
 
 def _sections(content: PageContent, names: CallPathLinks) -> dict[str, tuple[str, Html]]:
-    """Return what the page holds, by key, in order: titles and contents."""
+    """Return the sections of the page by key, in order: titles and contents."""
     ranking, making = content.ranking, content.making
     fitted, rows = ranking.fitted, ranking.order[: content.top]
     listing = ranking_section(ranking, names, content.top, making.listing)
@@ -74,7 +74,7 @@ def _section(key: str, title: str, content: Html) -> Html:
 
 
 def _policy(script: Html) -> str:
-    """Return what browsers are to allow: nothing from anywhere, and no script but ours."""
+    """Return the content security policy: nothing from elsewhere, and no other script."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     sources = {"default": "'none'", "style": "'unsafe-inline'", "img": "data:",
                "script": f"'sha256-{digest}'"}  # fmt: skip

@@ -1,4 +1,4 @@
-"""What came of expectations."""
+"""Results of expectations on the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from callpath_modeler.report.page.names import shortened
 
 def expectations_section(check: Check) -> Html:
     """Return every expectation with its status, in the order of the file."""
-    heads = [head(text) for text in ("status", "expectation", "what came of it", "line")]
+    heads = [head(text) for text in ("status", "expectation", "result", "line")]
     body = [_row(check, outcome) for outcome in check.outcomes]
     style = "passed" if check.passed else "failed"
     return joined(

@@ -1,24 +1,21 @@
-"""A chart as SVG: measured points, model, band, end of the data, target."""
+"""Charts as SVG: measured points, model, band, end of the data, target."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from callpath_modeler.analysis.target_costs import basis_of
-from callpath_modeler.report.curve import Axes, Curve
+from callpath_modeler.report.curve import Axes, Curve, spaced, value_ticks
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.units import parameter_value, quantity
 
 _WIDTH, _HEIGHT = 560, 290
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 22, 14, 40
 _LETTER, _GAP = 7.5, 8
-"""Width of a letter, and how far labels are apart at least."""
-_FEW_DECADES = 2.0
-_MOST_TICKS = 6
+"""Width of a character, and least distance between labels."""
 
 
 def figure(
@@ -30,15 +27,18 @@ def figure(
     label: str,
     style: Html | None = None,
 ) -> Html:
-    """Draw a chart, log-log; ticks of the parameter are the measured points and the target.
+    """Return a chart, log-log; ticks of the parameter are the measured points and the target.
 
-    Where everything is zero there is none.
+    If all values are zero, the result is empty.
 
     Parameters
     ----------
-    key : what its ids on the page begin with
-    label : what it shows, for those who do not see it
-    style : what makes it a picture of its own; None = it is part of a page
+    curve : the data
+    unit : base unit of the values
+    parameter : name of the horizontal axis
+    key : prefix of the ids on the page
+    label : description for screen readers
+    style : styles of a separate picture; None = part of a page
     """
     if not curve.has_scale:
         return Html("")
@@ -68,7 +68,7 @@ def figure(
 
 
 def spark(curve: Curve) -> Html:
-    """Draw a chart as high as a line of text: points, model, band, target; nothing in words."""
+    """Return a chart as high as a line of text: points, model, band, target; no text."""
     if not curve.has_scale:
         return Html("")
     width, height, edge = 110, 26, 4
@@ -96,7 +96,7 @@ def spark(curve: Curve) -> Html:
 
 
 def legend() -> Html:
-    """Return what the signs of all charts mean."""
+    """Return the legend of all charts."""
     signs = (
         ("measured", tag("circle", class_="point", cx=14, cy=8, r=4)),
         ("model", tag("path", class_="model", d="M2 8H26")),
@@ -113,7 +113,7 @@ def legend() -> Html:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where on the drawing points of the plane are: between its left, right, top and bottom."""
+    """The mapping of points of the plane to the drawing."""
 
     axes: Axes
     left: float = _LEFT
@@ -129,7 +129,7 @@ class _Frame:
 
 
 def _runs(is_shown: np.ndarray) -> Iterator[range]:
-    """Return stretches of at least two neighbours that are shown."""
+    """Yield the ranges of at least two adjacent points that are shown."""
     edges = np.flatnonzero(np.diff(is_shown.astype(np.int8), prepend=0, append=0))
     for start, end in edges.reshape(-1, 2).tolist():
         if end - start > 1:
@@ -152,20 +152,6 @@ def _grid(frame: _Frame, curve: Curve, unit: str) -> Iterator[Html]:
         yield tag("line", class_="grid", x1=x, x2=x, y1=_HEIGHT - _BOTTOM, y2=_HEIGHT - _BOTTOM + 5)
 
 
-def value_ticks(bottom: float, top: float) -> list[float]:
-    """Return round values between two, as many as there is room for, on a logarithmic axis."""
-    decades = math.log10(top / bottom)
-    first, last = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
-    if decades > _FEW_DECADES:
-        step = math.ceil(decades / _MOST_TICKS)
-        candidates = [10.0**k for k in range(first, last + 1) if k % step == 0]
-    else:
-        steps = (1.0, 2.0, 5.0) if decades > 1 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
-        candidates = [step * 10.0**k for k in range(first, last + 1) for step in steps]
-    found = [value for value in candidates if bottom <= value <= top]
-    return found if len(found) > 1 else [float(bottom * (top / bottom) ** k) for k in (0.1, 0.9)]
-
-
 def _band(frame: _Frame, curve: Curve) -> Iterator[Html]:
     axes, low, high = frame.axes, curve.low, curve.high
     with np.errstate(invalid="ignore"):
@@ -180,7 +166,7 @@ def _model(frame: _Frame, curve: Curve) -> Iterator[Html]:
     axes, grid = frame.axes, curve.grid
     is_shown = (curve.value >= axes.bottom) & (curve.value <= axes.top)
     inside = grid <= curve.end_of_data
-    # The part beyond begins where the other ends.
+    # The part beyond the data starts where the other part ends.
     for part, kind in ((inside, "model"), (np.append(~inside[1:], not inside[-1]), "model beyond")):
         for run in _runs(is_shown & part):
             line = [(frame.x(grid[k]), frame.y(curve.value[k])) for k in run]
@@ -227,17 +213,13 @@ def _diamond(x: float, y: float, reach: float = 6.5) -> str:
 
 
 def _ticks(frame: _Frame, curve: Curve, parameter: str) -> Iterator[Html]:
-    """Write the points below the axis; one that would touch its neighbour is left out."""
-    points = curve.points.tolist()
-    # The target first, then the ends: of all ticks these are the ones that must not go.
-    order = [*([] if curve.target is None else [curve.target]), *points[-1:], *points[:-1]]
-    taken: list[tuple[float, float]] = []
-    for point in order:
-        text = parameter_value(point)
-        half, x = len(text) * _LETTER / 2, frame.x(point)
-        if any(x - half - _GAP < right and left < x + half + _GAP for left, right in taken):
+    """Yield the labels of points below the axis, without labels that would touch another."""
+    labels = [(parameter_value(point), frame.x(point)) for point in curve.ticks]
+    halves = [len(text) * _LETTER / 2 for text, _ in labels]
+    spans = [(x - half, x + half) for (_, x), half in zip(labels, halves, strict=True)]
+    for (text, x), half, has_room in zip(labels, halves, spaced(spans, _GAP), strict=True):
+        if not has_room:
             continue
-        taken.append((x - half, x + half))
         over = x + half - _WIDTH
         yield tag("text", text, class_="tick middle", x=round(x - max(over, 0), 1),
                   y=_HEIGHT - _BOTTOM + 19)  # fmt: skip

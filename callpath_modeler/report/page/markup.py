@@ -1,4 +1,4 @@
-"""HTML that cannot be broken by what it is about: text is escaped unless it is markup already."""
+"""HTML markup in which text is escaped, so that no content can break it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Attribute = str | float | bool | None
 
 
 class Html(str):
-    """Markup, as opposed to text that stands for itself."""
+    """Markup, in contrast to plain text."""
 
     __slots__ = ()
 
 
 def escaped(text: str) -> Html:
-    """Return text as markup; what no HTML may hold becomes a replacement character."""
+    """Return text as markup; characters that HTML forbids become replacement characters."""
     if isinstance(text, Html):
         return text
     return Html(html.escape(_NOT_HTML.sub(_REPLACEMENT, text)))
@@ -30,10 +30,10 @@ def tag(name: str, /, *children: str, **attributes: Attribute) -> Html:
 
     Parameters
     ----------
-    name : of the element
+    name : name of the element
     children : text, which is escaped, and markup, which is not
-    attributes : ``class_`` is class, ``aria_label`` aria-label; True has no value; None and False
-        are left out
+    attributes : ``class_`` is class, ``aria_label`` is aria-label; True = an attribute without a
+        value; None and False = no attribute
     """
     pairs = (
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{_value(value)}"')
@@ -47,7 +47,7 @@ def tag(name: str, /, *children: str, **attributes: Attribute) -> Html:
 
 
 def joined(*children: str) -> Html:
-    """Return text and markup, one after the other."""
+    """Return text and markup, concatenated."""
     return Html("".join(map(escaped, children)))
 
 
@@ -56,7 +56,7 @@ def _value(value: str | float) -> str:
 
 
 def number(value: float, text: str) -> Html:
-    """Return a number as people read it, and in full for machines."""
+    """Return a number as formatted text, with the full value for programs."""
     return tag("data", text, value=repr(float(value)))
 
 
@@ -68,14 +68,14 @@ def table(
     foot: tuple[Html, ...] = (),
     narrow: bool = False,
 ) -> Html:
-    """Return a table that scrolls sideways by itself where it is wider than the screen.
+    """Return a table that scrolls sideways where it is wider than the screen.
 
     Parameters
     ----------
     header : cells of the head
-    rows, foot : whole rows
-    caption : what it shows, for those who do not see what stands above it
-    narrow : it is hardly ever wider, and so not a stop for those who go by keys
+    rows, foot : rows
+    caption : description for screen readers
+    narrow : the table rarely scrolls, so the tab key skips it
     """
     whole = tag(
         "table",
@@ -90,12 +90,12 @@ def table(
 
 
 def scrolling(name: str, content: Html) -> Html:
-    """Return content that scrolls sideways by itself, by keys, too."""
+    """Return content that scrolls sideways, also by keyboard."""
     return tag("div", content, class_="wide", role="region", tabindex="0", aria_label=name)
 
 
 def head(text: str, *, right: bool = False, kind: str = "") -> Html:
-    """Return the head of a column; `kind` is what styles know it by."""
+    """Return the head of a column; `kind` is its class for styles."""
     return tag("th", text, scope="col", class_=_classes(right, kind))
 
 
@@ -109,7 +109,7 @@ def _classes(right: bool, kind: str) -> str | None:
 
 
 def plain_table(rows: list[tuple[str, ...]], caption: str) -> Html:
-    """Return a table of texts whose first row is its head and whose first column names rows."""
+    """Return a table of texts; its first row is the head, its first column names the rows."""
     first, *others = rows
     body = [
         tag("tr", tag("th", one[0], scope="row"), *(cell(text) for text in one[1:]))
@@ -119,5 +119,5 @@ def plain_table(rows: list[tuple[str, ...]], caption: str) -> Html:
 
 
 def pairs(items: list[tuple[str, str]]) -> Html:
-    """Return words, each with what there is to say of it."""
+    """Return a list of terms and their descriptions."""
     return tag("dl", *(tag("div", tag("dt", word), tag("dd", text)) for word, text in items))

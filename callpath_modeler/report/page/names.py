@@ -1,4 +1,4 @@
-"""How call paths are written on a page: short, in full for who asks, and linked to their cards."""
+"""Names of call paths on a page: short, in full on demand, and linked to their cards."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from callpath_modeler.report.page.markup import Html, escaped, joined, tag
 from callpath_modeler.report.ranking import distinct_names
 
 _ROOM = 90
-"""Letters of a call path; from the middle of longer ones, names are left out."""
+"""Longest call path, in characters; longer ones lose names in the middle."""
 _FULL = 600
-"""Letters of a call path in full: call chains are 50,000 calls deep, and this is one page."""
+"""Longest full call path, in characters: call chains can be 50,000 calls deep."""
 
 
 def cut(text: str, room: int = 300) -> str:
-    """Return a text without its middle where it has more letters than `room`."""
+    """Return a text of at most `room` characters; longer ones lose their middle."""
     half = room // 2
     return text if len(text) <= room else f"{text[:half]} … {text[-half:]}"
 
 
 def shortened(names: Sequence[str]) -> str:
-    """Return a call path without names from its middle where it is long."""
+    """Return a call path; long ones lose names in the middle."""
     return shorten([cut(name, _ROOM) for name in names], _ROOM)
 
 
@@ -34,7 +34,7 @@ class CallPathLinks:
     Parameters
     ----------
     tree : the call paths
-    cards : those that have cards
+    cards : the call paths with cards
     """
 
     def __init__(self, tree: CallTree, cards: IntArray) -> None:
@@ -43,7 +43,7 @@ class CallPathLinks:
         self._cards = {int(row) for row in cards}
 
     def mark(self, row: int) -> str:
-        """Return the id that commands know a call path by."""
+        """Return the id of a call path that commands accept."""
         return f"@{self._ids[row]}"
 
     def anchor(self, row: int) -> str:
@@ -51,16 +51,16 @@ class CallPathLinks:
         return f"c-{self._ids[row]}"
 
     def link(self, row: int, content: str) -> Html:
-        """Return content that leads to the card of a call path, where there is one."""
+        """Return content that links to the card of a call path, if it has one."""
         if row not in self._cards:
             return escaped(content)
         return tag("a", content, href=f"#{self.anchor(row)}")
 
     def paths(self, rows: IntArray) -> list[Html]:
-        """Return call paths in lines that may break behind each slash.
+        """Return call paths in lines that may break after each slash.
 
-        Function names are short, and long paths lack names from their middle; those that then look
-        the same have their ids beside them.
+        Function names are short, and long paths lose names in the middle. Paths that look the same
+        are followed by their ids.
         """
         named = distinct_names(self._tree, rows, full=False)
         texts = [shortened(names) for names in named]

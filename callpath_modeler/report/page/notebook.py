@@ -1,4 +1,4 @@
-"""What notebooks show: an experiment, models, a ranking, and other answers."""
+"""Representations in notebooks of experiments, models, rankings, and other results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.answer import at_text, model_notes, turning_notes
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import Curve, sketch
-from callpath_modeler.report.diff import TextStyle, difference_text
+from callpath_modeler.report.diff import difference_text
 from callpath_modeler.report.excess import ExcessView, excess_text
 from callpath_modeler.report.expressions import latex_formula, latex_name
 from callpath_modeler.report.info import summary
@@ -36,25 +36,26 @@ from callpath_modeler.report.page.ranking import ranking_rows
 from callpath_modeler.report.page.summary import headline
 from callpath_modeler.report.python_source import identifiers
 from callpath_modeler.report.ranking import context, remainder
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.target_query import FURTHER
 from callpath_modeler.units import counted
 
 _TOP = 10
-"""Call paths that have rows."""
+"""Number of call paths with rows."""
 _GRID, _SPARK = 72, 24
-"""Points of a chart, and of one as high as a line."""
+"""Numbers of points of a chart, and of a chart as high as a line of text."""
 _WIDTH = 120
-"""Letters in a line of what is text."""
+"""Width of lines of text, in characters."""
 _NOWHERE = np.empty(0, np.intp)
 
 
 def html_of(thing: object) -> Html:
-    """Return what a notebook shows of an answer, with the styles that it needs."""
+    """Return the HTML of a result for a notebook, with its styles."""
     return tag("div", tag("style", _styles()), _content(thing), class_="cpmodel")
 
 
 def latex_of(model: CallPathModel) -> str:
-    """Return the model of a call path as mathematics of LaTeX."""
+    """Return the model of a call path as LaTeX mathematics."""
     fitted = model.fitted
     if not fitted.modelled[model.row]:
         return rf"$\text{{{model.formula()}}}$"
@@ -64,7 +65,7 @@ def latex_of(model: CallPathModel) -> str:
 
 
 def svg_of(model: CallPathModel) -> Html:
-    """Return the chart of the model of a call path as a picture that needs nothing beside it."""
+    """Return the chart of the model of a call path as a separate picture."""
     return _chart(model, style=tag("style", _styles()))
 
 
@@ -75,7 +76,7 @@ def _styles() -> Html:
 
 @singledispatch
 def _content(thing: object) -> Html:
-    raise TypeError(f"nothing is known of how {thing!r} looks in a notebook")
+    raise TypeError(f"{thing!r} has no representation in notebooks")
 
 
 @_content.register
@@ -98,7 +99,10 @@ def _(fitted: Fitted) -> Html:
 @_content.register
 def _(ranking: Ranking) -> Html:
     fitted, rows = ranking.fitted, ranking.order[:_TOP]
-    notes = [*turning_notes(ranking, ascii_only=False), *model_notes(ranking, ascii_only=False)]
+    notes = [
+        *turning_notes(ranking, style=DEFAULT_STYLE),
+        *model_notes(ranking, style=DEFAULT_STYLE),
+    ]
     told = joined(
         tag("p", tag("strong", headline(ranking))),
         *(tag("p", note) for note in notes),
@@ -132,7 +136,7 @@ def _(model: CallPathModel) -> Html:
     if not fitted.modelled[row]:
         return joined(title, tag("p", f"no model: {model.status}: {status.sentence}"))
     target = _further(fitted)
-    amount = amount_text(*_at(model, target), unit, ascii_only=False)
+    amount = amount_text(*_at(model, target), unit, style=DEFAULT_STYLE)
     said = f"{fitted.metric.name}({fitted.parameter}) = {model.formula(pretty=True)}"
     said += f"  [{unit}]" * (unit != "1")
     grows = fitted.models.growth(row).text(fitted.parameter, pretty=True)
@@ -183,10 +187,10 @@ def _(compared: Compared) -> Html:
 @_content.register
 def _(losses: Losses) -> Html:
     shown = ExcessView(losses, ViewRequest(most=_TOP))
-    return _lines(excess_text(shown, width=_WIDTH, full_names=False, ascii_only=False))
+    return _lines(excess_text(shown, style=TextStyle(width=_WIDTH)))
 
 
 def _lines(lines: Iterable[object]) -> Html:
-    """Return the lines of a command; what asks another command for more has no place here."""
+    """Return the lines of a command, without its proposals of further commands."""
     texts = (str(line) for line in lines)
     return tag("pre", "\n".join(text for text in texts if not text.startswith(NEXT)))

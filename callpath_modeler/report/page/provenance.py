@@ -1,4 +1,4 @@
-"""How a page was made: command, versions, settings of the models, hashes of what was read."""
+"""Origin of a page: command, versions, settings of the models, hashes of the inputs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from callpath_modeler.report.page.markup import Html, cell, head, joined, pairs,
 from callpath_modeler.units import counted
 
 _MOST = 500
-"""Inputs that are listed."""
+"""Largest number of inputs that are listed."""
 
 
 def provenance_section(making: Provenance, fitted: Fitted) -> Html:
-    """Return what it takes to make the page again, and to see whether it would be the same."""
+    """Return everything that is needed to repeat the page and to compare the inputs."""
     versions = ", ".join(f"{name} {version}" for name, version in making.versions)
     settings = {**fitted.settings, "repetitions": fitted.models.aggregate}
     settings["hypotheses"] = _listed(json.loads(settings["hypotheses"]))
@@ -34,7 +34,7 @@ def provenance_section(making: Provenance, fitted: Fitted) -> Html:
 
 
 def _listed(space: Mapping[str, object]) -> str:
-    """Say of a space of hypotheses what there is in each of its parts."""
+    """Return the settings of a space of hypotheses as text."""
     parts = []
     for name, held in space.items():
         words = ", ".join(map(str, held)) if isinstance(held, list) else str(held).lower()
@@ -66,4 +66,4 @@ def _inputs(inputs: Sequence[Fingerprint]) -> list[Html]:
 
 
 def _without(one: Fingerprint) -> str:
-    return "not there any more" if one.size is None else "too large to be hashed"
+    return "no longer exists" if one.size is None else "too large to be hashed"

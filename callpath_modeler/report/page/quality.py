@@ -1,4 +1,4 @@
-"""What is known of the data: findings, parameters, metrics with their noise, coverage."""
+"""Data quality on the page: findings, parameters, metrics with their noise, coverage."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from callpath_modeler.report.page.markup import Html, cell, head, joined, plain_
 from callpath_modeler.report.page.names import cut
 
 _MOST = 100
-"""Findings that are listed: a thousand profiles may have been left out."""
+"""Largest number of findings that are listed, because a thousand profiles may have some."""
 _POINTS = 200
 
 
 def quality_section(experiment: Experiment, findings: Sequence[Finding]) -> Html:
-    """Return one row per kind of finding, with what to do about it, and what was read."""
+    """Return one row per kind of finding with its remedy, and a description of the experiment."""
     coverage = coverage_rows(experiment)
     more = len(coverage) - 1 - _POINTS
     rest = [tag("p", f"… {more} more points", class_="aside")] if more > 0 else []
@@ -33,10 +33,10 @@ def quality_section(experiment: Experiment, findings: Sequence[Finding]) -> Html
 
 
 def findings_table(findings: Sequence[Finding]) -> list[Html]:
-    """Return one row per kind of finding, with what to do about it."""
+    """Return one row per kind of finding, with its remedy."""
     kinds = by_kind(findings)
     if not kinds:
-        return [tag("p", "Nothing was found that you should know.")]
+        return [tag("p", "There are no findings.")]
     heads = [head("finding"), head("count", right=True), head("what"), head("what to do")]
     body = [
         tag(

@@ -1,4 +1,4 @@
-"""The ranking as a table that sorts and filters."""
+"""The ranking as a table that can be sorted and filtered."""
 
 from __future__ import annotations
 
@@ -20,32 +20,35 @@ from callpath_modeler.report.ranking import (
     remainder,
     unmodelled_notes,
 )
+from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import counted, percent
 
 _LEAST = 0.001
-"""Share at the largest scale or at the target from which on a call path has a row, too."""
+"""Share at the largest scale or at the target from which a call path always has a row."""
 _MOST = 200
-"""So many have rows at most unless more are asked for; the others share one."""
+"""Default limit of rows; the other call paths share one row."""
 
 _TO_THE_RIGHT = frozenset(
     {"rank", "measured", "value", "band", "model", "maximum", "imbalance", "share", "excess"}
 )
-"""Columns of numbers."""
+"""Columns with numbers."""
 
 
 def ranking_section(ranking: Ranking, names: CallPathLinks, first: int, command: str) -> Html:
-    """Return the ranked call paths, worst first, then the others in one row, and the total.
+    """Return the ranked call paths, worst first, then a row for the others, and the total.
 
     Parameters
     ----------
-    first : so many have rows of their own, and beyond these those that count
-    again : the command that lists all
+    ranking : the ranking
+    names : names of call paths
+    first : number of call paths with rows; call paths with a large share have rows as well
+    command : the command that lists all
     """
     rows = listed_rows(ranking, first)
     others = remainder(ranking, rows)
     notes = [tag("p", note, class_="aside") for note in _notes(ranking, rows)]
     if len(rows) < len(ranking.order):
-        notes.append(tag("p", "all of them: ", tag("code", command), class_="aside"))
+        notes.append(tag("p", "all call paths: ", tag("code", command), class_="aside"))
     if not len(rows):
         return joined(tag("p", "No call path could be modelled."), *notes)
     return joined(ranking_rows(ranking, names, rows, others), *notes)
@@ -58,14 +61,16 @@ def ranking_rows(
     others: IntArray,
     charts: Sequence[Html] = (),
 ) -> Html:
-    """Return a table of call paths, a line for all others, and the total.
+    """Return a table of call paths, with a row for all others and the total.
 
     Parameters
     ----------
-    rows, others : call paths that have lines, and those that share one
-    charts : one for each of `rows`, or none
+    ranking : the ranking
+    names : names of call paths
+    rows, others : call paths with their own rows, and call paths that share one
+    charts : one for each of `rows`, or empty
     """
-    columns = ranking_cells(ranking, rows, others, ascii_only=False)
+    columns = ranking_cells(ranking, rows, others, style=DEFAULT_STYLE)
     numbers = _numbers(ranking, rows)
     heads = [_head(name, column) for name, column in columns.items()]
     heads[1:1] = [head("call path"), *([head("chart")] if charts else ())]
@@ -82,7 +87,7 @@ def ranking_rows(
 
 
 def listed_rows(ranking: Ranking, first: int) -> IntArray:
-    """Return the first call paths, and beyond these those whose shares count, worst first."""
+    """Return the first call paths, and further ones with a large share, worst first."""
     share = np.fmax(ranking.share, ranking.share_at_largest)[ranking.order]
     counts = np.nan_to_num(share) >= _LEAST
     counts[:first] = True
@@ -91,7 +96,7 @@ def listed_rows(ranking: Ranking, first: int) -> IntArray:
 
 
 def _numbers(ranking: Ranking, rows: IntArray) -> dict[str, list[float]]:
-    """Return what columns sort by; bands by their upper ends, growths by how fast they are."""
+    """Return the sort keys of columns; bands by upper limit, growths by speed."""
     place = np.zeros(len(ranking.value))
     place[ranking.order] = np.arange(1, len(ranking.order) + 1)
     excess = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
@@ -127,7 +132,7 @@ def _cell(name: str, text: str, value: float) -> Html:
 
 
 def trust_text(marks: str, count: float | None) -> Html:
-    """Return marks of trust, which are also said in words."""
+    """Return marks of trust, with their number in words."""
     if count is None:
         return Html("")
     said = f"{count:g} of {MARKS} marks"
@@ -159,12 +164,12 @@ def _notes(ranking: Ranking, rows: IntArray) -> list[str]:
     notes += [MODEL_NOTE] if ranking.repetitions else []
     if ranking.inclusive and len(rows) < len(ranking.order):
         rest = counted(len(ranking.order) - len(rows), "other call path")
-        notes.insert(0, f"{rest} cost less; values hold those of what is called")
+        notes.insert(0, f"{rest} cost less; values are inclusive")
     return notes
 
 
 def _trust_note(ranking: Ranking) -> str:
-    """Say what marks of trust mean."""
+    """Return the meaning of marks of trust."""
     if np.isfinite(ranking.target):
         bounds = [f"a factor of {factor:g}" for factor in WITHIN]
         said = f"the {'interval' if ranking.repetitions else 'band'} lies within"

@@ -1,4 +1,4 @@
-"""What stands at the top: the answer in a sentence, and which call paths it is because of."""
+"""Summary at the top of the page: the answer and the call paths that cause it."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ from callpath_modeler.report.layout import tied
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.ranking import context
+from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import counted, percent
 
 _MOST = 0.5
-"""Share of the whole that is told where it is."""
+"""Share of the total that the named call paths reach."""
 _NAMED = 3
 
 
 def headline(ranking: Ranking) -> str:
-    """Say how much it will be, how sure that is, and in how few call paths most of it is."""
+    """Return the cost at the target, its uncertainty, and the number of main call paths."""
     rows = main_rows(ranking)
     if not len(rows):
-        return verdict(ranking, ascii_only=False)
+        return verdict(ranking, style=DEFAULT_STYLE)
     share = percent(float(ranking.own_share[rows].sum()))
     where = f"{share} of the {ranking.fitted.metric.name} is in {counted(len(rows), 'call path')}"
-    return f"{cost_text(ranking, ascii_only=False)}. {where}."
+    return f"{cost_text(ranking, style=DEFAULT_STYLE)}. {where}."
 
 
 def main_rows(ranking: Ranking) -> IntArray:
-    """Return the costliest call paths that together have most of the whole; none of no whole."""
+    """Return the costliest call paths that make up most of the total; empty without a total."""
     share = np.nan_to_num(ranking.own_share)
     if np.isinf(ranking.target) or not 0 < ranking.total[0] < np.inf:
         return np.empty(0, np.intp)
@@ -49,7 +50,7 @@ def main_rows(ranking: Ranking) -> IntArray:
 
 
 def summary(ranking: Ranking, names: CallPathLinks) -> Html:
-    """Return the headline, what it is because of, and what was measured."""
+    """Return the headline, the main call paths, and a description of the measurements."""
     rows = main_rows(ranking)[:_NAMED]
     named = zip(rows.tolist(), _last_names(ranking, rows), strict=True)
     told = [_told(ranking, row, name, names) for row, name in named]
@@ -57,11 +58,11 @@ def summary(ranking: Ranking, names: CallPathLinks) -> Html:
     because = [tag("p", joined(*parts, "."), class_="lede")] if told else []
     return joined(
         tag("h1", tied(cut(headline(ranking), 600))),
-        *(tag("p", note) for note in turning_notes(ranking, ascii_only=False)),
+        *(tag("p", note) for note in turning_notes(ranking, style=DEFAULT_STYLE)),
         *because,
-        *(tag("p", note) for note in model_notes(ranking, ascii_only=False)),
+        *(tag("p", note) for note in model_notes(ranking, style=DEFAULT_STYLE)),
         *(tag("p", note) for note in missing_notes(ranking)),
-        *(tag("p", note) for note in sum_notes(ranking, ascii_only=False)),
+        *(tag("p", note) for note in sum_notes(ranking, style=DEFAULT_STYLE)),
         tag("p", context(ranking), class_="aside"),
     )
 

@@ -1,4 +1,4 @@
-"""The call tree: what each call path costs at the target with all that it calls."""
+"""The call tree on the page: inclusive cost of each call path at the target."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.layout import TextColumn
-from callpath_modeler.report.outlined_view import check_text
+from callpath_modeler.report.outlined_view import sum_check_text
 from callpath_modeler.report.page.markup import Html, escaped, joined, number, scrolling, tag
 from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.page.ranking import trust_text
+from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.report.views import ForecastView, value_cells
 from callpath_modeler.units import percent, quantity
 
 _LEAST = 0.01
-"""Share from which on a call path has a line of its own."""
+"""Share from which a call path has its own line."""
 _LINES = 400
-"""From so many lines on nothing is opened."""
+"""Number of lines from which nothing is opened."""
 _DEEPEST = 40
-"""Levels; browsers give up a few hundred below."""
+"""Largest number of levels; browsers fail a few hundred below it."""
 _OPEN = 0.1
-"""Share from which on what is below is seen at once."""
+"""Share from which a subtree is open at first."""
 _NAMED = 60
 _NAME, _GAP = 6.0, 0.6
 _WIDTHS = {
@@ -35,17 +36,17 @@ _WIDTHS = {
     "growth": 7.0,
     "trust": 3.2,
 }
-"""The columns, and how wide they are; names have this at least, in the size of letters."""
+"""Columns and their widths; the least width of names is in units of the font size."""
 
 
 def tree_section(forecast: Forecast, names: CallPathLinks) -> Html:
-    """Return the call tree: nested lists that fold."""
+    """Return the call tree as nested lists that fold."""
     if not forecast.repetitions and not forecast.inputs.modelled.any():
         return tag("p", "No call path could be modelled.")
     wanted = ViewRequest(least=_LEAST, depth=_DEEPEST, most=_LINES)
     shown = ForecastView(forecast, wanted)
     own, whole = shown.values
-    cells = value_cells(forecast, own, whole, inclusive=True, ascii_only=False)
+    cells = value_cells(forecast, own, whole, inclusive=True, style=DEFAULT_STYLE)
     columns = {name: cells[name] for name in _WIDTHS if name in cells}
     values = {"measured": whole.at_largest, "value": whole.value, "share": whole.share}
     numbers = {name: column.tolist() for name, column in values.items()}
@@ -63,7 +64,7 @@ def tree_section(forecast: Forecast, names: CallPathLinks) -> Html:
     unit, check = forecast.fitted.metric.unit, shown.check
     column = len(check.counted) - 1
     sums = [quantity(float(each[column]), unit) for each in (check.counted, check.total)]
-    told = check_text(shown.outline, check, sums)
+    told = sum_check_text(shown.outline, check, sums)
     about = f"bold: the hot path; call paths below {percent(_LEAST)} of the total share a line; "
     return joined(
         scrolling("Call tree", tag("div", header, body, class_="tree", style=style)),
@@ -72,7 +73,7 @@ def tree_section(forecast: Forecast, names: CallPathLinks) -> Html:
 
 
 def _nested(shown: ForecastView, rows: Sequence[Html]) -> Iterator[str]:
-    """Write lines as nested lists, without recursion."""
+    """Yield lines as nested lists, without recursion."""
     outline = shown.outline
     shares = shown.values[1].share
     yield '<ul role="list">'

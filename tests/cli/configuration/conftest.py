@@ -1,4 +1,4 @@
-"""A series of runs, and the configuration that stands above it."""
+"""A series of runs, and the configuration in a directory above it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from configured import write
 
 @pytest.fixture
 def runs(series, tmp_path) -> Path:
-    """A small series, in a directory that configuration can stand above."""
+    """A small series, in a directory below the configuration."""
     assert series().parent == tmp_path
     return tmp_path / "series"
 

@@ -1,4 +1,4 @@
-"""Configuration files and variables: what counts, and what is refused."""
+"""Priority of configuration files and variables, and errors in them."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_what_the_runs_are_called_stands_in_tables_of_its_own(run, series, ours,
     assert {one["name"]: one["from"] for one in header["parameters"]} == {
         "p": "processes", "q": "name",
     }  # fmt: skip
-    # Another source of one parameter leaves that of the others.
+    # Another source of one parameter does not change the sources of the others.
     settings = told(run, "info", runs, "--param", "q=processes", "--scaling", "weak")
     path = tmp_path / "cpmodel.toml"
     assert settings["parameters.q"] == ("processes", "command line")
@@ -132,13 +132,13 @@ def test_what_says_how_profiles_are_read_does_not_keep_a_store_from_opening(run,
     assert run("fit", runs, "-o", kept).status == 0
     ours('[experiment]\nname = "app.p{p}.r{rep}"\n[defaults]\ntarget = 64\nlocations = "max"\n')
     assert ", mean over processes" in run("rank", kept).out
-    run("rank", kept, "--name", "app.p{p}.r{rep}").fails(2, "--name says how to read profiles")
+    run("rank", kept, "--name", "app.p{p}.r{rep}").fails(2, "--name is for reading profiles")
 
 
 ERRORS = {
     "unknown key": ('metrik = "x"', "2: no key 'metrik'", "did you mean 'metric'?"),
     "key with a dash": ('min-share = "1%"', "2: no key 'min-share'", "'min_share'"),
-    "key of one run": ('output = "x"', "2: no key 'output'", "said on the command line"),
+    "key of one run": ('output = "x"', "2: no key 'output'", "an option of the command line only"),
     "key of another table": ('name = "x"', "2: no key 'name'", "[experiment]"),
     "table of a command": ("[rank]\ntop = 3", "2: no key 'rank'", "[defaults]"),
     "type": ("jobs = 1.5", "2: jobs must be a whole number", "jobs = 4"),
@@ -157,7 +157,7 @@ ERRORS = {
     "parameter": ('parameter = "zz"', "2: no parameter 'zz'", "varying: p"),
     "pattern": ('select = "no/such"', "2: no call path matches 'no/such'", "rank"),
     "other method": ("folds = 3", "2: --folds", "--method classic"),
-    "exponents": ('exponents = ["a"]', "2: no such space of hypotheses", "--exponents"),
+    "exponents": ('exponents = ["a"]', "2: invalid space of hypotheses", "--exponents"),
     "reader": ('reader = "x"', "2: no reader is called 'x'", "scorep"),
     "name": ("[experiment]\nname = 'a.{p'", "3: run name pattern", "braces"),
     "clash": ("inclusive = true\nexclusive = true", "--inclusive and --exclusive", "one of them"),

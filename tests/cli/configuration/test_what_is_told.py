@@ -1,4 +1,4 @@
-"""Configuration files and variables: what is told of them, and what commands tell of others."""
+"""Output about configuration files and variables, and invocations with the settings in them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_of_two_that_say_the_same_it_is_told_which_one_counts(run, runs, ours, m
     assert told(run, "info", runs)["at"] == ("p=64", f"{path}:2")
     monkeypatch.setenv("CPMODEL_TARGET", "32")
     settings = told(run, "info", runs)
-    assert settings["at"] == ("p=64", f"{path}:2; target counts")
+    assert settings["at"] == ("p=64", f"{path}:2; target has priority")
     assert settings["target"] == ("32", "CPMODEL_TARGET")
     assert settings["exclusive"] == ("true", f"{path}:3")
 
@@ -248,10 +248,10 @@ def test_what_is_told_of_the_newer_of_two_has_the_options_of_both(run, series, t
     line = next(line for line in done.out.splitlines() if line.startswith("next: "))
     assert "--at p=64" in line
     assert "--confidence 0.8" in line
-    assert "not heeded" not in done.err
+    assert ": ignored" not in done.err
     write(tmp_path / "cpmodel.toml", "")
     theirs = write(new / "cpmodel.toml", "[defaults]\nconfidence = 0.7\n")
-    assert f"{theirs}: not heeded" in run("diff", base, new).err
+    assert f"{theirs}: ignored" in run("diff", base, new).err
 
 
 def test_a_real_process_reads_the_file_of_the_user(spawn, runs, tmp_path):

@@ -14,7 +14,7 @@ P = np.array(POINTS, dtype=float)
 
 @pytest.fixture(scope="module")
 def undecided():
-    """Four call paths whose growth hides in the noise of three repetitions."""
+    """Four call paths with growth below the noise of three repetitions."""
     rng = np.random.default_rng(5)
     laws = {
         "main": 10 + 0 * P,

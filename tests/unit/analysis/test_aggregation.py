@@ -1,4 +1,4 @@
-"""Whatever shows a cost takes the same centre of its repetitions."""
+"""All outputs of a cost use the same centre of its repetitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ P = np.array(POINTS)
 
 
 def runs(seed, draw, points=POINTS, repetitions=5):
-    """Return runs of growing call paths under a noise."""
+    """Return runs of growing call paths with noise."""
     random = np.random.default_rng(seed)
     laws = {"main": 1.0, "main/f": 0.5, "main/g": 2.0, "main/h": 5.0}
     shape = (len(points), repetitions)

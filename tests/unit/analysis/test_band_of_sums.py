@@ -1,4 +1,4 @@
-"""Bands of sums: of rows that are wrong alike, by themselves, and by a law that is in doubt."""
+"""Bands of sums: of rows with common errors, with independent errors, and with a doubtful law."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REACH = np.array([0.3, 0.4, 0.0])
 
 
 def of_bands(value: np.ndarray, low: np.ndarray, high: np.ndarray, correlation: float):
-    """Return low and high of the sum of what is normal on either side."""
+    """Return low and high of the sum of parts with half-normal errors on both sides."""
     quantiles = as_normal(value, low, high, CONFIDENCE)
     added = as_addends(quantiles, correlation, CONFIDENCE).sum(axis=0)
     low, high = ends_of_sums(np.array(np.nansum(value)), added)
@@ -111,7 +111,7 @@ def test_ends_are_those_of_sums_that_are_drawn(rows: int, correlation: float) ->
 
 
 def test_the_low_end_of_what_is_wrong_alike_is_far_below_the_value() -> None:
-    """Three call paths, each as likely next to nothing as all of its value."""
+    """Three call paths, each equally likely at nearly zero and at its full value."""
     likely = np.where(SCORES < -0.3, 0.2, 2000.0)
     rows = np.stack([likely * factor for factor in (1.3, 0.8, 0.3)])
     rows[:, -1] *= 2
@@ -132,7 +132,7 @@ def test_a_sum_is_the_same_in_any_order_and_unit() -> None:
 
 
 def slower_as_a_whole(seed: int, spread: float = 0.06) -> tuple[Fitted, float]:
-    """Return a program of 40 functions, each of its runs slower by a factor; and the law at 256."""
+    """Return a program of 40 functions, each run slower by a factor; and the law at 256."""
     random = np.random.default_rng(seed)
     points = 2.0 ** np.arange(7)
     laws = [3 + 0 * points, 1 + 0.02 * points, 2 + 0.3 * np.log2(points), 5 + np.sqrt(points)]
@@ -214,7 +214,7 @@ def test_the_shape_of_a_distribution_counts_from_ends_a_factor_of_two_apart(
     points = np.array([256.0])
     value = made.models.values(points)
     low = value / np.sqrt(ratio)
-    # Exactly this factor apart: a rounded product would be beside it.
+    # The values differ by exactly this factor; a rounded product would miss it.
     band = Prediction(value, low, ratio * low)
     added = addable(made.models, points, band)
     normal = as_normal(band.value, band.low, band.high, made.models.confidence)

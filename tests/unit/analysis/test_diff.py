@@ -92,7 +92,7 @@ def test_fresh_noise_alone_breaks_no_limit():
 
 
 def test_predictions_differ_only_where_measurements_do():
-    # Beyond p = 32, where only the new runs went, the same program grows.
+    # Only the new runs go beyond p = 32, where the same program grows.
     points = np.concatenate([P, 32 * P])
     growing = {path: np.ones(10) for path in LAWS}
     growing["main/solve"] = np.maximum(points / 32, 1.0) ** 2
@@ -268,7 +268,7 @@ def test_what_cannot_be_compared_is_refused(other, words):
         pair(runs(LAWS, 1), other, modelled=False)
 
 
-def test_other_parameters_that_differ_are_named():
+def test_constants_that_differ_between_two_experiments_are_named():
     base, new = runs(LAWS, 1), runs(LAWS, 2)
     base = replace(base, constants={"n": 30.0, "k": 1.0})
     new = replace(new, constants={"n": 40.0, "k": 1.0})

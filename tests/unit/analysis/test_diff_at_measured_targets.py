@@ -1,4 +1,4 @@
-"""Two experiments at a target that both ran: the runs tell what is different, not models."""
+"""Comparison at a target that both experiments measured: measurements decide, not models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synthetic import POINTS
 from two_sides import LAWS, P, changed, pair, row, runs
 
 SLOW_AT_8 = changed(main__solve=4.0 * np.where(P == 8, 1.3, 1.0))
-"""A step at one scale, which is in no model."""
+"""A step at one scale, which no model contains."""
 
 
 @pytest.fixture(scope="module")

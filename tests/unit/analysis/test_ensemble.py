@@ -123,7 +123,7 @@ def test_metrics_that_do_not_add_up_have_no_excess_work():
         losses(made, "ratio")
 
 
-def test_one_scale_is_not_enough():
+def test_excess_work_needs_two_scales():
     with pytest.raises(DataError, match="one scale: nothing to compare"):
         losses(experiment({"main": [1]}, (2,)))
     with pytest.raises(DataError, match="time was measured at one scale only"):

@@ -34,7 +34,7 @@ def ahead(fit):
 
 
 def every(columns):
-    """Comparable values of one kind."""
+    """Return comparable values of one kind."""
     return np.column_stack([columns.at_largest, columns.value, columns.low, columns.high,
                             columns.share, columns.excess])  # fmt: skip
 

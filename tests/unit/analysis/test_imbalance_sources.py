@@ -1,4 +1,4 @@
-"""Which computation has others wait."""
+"""Computation whose imbalance causes wait time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATHS = ["main", "main/step", "main/step/a", "main/step/MPI_Wait", "main/b", "ma
 
 
 def fitted(values, ratios, *, reduction=Reduction.MAX, metric=None):
-    """Models of call paths with these values, of maxima or means, and imbalance, at all points."""
+    """Return models of call paths with these maxima or means, and imbalance, at all points."""
     made = experiment(
         {path: [value] * len(POINTS) for path, value in zip(PATHS, values, strict=True)}
     )
@@ -48,7 +48,7 @@ def test_the_nearest_caller_that_explains_half_of_the_wait_is_named():
     np.testing.assert_allclose([*found.above, *found.ratio, found.total], [1, 1.5, 1])
 
 
-def test_where_it_is_too_little_it_is_looked_for_further_out():
+def test_a_caller_further_out_is_named_where_the_nearest_explains_too_little():
     models = fitted([1, 1, 3, 10, 9, 2], [1, 1, 1.5, 2, 3, 1])
     found = uneven_near(models, 3)
     assert (found.caller, found.wait) == (0, 5)
@@ -84,10 +84,10 @@ def test_the_fact_says_how_much_of_the_wait_it_is_at_most():
     ((word, text),) = imbalance_facts(
         ImbalanceSources.of(fitted([1, 1, 3, 10, 9, 2], [1, 1, 1.5, 2, 3, 1])), 3
     )
-    assert word == "uneven"
+    assert word == "delay"
     assert text == (
-        "p = 32: below main the slowest process computes at most 7.00 s longer than the mean, "
-        "1.4 × what is spent here; b by 6.00 s (× 3), a by 1.00 s (× 1.5)"
+        "p = 32: below main, the slowest process computes at most 7.00 s longer than the mean, "
+        "1.4 × the time here; b by 6.00 s (× 3), a by 1.00 s (× 1.5)"
     )
 
 
@@ -115,5 +115,5 @@ def test_the_browser_says_the_same():
     view = open_view(models.experiment.tree, ViewKind.TOP_DOWN)
     told = [NodeReport(ahead, view, np.array([row]), inclusive=False).facts() for row in (3, 2)]
     ((_, text),) = imbalance_facts(ImbalanceSources.of(models), 3)
-    assert f"uneven at {text}" in told[0]
-    assert not [line for line in told[1] if line.startswith("uneven")]
+    assert f"delay at {text}" in told[0]
+    assert not [line for line in told[1] if line.startswith("delay")]

@@ -25,7 +25,7 @@ def test_limits_that_are_met_at_once_are_no_endless_walk():
 
 
 def test_limits_that_meet_in_one_corner_are_told_from_each_other():
-    # Messages and bytes that explain all times exactly: every limit is met by the same costs.
+    # Messages and bytes explain all times exactly, so the same costs meet every limit.
     messages = np.arange(1.0, 6.0)
     needs = np.stack([messages, messages * 10.0 ** np.arange(5)], axis=1)
     taken = needs / (needs @ [3.0, 0.002])[:, None]

@@ -16,7 +16,7 @@ from synthetic import experiment, fitted
 POINTS = (8.0, 16.0, 32.0, 64.0, 128.0)
 P = np.array(POINTS)
 LEAST = np.sqrt(1000 / 0.01)
-"""Where 1000 / p + 0.01 p is least: p = 316."""
+"""Minimum of 1000 / p + 0.01 p: p = 316."""
 SHARED, ALONE = list(1000 / P), list(0.01 * P)
 
 
@@ -82,7 +82,7 @@ def test_the_range_is_of_the_scales_whose_totals_are_within_the_band_of_the_leas
     assert (beyond > limit).all()
 
 
-def test_it_is_slower_only_where_the_whole_band_at_the_target_is_above_that_of_the_least():
+def test_a_target_is_slower_only_where_its_whole_band_is_above_that_of_the_optimum():
     fit = noisy({"main": SHARED, "main/f": ALONE})
     for target in (400, 600, 1000, 4096):
         ranking = rank(fit, target)
@@ -153,7 +153,7 @@ def test_nothing_is_said_where_more_processes_are_not_to_make_a_run_shorter(told
     assert rank(fit, 2048).turning is None
 
 
-def test_the_same_holds_of_a_program_inclusively(fit):
+def test_the_optimal_scale_is_the_same_for_inclusive_values(fit):
     assert rank(fit, 2048, inclusive=True).turning == rank(fit, 2048).turning
 
 

@@ -15,13 +15,13 @@ NAN = np.nan
 
 
 def half_width(values):
-    """Half the 95 % interval of the mean, as fraction of it, from scipy."""
+    """Return half the 95 % interval of the mean, relative to the mean, from SciPy."""
     _, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
     return high / np.mean(values) - 1
 
 
 def needed(values):
-    """Try one number of repetitions after the other."""
+    """Find the number of repetitions by trying one number after the other."""
     spread = np.std(values, ddof=1) / np.mean(values)
     return next(
         n for n in range(2, 10_000) if stats.t.ppf(0.975, n - 1) * spread / np.sqrt(n) <= 0.05
@@ -88,7 +88,7 @@ def test_one_finding_counts_the_points_and_names_what_to_add():
     )
 
 
-def test_more_than_a_thousand_are_not_counted():
+def test_more_than_a_thousand_missing_repetitions_are_not_counted():
     (finding,) = repetition_findings(experiment({"main": [[0.01, 1.0]]}, [8.0]))
     assert finding.message.endswith("to add: over 1000")
 

@@ -30,7 +30,7 @@ def beside(made, needs):
 
 
 def explained(time, *, path="main", inclusive=False, target=1024.0, **needs):
-    """Hold the time of a call path, `time` by name, against other metrics, each by name."""
+    """Compare the time of a call path, `time` by name, with other metrics, each by name."""
     made = beside(experiment(time), {METRICS[name]: of for name, of in needs.items()})
     ranking = rank(pipeline.fit(made, "time"), target, inclusive=inclusive)
     return explain(ranking, [*time].index(path))

@@ -1,4 +1,4 @@
-"""The predicted run time agrees with the sum of the call paths."""
+"""Agreement of the predicted run time and the sum of the call paths."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from callpath_modeler.analysis.run_time import larger, predicted_run_time, run_t
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.answer import cost_text, sum_notes
+from callpath_modeler.report.text_style import DEFAULT_STYLE
 from synthetic import experiment
 
 POINTS = (2.0, 4.0, 8.0, 16.0, 32.0)
@@ -24,7 +25,7 @@ COMPUTES, WAITS = [20.0] * 5, list(0.1 * P)
 
 
 def modelled(values, run_time, *, reduction=Reduction.MEAN, scaling=Scaling.WEAK):
-    """Return models of call paths, and of run times [runs] beside them."""
+    """Return models of call paths and of run times [runs]."""
     made = experiment(values, POINTS, reduction=reduction, scaling=scaling)
     column = replace(made.columns["time"], run_time=np.asarray(run_time, float))
     return pipeline.fit(replace(made, columns={"time": column}))
@@ -32,7 +33,7 @@ def modelled(values, run_time, *, reduction=Reduction.MEAN, scaling=Scaling.WEAK
 
 @pytest.fixture(scope="module")
 def at_odds():
-    """Return models of call paths that grow, and of a run time that was disturbed and does not."""
+    """Return models of growing call paths, and of a disturbed run time that does not grow."""
     sums = np.add(COMPUTES, WAITS)
     return modelled({"main": COMPUTES, "main/wait": WAITS}, np.maximum(sums, 23.5))
 
@@ -47,10 +48,10 @@ def test_the_predicted_run_time_is_at_least_the_sum_of_the_means(at_odds, target
 
 def test_the_answer_names_both_predictions(at_odds):
     ranking = rank(at_odds, 512.0)
-    assert " will run 71.2 s at " in cost_text(ranking, ascii_only=False)
-    (note,) = sum_notes(ranking, ascii_only=False)
-    assert "The model of the run time alone says 2" in note
-    assert note.endswith("so the total is stated.")
+    assert " will run 71.2 s at " in cost_text(ranking, style=DEFAULT_STYLE)
+    (note,) = sum_notes(ranking, style=DEFAULT_STYLE)
+    assert "The model of the run time predicts 2" in note
+    assert note.endswith("so the sum is shown.")
 
 
 def test_a_measured_run_time_is_stated_as_it_was_measured(at_odds):

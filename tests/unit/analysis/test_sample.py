@@ -1,4 +1,4 @@
-"""What a few repetitions say of a value, with those of many call paths in mind."""
+"""Estimates from few repetitions, combined over many call paths."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from callpath_modeler.analysis.sample import pool_of, sample_at
 
 
 def noisy(rng, rows, repetitions, spread, points=3):
-    """Return values [rows, points, repetitions] around 1 that scatter by `spread`."""
+    """Return values [rows, points, repetitions] around 1 with standard deviation `spread`."""
     return np.exp(spread * rng.standard_normal((rows, points, repetitions)))
 
 

@@ -1,4 +1,4 @@
-"""What call paths cost at a target that was measured: the runs tell, not a model."""
+"""Costs of call paths at a measured target: measurements decide, not models."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LAWS = {
     "main/absent": 2 + 0 * P,
     "main/alone": np.array([NAN, NAN, 6.0, NAN, NAN]),
 }
-"""No law explains odd; absent does not occur at p = 8, and alone has no model."""
+"""odd follows no law; absent does not occur at p = 8, and alone has no model."""
 NAMES = list(LAWS)
 TARGET, AT = 8.0, 2
 ODD, ABSENT, ALONE = (NAMES.index(f"main/{name}") for name in ("odd", "absent", "alone"))
@@ -117,7 +117,7 @@ def test_what_does_not_occur_in_the_runs_of_the_target_costs_nothing_there(fit):
     assert ABSENT not in ranking.order
     assert np.isnan(ranking.value[ABSENT])
     assert ranking.predicted.value[ABSENT] == pytest.approx(2, rel=0.05)
-    # All that it cost before is gained.
+    # Its whole previous cost is saved.
     at_base = fit.at_smallest()[ABSENT]
     assert ranking.excess.exclusive[ABSENT] == pytest.approx(-at_base / ranking.total[0])
 
@@ -234,7 +234,7 @@ def test_where_other_parameters_are_held_where_nothing_was_run_models_are_asked(
     assert rank(fit.holding({"n": 30.0}), 8.0).basis == "predicted"
 
 
-# The same of views
+# Views
 
 
 @pytest.mark.parametrize("inclusive", [False, True])
@@ -285,7 +285,7 @@ def test_views_ask_the_models_too_if_told_to(fit):
     assert asked.total == pytest.approx(rank(fit, TARGET, predicted=True).total)
 
 
-# What may not matter
+# Invariances
 
 
 @settings(max_examples=15)

@@ -1,4 +1,4 @@
-"""What becomes of Caliper's records: values, flavours, processes, parameters."""
+"""Profiles from Caliper records: values, flavours, processes, parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXCLUSIVE = {
 
 @pytest.fixture
 def opened(tmp_path):
-    """Open a text as a profile of its own."""
+    """Open a text as a separate profile."""
 
     @contextmanager
     def opened(text, name="small.cali"):
@@ -285,7 +285,7 @@ def test_json_and_cali_of_one_run_are_one_profile(opened):
         assert values(source) == pytest.approx(expected)
 
 
-# What cannot be read.
+# Errors.
 
 
 @pytest.mark.parametrize(

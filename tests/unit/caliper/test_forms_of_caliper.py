@@ -1,4 +1,4 @@
-"""Forms of Caliper's files: no MPI, GPUs, samples, threads, Caliper 1."""
+"""Variants of Caliper files: no MPI, GPUs, samples, threads, Caliper 1."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_samples_are_along_the_functions_of_the_call_stack(opened, name):
 @pytest.mark.parametrize("first", ["columns", "column_metadata", "nodes"])
 def test_json_is_recognised_whatever_the_order_of_its_keys(tmp_path, first):
     document = json.loads(samples_as_json())
-    # More than what a reader looks at first.
+    # This is more than the first block that a reader examines.
     document["nodes"] += [{"column": MODULE, "label": "x" * 1000}] * 100
     path = tmp_path / "x.json"
     path.write_text(json.dumps({first: document.pop(first), **document}))
@@ -215,7 +215,7 @@ def test_times_are_those_of_the_slowest_thread_and_counts_are_added(opened, labe
         f"__rec=ctx,ref={main},attr={rank}={thread}={time}={calls},data={r}={t}={value}={n}"
         for (r, t), (value, n) in measured.items()
     ]
-    # What happens outside of parallel regions tells no thread: it is of the first one.
+    # Records outside parallel regions have no thread, so they belong to the first one.
     writer.lines.append(f"__rec=ctx,ref={main},attr={rank}={time},data=0=1.0")
     writer.globals({"mpi.world.size": 2})
     source = opened(writer.text())
@@ -238,7 +238,7 @@ def test_threads_are_told_apart_in_json_as_well(opened):
 
 
 def caliper_1():
-    """Return a trace of events as Caliper 1 wrote it: basic nodes included, nothing nested."""
+    """Return a trace of events as Caliper 1 wrote it: with basic nodes, without nesting."""
     kinds = ("usr", "int", "uint", "string", "addr", "double", "bool", "type")
     lines = [f"__rec=node,id={k},attr=9,data={kind}" for k, kind in enumerate(kinds)]
     basic = {8: ("name", 3), 9: ("type", 7), 10: ("prop", 1)}

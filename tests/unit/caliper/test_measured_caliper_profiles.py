@@ -1,4 +1,4 @@
-"""Caliper files of others: every value against an independent conversion and an other reader."""
+"""Caliper files of other projects, compared with an independent conversion and another reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What measurement counts of a collective operation, turned into what each process gave."""
+"""Bytes of collective operations in measurements, converted to the shares of processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Specifications as JSON: what is written is read, and what makes no sense is refused."""
+"""Specifications as JSON: round trips, and errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def changed(told, *keys, to):
         (["body", 0, "numbers"], {"bytes": {}}, "other numbers"),
         (["body", 0, "surplus"], 1, "surplus"),
         (["body", 1, "count"], 0, "without rounds"),
-        (["body", 1, "body", 0, "partner"], None, "other partners"),
-        (["body", 1, "body", 0, "partner"], {"relation": "torus", "dimensions": [3]}, "torus"),
+        (["body", 1, "body", 0, "partners"], {}, "other partners"),
+        (["body", 1, "body", 0, "partners", "peer", "dimensions"], [3], "torus"),
         (["body", 1, "body", 0, "numbers", "tag"], {"axes": [5], "sizes": [6]}, "table"),
         (["body", 1, "body", 0, "numbers", "tag"], {"steps": [1, 1]}, "table"),
         (["shapes", 0, "comm"], 7, "unknown communicator"),
@@ -77,8 +77,8 @@ def test_what_is_no_specification_is_refused(content, tmp_path):
 
 def test_a_schema_of_tomorrow_is_refused(told, tmp_path):
     path = tmp_path / "spec.json"
-    path.write_text(to_json(told).replace('"schema":1', '"schema":2'))
-    with pytest.raises(InputError, match="schema 2 is not 1"):
+    path.write_text(to_json(told).replace('"schema":2', '"schema":3'))
+    with pytest.raises(InputError, match="schema 3 is not 2"):
         read_json(path)
 
 

@@ -1,4 +1,4 @@
-"""Numbers as formulas: whatever the formula, it gives the numbers back."""
+"""Numbers as formulas that reproduce the numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops found in sequences: whatever is found unrolls to what was there."""
+"""Loops in sequences, which unroll to the original sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what is sent is received, size by size and in order."""
+"""Matching of sent and received messages, by size and in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trace_writer import Comm
 
 
 def pair(sent, received):
-    """Return what two ranks do: (tag, size) of the messages of the first to the second."""
+    """Return the operations of two ranks: (tag, size) of messages from the first to the second."""
 
     def program(rank: Rank) -> None:
         for tag, size in sent if rank.rank == 0 else received:

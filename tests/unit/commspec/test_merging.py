@@ -1,4 +1,4 @@
-"""Programs of many ranks as one: each keeps its own order."""
+"""Merging of programs of many ranks, in the order of each rank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def merged(*sequences):
 
 
 def part(nodes, who):
-    """Return the program of one of them."""
+    """Return the program of one rank."""
     return [
         node.token if isinstance(node, Shared) else Loop(node.count, tuple(part(node.body, who)))
         for node in nodes

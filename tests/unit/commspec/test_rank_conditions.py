@@ -1,4 +1,4 @@
-"""Sets of ranks as conditions, evaluated as what they say."""
+"""Sets of ranks as conditions, and the ranks that meet the conditions."""
 
 from __future__ import annotations
 

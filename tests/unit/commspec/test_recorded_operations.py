@@ -1,11 +1,11 @@
-"""Events of ranks, as operations."""
+"""Operations from the events of ranks."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from communication import recorded
-from cpmodel_commspec.operations import Awaited, Kind, Mode
+from communication import WORLD, recorded
+from cpmodel_commspec.operations import Awaited, Half, Kind, Mode
 from cpmodel_commspec.recording import record
 from cpmodel_otf2.highlevel import HighLevelArchive
 from trace_writer import Comm, Thread, Trace, write_trace
@@ -32,7 +32,7 @@ def test_a_receive_that_is_posted_has_the_sender_that_was_seen(recording):
     traced = recording(2, program)
     kinds = [shape.kind for shape in shapes_of(traced)]
     assert kinds == [Kind.IRECV, Kind.COLLECTIVE, Kind.WAIT]
-    assert values_of(traced)[0] == [1, 3, 40, 0, 0]
+    assert values_of(traced)[0] == [1, 3, 40, 0, 0, 0, 0]
     assert shapes_of(traced)[2].places == (0,)
 
 
@@ -105,7 +105,22 @@ def test_sends_say_how_they_send(recording):
 
     names = [shape.name for shape in shapes_of(recording(2, program))]
     assert names[:4] == [Mode.STANDARD, Mode.SYNCHRONOUS, Mode.BUFFERED, Mode.STANDARD]
-    assert names[4:] == [Mode.EXCHANGE, Mode.EXCHANGE]
+    assert names[4:] == [Half.BOTH]
+
+
+def test_a_call_that_sends_and_receives_is_one_operation(recording):
+    def program(rank):
+        rank.exchange(1 - rank.rank, 1 - rank.rank, 12, tag=3)
+        half = ("mpi_send", 1, WORLD, 4, 5) if rank.rank == 0 else ("mpi_recv", 0, WORLD, 4, 5)
+        rank.call("MPI_Sendrecv", half)
+
+    found = recording(2, program)
+    assert [(x.kind, x.name, x.call) for x in shapes_of(found)] == [
+        (Kind.EXCHANGE, Half.BOTH, "MPI_Sendrecv"),
+        (Kind.EXCHANGE, Half.SEND, "MPI_Sendrecv"),
+    ]
+    assert values_of(found) == [[1, 3, 12, 12, 0, 1, 3], [1, 4, 5, 0, 0, 0, 0]]
+    assert values_of(found, 1)[1] == [0, 0, 0, 5, 0, 0, 4]
 
 
 def test_parts_of_one_split_are_one_communicator(recording):
@@ -165,7 +180,7 @@ def test_messages_on_unknown_communicators_are_counted(tmp_path):
     events = [("mpi_send", 2, 7, Comm("WORLD"), 0, 8), ("mpi_recv", 3, 0, Comm("WORLD"), 0, 8)]
     traced = recorded(write_trace(tmp_path / "trace", Trace([[Thread(events)], [Thread([])]])))
     assert list(traced.left_out.values()) == [1]
-    assert values_of(traced) == [[0, 0, 8, 0, 0]]
+    assert values_of(traced) == [[0, 0, 8, 0, 0, 0, 0]]
 
 
 def test_what_calls_itself_is_named_once(recording):

@@ -1,4 +1,4 @@
-"""Specifications, unrolled, are the trace: read once more here, event by event."""
+"""Specifications, unrolled and compared with a second reading of the trace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from communication import recorded, traced
 from cpmodel_commspec.checking import differences
 from cpmodel_commspec.collectives import NAMES, booked
-from cpmodel_commspec.operations import COLLECTIVES, POSTED, Awaited, Kind
+from cpmodel_commspec.operations import COLLECTIVES, POSTED, Awaited, Half, Kind
 from cpmodel_commspec.specification import Loop, walk
 from cpmodel_commspec.specify import specify
 from trace_writer import Thread, Trace, random_events, write_trace
@@ -39,12 +39,12 @@ MESSAGES = {
 
 
 class Again:
-    """What one rank does, read by the interface of the package `otf2`.
+    """The operations of one rank, read with the package `otf2`.
 
     Attributes
     ----------
-    operations : without waiting: lists of what is to be compared
-    ends : by number of an operation that is posted, how many operations came before it ended
+    operations : operations without waits, as lists for the comparison
+    ends : number of operations before the end of each posted operation, by its number
     """
 
     def __init__(self, rank, world):
@@ -100,12 +100,11 @@ def read_again(path):
 
 
 def unrolled(told, rank):
-    """Return the same of a specification."""
+    """Return the same from a specification."""
     operations, ends, under_way = [], {}, []
     one = told.of_rank(rank)
-    for number, (peer, tag, size, received, root) in zip(
-        one.shapes, one.values.tolist(), strict=True
-    ):
+    for number, values in zip(one.shapes, one.values.tolist(), strict=True):
+        peer, tag, size, received, root, source, source_tag = values
         shape = told.shapes[number]
         if shape.kind is Kind.WAIT:
             for place in waited_for(shape, under_way):
@@ -122,6 +121,11 @@ def unrolled(told, rank):
             moved = booked(shape.name, shape.form, *about)
             told_root = root if "root" in shape.fields else None
             operations.append([shape.name, members, told_root, *moved])
+        elif shape.kind is Kind.EXCHANGE:
+            if shape.name != Half.RECEIVE:
+                operations.append(["receiver", members, peer, tag, size])
+            if shape.name != Half.SEND:
+                operations.append(["sender", members, source, source_tag, received])
         else:
             direction = "receiver" if shape.kind in SENDS else "sender"
             operations.append([direction, members, peer, tag, size])
@@ -174,7 +178,7 @@ def test_specifications_do_not_grow_with_the_number_of_ranks(shared_data):
 
 
 def halo(rank):
-    """Neighbours on a ring of rows exchange, many times over."""
+    """Neighbours on a ring of rows exchange many times."""
     right, left = (rank.rank + 1) % rank.ranks, (rank.rank - 1) % rank.ranks
     for step in range(20):
         requests = [rank.ireceive(left, 100, tag=step), rank.isend(right, 100, tag=step)]

@@ -18,7 +18,7 @@ def test_a_collective_is_known_by_any_of_its_names(name, form):
     ["MPI_Iallreduce", "MPI_Send", "MPI_Neighbor_allgather", "MPI_Bcast_init", "MPI_", "", "main",
      "MPI_Reduction", "my_reduce", "MPI_Barriers"],
 )  # fmt: skip
-def test_other_functions_are_none(name):
+def test_functions_that_are_no_collectives_have_no_canonical_name(name):
     assert canonical(name) is None
     assert functions_in([(name,)]) == [None]
 

@@ -119,7 +119,7 @@ def test_no_chance_is_above_one(count):
     faster = np.full(count, -3.0), np.full(count, 0.1)
     for apart in (faster, (np.zeros(count), np.full(count, np.inf))):
         assert chance_of_any(np.full(count, 0.999), *apart) <= 1.0
-    # Checks that are all faster: the mean is certain to show nothing.
+    # All checks are faster, so their mean shows no violation.
     assert chance_of_any(np.full(count, 1.0), *faster) == 1.0
 
 

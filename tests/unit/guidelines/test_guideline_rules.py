@@ -55,7 +55,7 @@ def test_a_size_may_be_written_in_several_ways(text):
         ("Gather <= Reduce Bcast", 18, "unexpected text after"),
         ("Gather(p*m) <= Reduce", 1, "left side"),
         ("Gather <= Gather", 17, "the same function"),
-        ("Gather <= 2 Reduce", 11, "means nothing"),
+        ("Gather <= 2 Reduce", 11, "is not allowed"),
     ],
 )
 def test_what_is_no_guideline_is_said_with_its_place(text, column, words):

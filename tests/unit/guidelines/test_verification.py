@@ -26,7 +26,7 @@ def slow_gather(p):
 
 
 def equal(p):
-    """Everything takes exactly as long as what could take its place."""
+    """Every replacement takes exactly as long as the collective."""
     times = latencies(p)
     times["Allreduce"] = times["Barrier"] = times["Reduce"] + times["Bcast"]
     times |= {name: times[name.removesuffix("v")] for name in ("Gatherv", "Allgatherv")}
@@ -53,7 +53,7 @@ def row_of(found, text):
     return row
 
 
-# As measured.
+# At measured scales.
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_emulations_have_their_own_sizes():
     }
     assert sides[(8.0, 8.0), (8.0, 8.0), (8.0, 64.0)] == MEASURED
     assert sides[(16.0, 8.0), (16.0, 8.0), (16.0, 128.0)] == BETWEEN
-    # 128 processes times 512 bytes are more than anybody measured.
+    # 128 processes times 512 bytes exceed all measured sizes.
     assert max(left for left, *_ in sides) == (128.0, 64.0)
 
 
@@ -258,7 +258,7 @@ def test_predictions_are_made_for_every_size_or_for_one():
     assert len(ahead.checks) == len(SIZES)
     one = verified(made, ask=Ask(512.0, {"size": 64.0}))
     assert {check.left.setting for check in one.ahead.checks} == {(512.0, 64.0)}
-    # Nobody measured messages of 512 times 512 bytes.
+    # Messages of 512 times 512 bytes were not measured.
     text = "Allgather <= Gather + Bcast(p*m)"
     found = verified(made, ask=Ask(512.0))
     assert {found.ahead.checks[k].left.setting[1] for k in row_of(found, text).ahead.checks} == {
@@ -283,7 +283,7 @@ def test_a_target_that_makes_no_sense_is_refused(ask, words):
         verified(experiment(latencies), ask=ask)
 
 
-# What cannot be checked.
+# Guidelines that cannot be checked.
 
 
 def test_without_any_collective_or_any_counterpart_it_is_said():

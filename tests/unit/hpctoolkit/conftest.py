@@ -16,7 +16,7 @@ def reader():
 
 @pytest.fixture
 def contexts():
-    """main calls solve from two lines, one in a loop in a loop; solve holds an inlined function."""
+    """main calls solve from two lines, one in a nested loop; solve contains an inlined function."""
     return [
         Scope(-1, F, "main thread"),
         Scope(0, F, "main", "/src/main.c", 3),
@@ -37,7 +37,7 @@ def contexts():
 
 @pytest.fixture
 def costs():
-    """Own costs of one thread, on lines and instructions as in real databases."""
+    """Exclusive costs of one thread, on lines and instructions as in real databases."""
     own = np.zeros(14)
     own[[2, 3, 4, 5, 6, 8, 9, 11, 13]] = [1, 2, 3, 4, 5, 6, 7, 8, 9]
     return own

@@ -1,4 +1,4 @@
-"""Databases are directories: how series of them are found and named."""
+"""Databases as directories: discovery of series, and names of runs."""
 
 from __future__ import annotations
 

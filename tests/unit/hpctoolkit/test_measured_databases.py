@@ -1,4 +1,4 @@
-"""Other people's databases: laws that hold in all of them, and what other readers say."""
+"""Databases of other projects: laws of all databases, and results of other readers."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def by_path(tree: CallTree, values):
 
 
 def functions_only(path):
-    """Leave loops, statements and call sites out of a path as another reader writes it."""
+    """Return a path of another reader without loops, statements and call sites."""
     names = [name for name in path.split("->") if not re.search(r":\d+$", name)]
     names = [re.sub(r"^\d+:", "", name) for name in names if name != "<program root>"]
     return "->".join(names).replace("<thread root>", "application thread") or "<program>"
@@ -147,7 +147,7 @@ def test_another_reader_finds_the_same_inclusive_values(reader, shared_data, nam
         values = np.stack([tree.inclusive(own) for own in of_locations(source)])
         ours = by_path(tree, values.sum(axis=0))
         ours_largest = by_path(tree, values.max(axis=0))
-    # One table leaves out what is smaller than its last row, here part of some call paths.
+    # One table omits values below its last row, here parts of some call paths.
     least = min(float(row["time_incl_sum_us"]) for row in rows)
     complete = 0
     for path, value in summed.items():
@@ -178,7 +178,7 @@ def inclusive_by_path(source, metric):
 
 @pytest.mark.parametrize("name", ["vectorAdd", "acc_f3"])
 def test_both_versions_of_a_program_agree(reader, shared_data, name):
-    """Two runs of one program: work of the accelerator is equal wherever paths have one name."""
+    """Two runs of one program have equal work of the accelerator in paths of equal name."""
     folder = shared_data / "third_party" / "hpctoolkit"
     with reader.open(folder / "v2" / name) as two, reader.open(folder / "v4" / name) as four:
         compared = 0

@@ -1,4 +1,4 @@
-"""What is refused, and with which remedy; what is recognised."""
+"""Errors for unreadable databases, their remedies, and recognition of databases."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_file_that_is_cut_short_is_refused(reader, tmp_path, contexts, ranks, 
 
 
 def places_in(directory):
-    """Return the offsets of values and contexts of the first profile that is no sum."""
+    """Return the offsets of values and contexts of the first profile that is not a sum."""
     kinds = read_meta(directory / "meta.db").kinds
     with BinaryFile(directory / "profile.db") as file:
         return ProfileFile(file, kinds).profiles[0]
@@ -121,7 +121,7 @@ def test_contexts_that_contain_each_other_are_refused(reader, tmp_path, contexts
     (table,) = struct.unpack_from("<Q", content, 0x48)
     (entry,) = struct.unpack_from("<Q", content, table)
     size, first = struct.unpack_from("<QQ", content, entry)
-    # The first context below the entry point is said to be its own callee.
+    # The first context below the entry point becomes its own callee.
     struct.pack_into("<QQ", content, first, size, first)
     path.write_bytes(content)
     assert "contain each other" in refused(reader, tmp_path).message
@@ -156,7 +156,7 @@ def test_loops_are_not_kept_unless_asked_for(tmp_path, contexts, ranks):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_wild_pointers_are_refused_or_harmless(reader, tmp_path, contexts, ranks, seed):
-    """Eight bytes that matter are overwritten, forty times over."""
+    """An aligned word of eight bytes is overwritten, forty times in each file."""
     rng = random.Random(seed)
     write_database(tmp_path, contexts, ranks)
     for name in ("meta.db", "profile.db"):

@@ -1,4 +1,4 @@
-"""Version 2: XML, with and without values of single threads beside it."""
+"""Version 2: XML, with and without files of values of single threads."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_total_with_six_digits_gives_way_to_the_sum_it_rounds(reader, tmp_path
             assert source.reduce("CPUTIME", Reduction.SUM).total == pytest.approx(total, rel=1e-12)
 
 
-def test_there_is_no_second_copy_to_verify_with(reader, tmp_path):
+def test_a_database_of_version_2_has_no_second_copy_to_verify_with(reader, tmp_path):
     (found,) = reader.verify(write(tmp_path))
     assert found.compared == 0
     assert found.note

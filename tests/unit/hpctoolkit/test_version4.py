@@ -1,4 +1,4 @@
-"""Version 4: what the database says, and what has to be known beside its specification."""
+"""Version 4: values of the database, and facts that its specification omits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TIME = "CPUTIME (sec)"
 
 
 def exclusive(source, metric="CPUTIME", reduction=Reduction.SUM):
-    """Return the values by call path; two rows of one path would be a mistake."""
+    """Return the values by call path; two rows with one path are an error."""
     tree = source.call_tree
     paths = [tree.path(row) for row in range(len(tree))]
     assert len(set(paths)) == len(paths)
@@ -111,7 +111,7 @@ def test_names_are_utf_8(reader, tmp_path):
 
 
 def test_the_order_of_contexts_means_nothing(reader, tmp_path, contexts, costs):
-    # Siblings in another order have other numbers, and lie elsewhere in every file.
+    # Siblings in another order have other numbers, and other offsets in every file.
     order = [0, 1, 3, 2, 4, 6, 5, 7, 10, 8, 9, 11, 12, 13]
     place = {old: new for new, old in enumerate(order)}
     parents = [place.get(contexts[old].parent, -1) for old in order]
@@ -159,7 +159,7 @@ def test_a_metric_with_neither_scope_is_not_declared(reader, tmp_path, contexts,
 
 
 def test_the_wrong_exclusive_values_of_nested_loops_are_not_used(tmp_path, contexts, costs):
-    # In profiles of threads, lex_aware repeats what inner loops hold.
+    # In profiles of threads, lex_aware repeats the values of inner loops.
     write_database(tmp_path, contexts, [thread(rank, costs) for rank in range(2)])
     with HpctoolkitLoopsReader().open(tmp_path) as source:
         for reduction in (Reduction.MAX, Reduction.MEAN):

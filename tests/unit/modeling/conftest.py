@@ -9,10 +9,10 @@ from callpath_modeler.modeling.compiled import library
 
 @pytest.fixture(scope="module", params=["in C", "in numpy"], autouse=True)
 def way(request):
-    """Models are made with the library and without it; what is tested holds of both."""
+    """Run each test with the C library and without it."""
     if request.param == "in C":
         if not library.compiled():
-            pytest.skip("there is no compiled library here")
+            pytest.skip("the compiled library is not installed")
         yield
         return
     before = os.environ.get(library.VARIABLE)

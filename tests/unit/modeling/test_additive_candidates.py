@@ -1,4 +1,4 @@
-"""Sums of a factor of each of three parameters or more."""
+"""Sums with one factor of each of three parameters or more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from callpath_modeler.modeling.stored import from_arrays, to_arrays
 P, N = (8.0, 16.0, 32.0, 64.0), (10.0, 20.0, 30.0, 40.0)
 M, Q = (2.0, 4.0, 8.0, 16.0), (5.0, 9.0, 20.0)
 FEW = SearchSpace.of(["-1", "1/2", 1, "3/2", 2], [0, 1], max_terms=2)
-"""Terms enough for products that fit as well, and few enough for many tests."""
+"""Enough terms for products that fit equally well, and few enough for many tests."""
 NAMES = ("p", "n", "m", "q")
 
 

@@ -1,4 +1,4 @@
-"""Powers that no theory has: computation that grows or falls by a power between two others."""
+"""Powers between those of the hypotheses, of growing and of falling computation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which law a row follows: the exact class, and not one that merely fits."""
+"""Recovery of the exact class of a law, not of another one that fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bands of single runs reach to what the last two points go on to; those of others do not."""
+"""Bands of single runs contain the continuation of the last two points; other bands need not."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from callpath_modeler.modeling.mixture import application
 
 POINTS = np.array([2.0, 8, 32, 128])
 LATE = np.array([16.47, 16.47, 16.56, 19.18])
-"""A constant whose last value rises: p^(5/2) fits it as closely as nothing else."""
+"""A constant whose last value rises; p^(5/2) fits it best."""
 
 
 def both(y: FloatArray, monkeypatch: pytest.MonkeyPatch) -> tuple[Models, Models]:
-    """Return models with bands as they are, and without regard to the last two points."""
+    """Return models with default bands, and with bands that ignore the last two points."""
     found = fit(POINTS, y)
     monkeypatch.setattr(application, "widen", lambda *_: None)
     return found, fit(POINTS, y)

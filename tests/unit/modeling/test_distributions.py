@@ -29,7 +29,7 @@ def test_the_normal_distribution_is_that_of_scipy() -> None:
     assert_allclose(normal_quantile(probability), special.ndtri(probability), rtol=1e-12)
 
 
-def test_so_is_that_of_student() -> None:
+def test_the_distribution_of_student_is_that_of_scipy() -> None:
     size = 10.0 ** np.linspace(-2, 4, 60)
     t = np.concatenate([-size, [0.0], size])
     assert_allclose(student_share(DOF, t), special.stdtr(DOF, t), rtol=1e-9, atol=1e-290)

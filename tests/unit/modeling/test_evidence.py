@@ -1,4 +1,4 @@
-"""Closed forms against numerical integration and plain least squares."""
+"""Closed forms, compared with numerical integration and plain least squares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLE = np.stack([POINTS.min() / POINTS, np.log2(POINTS) / 8, POINTS / 256, (POI
 FIRST, SECOND = np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3])
 PRODUCTS = TABLE[FIRST] * TABLE[SECOND]
 FREE = InterceptPenalty(np.ones(1), np.ones(1), np.zeros((1, 1), dtype=np.bool_))
-"""Of constants that nobody asks to pay."""
+"""No penalty for constants."""
 
 
 def rows() -> tuple[FloatArray, FloatArray]:

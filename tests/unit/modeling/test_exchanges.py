@@ -1,4 +1,4 @@
-"""Exchanges with all but oneself, and surfaces of volumes, in several parameters."""
+"""Exchanges with all other processes, and surfaces of volumes, in several parameters."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_of_three_parameters_exchanges_and_surfaces_have_further_factors(formula
 
 
 def transposed(share):
-    """Return what a transposition takes: for the data that is shared, and for each message."""
+    """Return the time of a transposition: for the data that is shared, and for each message."""
     return lambda p, n: n**3 * (p - 1) / p**2 + share * (p - 1)
 
 

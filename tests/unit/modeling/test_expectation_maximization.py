@@ -1,4 +1,4 @@
-"""An application teaches its habits: noise makes no growth, and rows alike support each other."""
+"""Priors from an application: no growth from noise, and support among similar rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POINTS = 2.0 ** np.arange(3, 9)
 
 
 def growing(models: Models) -> FloatArray:
-    """Tell the rows that are said to grow without end."""
+    """Return True for rows whose models grow without bound."""
     return np.array([str(models.growth(row)) != "O(1)" for row in range(len(models))])
 
 
@@ -84,7 +84,7 @@ def test_more_rows_than_habits_are_learnt_from_are_all_modelled_alike() -> None:
     for law, growth in enumerate(("O(1)", "O(p)", "O(p^-1)")):
         rows = np.arange(law, 1500, 3)
         said = [str(models.growth(row)) for row in rows[::10]]
-        # A constant beside a term that falls is what remains in the end.
+        # A constant plus a falling term becomes the constant at large scales.
         assert np.mean([text in (growth, "O(1)") for text in said]) > 0.85
     assert models.values([128.0])[:, 0] == pytest.approx(laws[np.arange(1500) % 3, -1], rel=0.05)
 

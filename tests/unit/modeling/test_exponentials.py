@@ -1,4 +1,4 @@
-"""Exponentials are suggested where they fit far better, and hardly ever elsewhere."""
+"""Exponentials are suggested if they fit far better, and hardly ever otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes less than its share of the work on more processes: sorting, solving, caches."""
+"""Times that fall faster than the share of work of a process: sorting, solving, caches."""
 
 from __future__ import annotations
 

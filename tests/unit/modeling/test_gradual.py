@@ -1,4 +1,4 @@
-"""What changes gradually: the larger of two laws, but smooth about the place where they meet."""
+"""Gradual changes: a smooth maximum of two laws."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ P = {"six": 24 * 2.0 ** np.arange(6), "five": 8 * 2.0 ** np.arange(5)}
 
 
 def _laws(rng: np.random.Generator, p: np.ndarray, rises: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Thirty laws of other sharpness than that of the hypotheses: at the points, far beyond."""
+    """Return thirty laws, sharper or smoother than the hypotheses, at the points and far beyond."""
     at = np.exp(rng.uniform(np.log(p[1]), np.log(p[-2]), (30, 1)))
     sharp = rng.uniform(1.7, 5, (30, 1))
     reach = np.append(p, 16 * p[-1])

@@ -1,4 +1,4 @@
-"""Hypotheses in several parameters, their kinds, and habits."""
+"""Hypotheses in several parameters, their kinds, and priors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def breaks(shape):
 
 
 def structure(known, first, second):
-    """Name what a pair is made of."""
+    """Return a name for the structure of a pair."""
     shapes = [known.shapes[code] for code in (first, second)]
     if any(map(breaks, shapes)):
         return "break"
@@ -66,7 +66,7 @@ def factors_of(*shapes):
 
 
 def is_a_sum_along_what_is_shared(*shapes):
-    """Tell whether all factors are alike but two of one parameter, of which one falls."""
+    """Return whether all factors are equal except two of one parameter, one of which falls."""
     changed = [pair for pair in factors_of(*shapes) if pair[0] != pair[1]]
     return (
         len(changed) == 1
@@ -97,7 +97,7 @@ def test_pairs_of_each_structure_are_a_kind_and_neither_parameter_is_preferred()
 def test_one_call_path_is_no_habit_of_an_application():
     points = grid(P, N)
     noisy = measured(points, [lambda p, n: 20 + 40 * (p / 128) ** 1.5 + 40 * (n / 50) ** 2], 0.3)
-    # What suits is thousands of pairs, and no one of them gains by being looked at twice.
+    # Thousands of pairs fit, and no pair may gain weight from repeated screening.
     assert fit(points, noisy).weight[0] < 0.5
 
 

@@ -1,4 +1,4 @@
-"""A value that is off at the largest point must not pass for steep growth."""
+"""An outlier at the largest point must not become steep growth."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_a_single_value_that_is_off_at_the_end_is_no_growth(repetitions):
     y = np.repeat([[22.1, 21.5, 22.6, 21.9, 61.4]], 200, axis=0)
     noisy = y[:, :, None] * (1 + 0.02 * rng.standard_normal((200, 5, repetitions)))
     models = fit(P, noisy)
-    # Whatever else is said of such rows, nothing is predicted to explode.
+    # No prediction of such rows may explode.
     assert (models.values([1000.0])[:, 0] < 100).mean() > 0.9
 
 

@@ -1,4 +1,4 @@
-"""What only the last run shows: it may stay so, it may have been that run, it may go on."""
+"""A change in the last run only: it may persist, be an outlier, or continue."""
 
 from __future__ import annotations
 

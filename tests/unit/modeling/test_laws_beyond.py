@@ -1,4 +1,4 @@
-"""Two laws on the two sides of a change point: the law beyond predicts, the earlier one is kept."""
+"""Two laws on both sides of a change point: the second predicts, the first is recorded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def of_page() -> np.ndarray:
 def two_laws(
     random: np.random.Generator, points: np.ndarray, place: int, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return values [count, K] that change their law before point `place`, and those at targets."""
+    """Return values [count, K] with a change of law before point `place`, and those at targets."""
     targets, values = points[-1] * np.array([4.0, 16.0]), []
     truth, at = [], np.sqrt(points[place - 1] * points[place])
     while len(values) < count:
@@ -140,7 +140,7 @@ def test_bands_hold_the_law_beyond() -> None:
             of_noise = sum(each[0] == noise for each in cells) * len(settings)
             found[noise] += float((models.since == points[place]).mean()) / of_noise
     assert (inside >= 0.92).all(), inside
-    # Without noise nearly all are found, with much of it few are told from one law.
+    # Without noise nearly all are found; with much noise, few differ from one law.
     assert found[0.0] > 0.75
     assert found[0.0] > found[0.1] > 0
 

@@ -1,4 +1,4 @@
-"""Slices of models in several parameters, and what runs along them say by themselves."""
+"""Slices of models in several parameters, and separate models along them."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_exact_counts_are_not_doubted(at):
 
 
 def test_what_is_hidden_behind_shared_work_may_be_in_the_band():
-    """Half a hundredth of the largest run is not shared, and grows with the size as the rest."""
+    """0.5 % of the largest run is not shared, and grows with the size like the rest."""
     points, target = grid(P, N), 16 * P[-1]
     laws = [lambda p, n, k=k: k * n**3 * (1 / p + 0.005 / P[-1]) for k in range(1, 9)]
     truth = np.array([law(target, 50.0) for law in laws])

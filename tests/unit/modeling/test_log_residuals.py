@@ -1,4 +1,4 @@
-"""Misfits: what is much too small is no better than what is much too large."""
+"""Logarithmic residuals: much too small is as bad as much too large."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VALUES = np.array([[1.0], [2], [4], [8]])
 
 
 def left(values: FloatArray, model: FloatArray) -> FloatArray:
-    """Return what a model leaves in logarithms, with weights that make errors relative."""
+    """Return logarithmic residuals of a model, with weights that make errors relative."""
     weights = 1 / values**2
     plain = (weights * (values - model) ** 2).sum(axis=0)
     return plain * log_residuals(values, model, weights, values)

@@ -1,4 +1,4 @@
-"""Many points: what breaks anywhere between them is met by chance, and keeps nothing else out."""
+"""Many points: a change point found by chance does not exclude other laws."""
 
 from __future__ import annotations
 

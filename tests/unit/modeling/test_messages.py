@@ -1,4 +1,4 @@
-"""Messages of all sizes: start-up times are small beside what the large ones take."""
+"""Messages of all sizes: start-up times are small compared with large messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models leave as a rule tells what is far from one where nothing was repeated."""
+"""Typical residuals of models without repetitions, and rows that exceed them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every fit: of any rows, in any order and unit, with anything missing."""
+"""Properties of all fits: any rows, any order and unit, missing values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ values = st.floats(1e-9, 1e9) | st.just(NAN) | st.just(0.0)
 
 
 def sane(models: Models) -> None:
-    """Check what every prediction promises."""
+    """Check the properties of every prediction."""
     band = models.predict(TARGETS)
     modelled = models.status < FitStatus.TOO_FEW_POINTS
     for column in (band.value, band.low, band.high):
@@ -66,7 +66,7 @@ def test_whatever_is_measured_predictions_keep_their_promises(data: st.DataObjec
 
 @pytest.mark.parametrize("measured", [(437_102.0, 0.0, 2.0), (4_779.0, 1.0, 0.0)])
 def test_points_that_are_far_below_the_largest_one_do_not_overflow(measured) -> None:
-    """Steep powers are next to nothing at all points of a row that ends early."""
+    """Steep powers are nearly zero at all points of a row that ends early."""
     points = [0.25, 0.5, 3, 1, 2, 8, 4096]
     y = np.full((2, len(points), 2), np.nan)
     y[0, :3, 0] = measured
@@ -223,7 +223,7 @@ def test_one_process_that_has_none_to_talk_to_does_not_bend_the_law_of_many() ->
 
     def wrong(smallest: float, share: float, noise: float) -> np.float64:
         random = np.random.default_rng(7)
-        # Ten call paths would tell that one scale is unlike the others, whichever it is.
+        # Ten call paths would show that one scale differs from the others.
         law = np.geomspace(1, 20, 9)[:, None] * points
         law[:, 0] *= share
         y = law[:, :, None] * np.exp(noise * random.standard_normal((9, 5, 3)))
@@ -231,7 +231,7 @@ def test_one_process_that_has_none_to_talk_to_does_not_bend_the_law_of_many() ->
         return np.median(np.abs(np.log(found)))
 
     assert wrong(1, share=1e-4, noise=0.3) < 0.4
-    # From two processes on, the smallest scale counts like others.
+    # From two processes on, the smallest scale has the same weight as the others.
     assert wrong(1, share=0.3, noise=0.1) < 0.05 < wrong(2, share=0.3, noise=0.1)
 
 

@@ -1,4 +1,4 @@
-"""Configurations of several parameters measured under other conditions than the others."""
+"""Configurations of several parameters that were measured under other conditions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TRUTH = laws(FAR[None])[:, 0]
 def measured(
     slow: npt.ArrayLike, factor: float, seed: int, repetitions: int = 3, points: FloatArray = POINTS
 ) -> FloatArray:
-    """Return values with 2 % noise, [n, K, R], of which those of some points are multiplied."""
+    """Return values with 2 % noise, [n, K, R], multiplied by a factor at some points."""
     exact = laws(points) * np.where(slow, factor, 1.0)
     noise = np.random.default_rng(seed).standard_normal((*exact.shape, repetitions))
     return exact[:, :, None] * np.exp(0.02 * noise)
@@ -75,7 +75,7 @@ def test_one_slow_run_in_a_grid_is_found_and_counts_little(
 def test_all_runs_with_the_largest_value_of_a_parameter_may_be_unlike_the_others() -> None:
     models = fit(POINTS, measured(POINTS[:, 0] == 64, 1.4, 2))
     assert models.odd_scale == ((64.0, None), pytest.approx(1.4, rel=0.05))
-    # It may be how all larger ones are.
+    # All larger scales may be like this one.
     assert held(models, TRUTH) >= 0.9
     assert held(models, 1.4 * TRUTH) >= 0.9
     assert models.correlation > 0.8
@@ -96,7 +96,7 @@ def test_one_slow_run_where_each_parameter_varied_alone_is_found() -> None:
 def test_where_runs_are_alike_none_is_odd(seed: int) -> None:
     values = measured(False, 1.0, seed)
     assert fit(POINTS, values).odd_scale is None
-    # Nor is it where a fifth of the call paths break by factors of their own.
+    # The same holds if a fifth of the call paths have separate steps.
     broken = POINTS[:, 0] > 32
     values[::5, broken] *= np.array([1.5, 2.0, 3.0, 1.2])[:, None, None]
     assert fit(POINTS, values).odd_scale is None

@@ -1,4 +1,4 @@
-"""Outcomes: what the rows of an experiment are said to be."""
+"""Outcomes: the status and the model of each row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def measured(law: FloatArray, noise: float, rows: int, repetitions: int, seed: i
 
 
 def delayed(rows: int) -> FloatArray:
-    """Return values whose noise only delays, so that the least of the repetitions is the centre."""
+    """Return values whose noise only delays, so that the smallest repetition is the centre."""
     random = np.random.default_rng(0)
     law = 3 + 2 * POINTS
     return law[:, None] * (1 + 0.1 * random.exponential(1, (rows, 6, 5)))
@@ -58,7 +58,7 @@ def test_three_points_that_follow_a_law_within_noise_are_not_outside(rows: int) 
 
 
 def chosen(rows: list[list[tuple[float, float]]]) -> list[int]:
-    """Return which candidate is the model of each row of (probability, prediction)."""
+    """Return the candidate that is the model of each row of (probability, prediction)."""
     row = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
     weight, far = np.array([pair for each in rows for pair in each]).T
     nothing = np.zeros((6, len(row)))
@@ -82,7 +82,7 @@ def test_of_equals_the_lowest_and_first_is_the_model_whatever_rounding_says() ->
 
 def test_where_nothing_agrees_the_model_is_among_all_the_others() -> None:
     assert chosen([[(0.2, 1.0), (0.45, 3.0), (0.35, 9.0)]]) == [1]
-    # The most probable one is far from all others, which are near each other.
+    # The most probable one is far from the others, which are close together.
     assert chosen([[(0.3, 1.0), (0.25, 50.0), (0.2, 60.0), (0.25, 70.0)]]) == [2]
 
 

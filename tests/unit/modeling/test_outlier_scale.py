@@ -1,4 +1,4 @@
-"""One scale that was measured under other conditions than the others."""
+"""One scale that was measured under other conditions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TRUTH = np.tile(LAWS, (6, 1))
 
 
 def measured(factors: npt.ArrayLike, seed: int, repetitions: int = 3) -> FloatArray:
-    """Return values with 2 % noise, [n, K, R], times the factors of scales or of rows too."""
+    """Return values with 2 % noise, [n, K, R], times factors of scales or also of rows."""
     noise = np.random.default_rng(seed).standard_normal((len(TRUTH), len(POINTS), repetitions))
     return (TRUTH[:, :-1] * np.asarray(factors))[:, :, None] * np.exp(0.02 * noise)
 
@@ -75,7 +75,7 @@ def test_what_the_largest_scale_alone_shows_may_stay() -> None:
     band = models.predict(FAR[-1:])
     for may_be in (TRUTH[:, -1], 1.3 * TRUTH[:, -1]):
         assert ((band.low[:, 0] <= may_be) & (may_be <= band.high[:, 0])).mean() > 0.9
-    # Whatever it is, it is the same for all rows.
+    # The factor is the same for all rows.
     assert models.correlation > 0.9
     earlier = fit(POINTS, measured(slow(3, 1.3), 1))
     assert earlier.correlation == LEAST_IN_SUMS
@@ -122,7 +122,7 @@ def test_a_store_keeps_the_odd_scale() -> None:
     models = fit(POINTS, measured(slow(2, 1.5), 8))
     arrays, header = to_arrays(models)
     assert from_arrays(arrays, header).odd_scale == models.odd_scale is not None
-    # Stores of before have one value, or none where it was not known yet.
+    # Older stores have one value, or none if it was not known.
     header["odd_scale"] = [32.0, 1.5]
     assert from_arrays(arrays, header).odd_scale == ((32.0,), 1.5)
     del header["odd_scale"]

@@ -1,4 +1,4 @@
-"""Fans of pairs: what is in them, and bounds that hold for all of it."""
+"""Groups of pairs: their members, and bounds that hold for all members."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def known():
 
 @pytest.fixture(scope="module")
 def seen(known):
-    """Rows with noise, some without all values; what is seen of them under two drifts."""
+    """Return rows with noise, some with missing values, and their regressions under two drifts."""
     rng = np.random.default_rng(4)
     p, n, m = POINTS.T
     laws = np.array([n**2 / p + p, 3 + 0 * p, np.sqrt(p) * n * m + 50 / m, 5 + np.log2(p) + n])
@@ -43,7 +43,7 @@ def seen(known):
 
 
 def left_by(data, seen, row, table):
-    """Return what a regression on columns leaves of a row, by least squares."""
+    """Return the residual of a row after a least-squares regression on columns."""
     weight = np.sqrt(seen.weights[:, row])
     columns = np.stack([np.ones(len(weight)), *table], axis=1) * weight[:, None]
     values = data.values[row] * weight
@@ -85,7 +85,7 @@ def test_each_shape_is_beside_each_term_once(known):
     assert both
     wholly = {Product(factors) for factors in product((NOTHING, SHARED), repeat=3)}
     of_both = [{known.shapes[code] for code in pair} for pair in both]
-    # What is transposed is with a size and without.
+    # Transpositions occur with a size and without one.
     assert all(wholly & pair or all(map(is_seldom, pair)) for pair in of_both)
     growing = [
         code

@@ -1,4 +1,4 @@
-"""Whatever goes through the parts of the rows, the models are the same to the last bit."""
+"""Models are bit-identical for every division of the rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GRID = np.array([(p, n) for p in P for n in (10.0, 20.0, 40.0, 80.0)])
 
 
 def backwards(function, parts):
-    """Go through parts as other processes would: in any order, with nothing in common."""
+    """Process parts as separate processes would: in any order, without shared state."""
     sent = [pickle.dumps((function, part)) for part in parts]
     results = []
     for pickled in reversed(sent):

@@ -1,4 +1,4 @@
-"""Laws that break along one of several parameters."""
+"""Laws with a change point in one of several parameters."""
 
 from __future__ import annotations
 

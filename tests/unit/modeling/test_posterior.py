@@ -1,4 +1,4 @@
-"""What is believed of one row is believed of all that are alike."""
+"""Equal rows have equal posteriors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bands: they hold what is measured beyond the points, about as often as they say."""
+"""Bands contain measurements beyond the points about as often as stated."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_bands_of_95_percent_hold_one_term_laws(noise: float, repetitions: int) 
     band = fit(POINTS, y).predict(TARGETS)
     held = (band.low <= truth) & (truth <= band.high)
     assert (held.mean(axis=0) >= 0.9).all()
-    # Not by being boundless: half of them tell a doubling from none at twice the scale.
+    # The bands are narrow: half of them distinguish a doubling from no growth at twice the scale.
     assert np.median(band.high[:, 0] / np.maximum(band.low[:, 0], 1e-300)) < 2.2
 
 
@@ -186,7 +186,7 @@ def test_bands_are_those_of_all_hypotheses_but_for_what_hardly_moves_them() -> N
     width = np.log(whole[1] / whole[0]) + 1e-9
     for mine, end in zip((found.low, found.high), whole, strict=True):
         assert (np.abs(np.log(mine / end)) <= 0.03 * width).all()
-    # Rows differ in how many hypotheses count, and do not mix.
+    # Rows have different numbers of relevant hypotheses, and do not mix.
     for row in (0, 41, 89):
         alone = models.take([row]).predict(TARGETS)
         assert alone.high[0] == pytest.approx(found.high[row])

@@ -1,4 +1,4 @@
-"""Products of factors, of which laws in several parameters are made."""
+"""Products of factors, the parts of laws in several parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise is that of a whole experiment: what few repetitions of a row say, other rows complete."""
+"""Noise of a whole experiment: rows with few repetitions borrow from other rows."""
 
 from __future__ import annotations
 

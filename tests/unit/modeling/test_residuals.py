@@ -1,4 +1,4 @@
-"""What errors of models say: of runs that were slower as a whole, and of noisier scales."""
+"""Residuals of models: runs that were slower as a whole, and noisier scales."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POINTS = 2.0 ** np.arange(3, 8)
 
 
 def rows(error: FloatArray, points: FloatArray = POINTS) -> tuple[ScaledRows, FloatArray]:
-    """Return rows whose errors are given, [n, K], and what was fitted to them."""
+    """Return rows with given errors, [n, K], and their fits."""
     fitted = np.broadcast_to(0.5 + 0.4 * np.arange(error.shape[1]) / error.shape[1], error.shape)
     here = ~np.isnan(error)
     values = np.where(here, fitted * (1 + np.nan_to_num(error)), 0.0)

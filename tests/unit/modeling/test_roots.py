@@ -1,4 +1,4 @@
-"""Roots of covariances: nothing is lost of them, whatever the size of coefficients."""
+"""Roots of covariances keep all digits for coefficients of every size."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_what_nearly_compensates_each_other_is_still_told_apart() -> None:
     assert left == pytest.approx(1e-10, rel=0.1)
 
 
-def test_other_peaks_of_shapes_change_a_root_and_not_its_covariance() -> None:
+def test_a_root_rescaled_to_other_peaks_of_shapes_has_the_same_covariance() -> None:
     whole = covariance()
     root = roots_of(whole, CODES, PEAK).astype(np.float32)
     other = PEAK * np.array([0.1, 7.0, 1e-3, 1.0])

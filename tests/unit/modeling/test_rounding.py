@@ -1,4 +1,4 @@
-"""Whole numbers: exact laws stay exact, what was rounded is known to a half only."""
+"""Integers: exact laws stay exact, and rounded values are known to a half."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_is_rounded_is_within_the_model_class_and_held() -> None:
     models = fitted(NODES, *np.round(exact))
     low, high = band(models, 2048)
     truth = np.round(level * (1 + slope * 11))
-    # A law that is met exactly may be another one by a whole number.
+    # A law that fits exactly may differ from the true one by an integer.
     assert ((low - 1 <= truth) & (truth <= high + 1)).mean() >= 0.95
     assert (models.status == FitStatus.OUTSIDE).mean() < 0.2
 
@@ -88,7 +88,7 @@ def test_small_whole_numbers_that_differ_may_be_rounded() -> None:
 
 
 def test_multiples_of_a_number_are_small_whole_numbers_of_it() -> None:
-    """75, 150, 150 say no more of a law than 1, 2, 2."""
+    """75, 150, 150 contain no more information on a law than 1, 2, 2."""
     rows = [[[75], [150], [150]], [[8000], [5000], [3000]], [[7.5], [3.0], [0]]]
     np.testing.assert_allclose(12 * rounding_of(rows), np.array([75, 1000, 1.5]) ** 2)
     steps = fitted(DOUBLED, 75 * np.ceil(np.log2(DOUBLED) / 4))
@@ -106,7 +106,7 @@ def test_equal_times_of_a_few_ticks_are_known_to_half_a_tick() -> None:
     np.testing.assert_allclose([low, high], 2, rtol=1e-5)
 
 
-def test_so_may_be_small_numbers_of_ticks() -> None:
+def test_times_with_few_digits_are_known_to_half_a_digit() -> None:
     rows = [[[0.5], [0.3], [0.1]], [[0.08], [0.02], [0.01]], [[3.01], [1.0], [0.25]]]
     np.testing.assert_allclose(12 * rounding_of(rows), [1e-2, 1e-4, 1e-4])
 

@@ -1,4 +1,4 @@
-"""The closed forms against plain least squares, one row and one hypothesis at a time."""
+"""The closed forms, compared with plain least squares of one row and one hypothesis at a time."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_a_product_is_found_beside_a_factor_of_another_law(law):
 def test_what_noise_adds_to_a_sum_of_two_terms_does_not_cost_it_its_law():
     points = grid(P, N)
     values = measured(points, [lambda p, n: 500 * n / p + p] * 20, seed=3)
-    # Each by itself: no other call path tells what the habit is.
+    # Each call path is fitted alone, so no other one influences the prior.
     rows = [fit(points, row[None]) for row in values]
     found = [slice_along(models, 0, [1.0, 50.0]).predict([2048.0]) for models in rows]
     truth = 500 * 50 / 2048 + 2048
@@ -101,7 +101,7 @@ def test_which_parameter_comes_first_does_not_matter():
 
 
 @pytest.mark.parametrize("parameters", [3, 4])
-def test_more_parameters_are_modelled_as_well(parameters):
+def test_laws_in_three_and_four_parameters_are_modelled(parameters):
     axes = (P[:4], N[:3], (1.0, 2.0, 4.0), (3.0, 6.0, 12.0))[:parameters]
     points = grid(*axes)
     laws = [
@@ -114,7 +114,7 @@ def test_more_parameters_are_modelled_as_well(parameters):
     truth = np.array([float(law(*target)) for law in laws])
     found = slice_along(models, 0, target).predict(target[:1])
     assert found.value[[0, 2], 0] == pytest.approx(truth[[0, 2]], rel=0.03)
-    # Among four, the second law is no longer among the pairs that are tried: the band is honest.
+    # With four parameters, the pairs do not include the second law; the band still holds.
     assert (found.low[:, 0] <= truth).all()
     assert (truth <= found.high[:, 0]).all()
 

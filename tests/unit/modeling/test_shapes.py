@@ -289,7 +289,7 @@ def test_a_store_with_a_centre_that_nobody_knows_is_refused(broken: Models) -> N
 def test_shapes_are_in_order_of_growth_and_differ_at_the_points(broken: Models) -> None:
     growths = [shape.growth for shape in broken.shapes]
     assert growths == sorted(growths)
-    # Leaps are steps there, and differ beyond, as does a floor from the last point on.
+    # At the points, leaps are steps; beyond, they differ, like a floor after the last point.
     last, late = POINTS[-1], at_last(POINTS)
     shapes = [s for s in broken.shapes if not (isinstance(s, Break) and s.in_pairs_only(last))]
     assert set(late) < set(shapes)

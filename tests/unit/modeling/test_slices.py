@@ -64,7 +64,7 @@ def test_terms_that_become_one_are_added():
     models = fit(points, measured(points, [lambda p, n: 2 * p + p * n], noise=0.0), space=space)
     line = slice_along(models, 0, [1.0, 5.0])
     assert line.formula(0) == "7 * p"
-    # Coefficients vary together: the covariance of their sum is that of the values at p = 1.
+    # Coefficients are correlated: at p = 1, the values are their sum, and so is the covariance.
     whole, found = (
         covariances(each.root[0, 0], each.terms[0], peaks(shape_table(each.shapes, each.points)))
         for each in (models, line)

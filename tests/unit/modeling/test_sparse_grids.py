@@ -1,4 +1,4 @@
-"""Predictions at a value of one parameter where only small values of the other were run."""
+"""Predictions at a value of one parameter with runs only at small values of the other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LAWS = {
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_other_values_show_what_happens_beyond_the_runs_of_one(law):
+def test_runs_at_other_values_improve_a_slice_beyond_its_own_runs(law):
     exact = law(*POINTS.T)
     noise = np.random.default_rng(7).normal(scale=0.02, size=(len(SEEDS), len(POINTS), 2))
     values = exact[None, :, None] * np.exp(noise)

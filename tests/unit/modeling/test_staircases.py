@@ -1,4 +1,4 @@
-"""Staircases of small whole numbers: bands hold the next steps."""
+"""Staircases of small integers: bands contain the next steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def modelled(rows):
 
 
 def held(rows, known, ahead):
-    """Which bands hold the value so many scales ahead, seen from the `known` first ones."""
+    """Return True for bands that contain the value `ahead` scales after the first `known` ones."""
     rows = np.array(rows, dtype=np.float64)
     band = modelled(rows[:, :known]).predict(P[[known - 1 + ahead]])
     truth = rows[:, known - 1 + ahead]
@@ -24,7 +24,7 @@ def held(rows, known, ahead):
 
 
 def staircases(seed, sign):
-    """Steps of one to three after two or three scales, from a random place on."""
+    """Return steps of one to three after two or three scales, from a random place on."""
     random = np.random.default_rng(seed)
     scales = np.arange(len(P))
     for _ in range(60):

@@ -1,4 +1,4 @@
-"""Stored models that are not as the schema says."""
+"""Stored models that violate the schema."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_a_space_survives_json() -> None:
         (["x"], [0], 1, "'x' is not an exponent"),
         ([float("nan")], [0], 1, "nan is not an exponent"),
         (["1/0"], [0], 1, "not an exponent"),
-        ([1], [-1], 1, "powers of the logarithm are 0 to"),
+        ([1], [-1], 1, "powers of the logarithm must lie between 0 and"),
         ([1], [0], 0, "at least one term"),
         ([0], [0], 3, "no term besides the constant"),
         ([], [0], 3, "no term besides the constant"),

@@ -1,4 +1,4 @@
-"""Three points: what may be beside work that is shared, and what is dearer at the last of them."""
+"""Three points: small parts next to shared work, and an increase at the last point."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_messages_beside_shared_work_are_in_the_band(points):
 
 
 def test_a_constant_that_jumps_at_the_last_of_three_points_may_stay_there():
-    """Nothing tells a jump from growth with p^(5/2), which is hardly ever true."""
+    """A jump looks like growth with p^(5/2), which is very rare."""
     band = fit([8.0, 64, 512], _noisy(np.array([[100.0, 100, 300]]), 0.02, 3)).predict([8192.0])
     assert band.value[0, 0] < 1000
     assert band.low[0, 0] < 300 < band.high[0, 0]
@@ -48,7 +48,7 @@ def test_growth_from_three_points_is_growth():
 
 
 def test_three_points_from_one_process_on_do_not_fit_any_pair():
-    """Where nothing is measured at one process, two points are left."""
+    """Without a measurement at one process, two points are left."""
     p = np.array([1.0, 8, 64])
     y = np.tile([[1e-9, 8.0, 1.0]], (20, 1))
     value = fit(p, _noisy(y, 0.02, 3)).predict([1024.0]).value[:, 0]

@@ -1,4 +1,4 @@
-"""What each sends to all others of data that both sides share, (p - 1) / p**2, dearer later on."""
+"""Transposition of shared data, (p - 1) / p**2, with higher cost at large scales."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixtures of what hypotheses say, against samples of them."""
+"""Mixtures of the predictions of hypotheses, compared with samples of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What models of several parameters do not depend on: units, and the order of what was measured.
+"""Invariance of models in several parameters to units and to the order of measurements.
 
-Where each parameter varied while the others stayed smallest, thousands of products are the same at
-all points, or zero there; rounding is not to choose among them.
+If each parameter varied while the others stayed at their smallest values, thousands of products are
+equal, or zero, at all points. Rounding must not select one of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from callpath_modeler.modeling import SearchSpace, fit, slice_along
 
 FEW = SearchSpace.of(["-1", "1/2", 1, 2], [0, 1], max_terms=2)
-"""Terms enough for products that are the same at all points, and few enough for many models."""
+"""Enough terms for products that are equal at all points, and few enough for many models."""
 
 AXES = (
     (1.0, 2.0, 4.0, 8.0),
@@ -38,7 +38,7 @@ def cross(axes, corner):
 
 @st.composite
 def measurements(draw, parameters):
-    """Constants and products over a cross, noisy or not: values [n, K, R] at points [K, D]."""
+    """Draw constants and products over a cross, noisy or not: values [n, K, R] at points [K, D]."""
     axes = draw(st.lists(st.sampled_from(AXES), min_size=parameters, max_size=parameters))
     points = cross(axes, draw(st.booleans()))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))

@@ -1,4 +1,4 @@
-"""What algorithms take of the size of a problem: sums of whole powers, some with a logarithm."""
+"""Laws of algorithms in the problem size: sums of integer powers, some with a logarithm."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LAWS = {
     "n^3 + n^2 + c": ((3, 0), (2, 0), (0, 0)),
     "n^3 log n + n^3": ((3, 1), (3, 0)),
 }
-# Cubes are believed less, since programs take no p^3 of their processes.
+# Cubes have a smaller prior, because programs do not grow as p^3 of their processes.
 HELD = {"n^2 + n + c": 0.8, "n^3 + n + c": 0.7, "n^3 + n^2 + c": 0.6}
 
 
 def _law(law: str) -> tuple[np.ndarray, np.ndarray]:
-    """Twenty laws, 20 to 90 % of them the first term at the largest size: at the points, beyond."""
+    """Return twenty laws at points and beyond; the first term is 20 to 90 % at the largest size."""
     rng, reach = np.random.default_rng(7), np.append(N, 16 * N[-1])
     parts = [(reach / N[-1]) ** i * (np.log2(reach) / np.log2(N[-1])) ** j for i, j in LAWS[law]]
     first = rng.uniform(0.2, 0.9, (20, 1))
@@ -29,7 +29,7 @@ def _law(law: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _predicted(law: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Predict them one by one, where no other call path tells of such laws."""
+    """Predict the laws separately, without other call paths that support such laws."""
     y, truth = _law(law)
     noisy = y[:, :, None] * np.exp(0.02 * np.random.default_rng(8).standard_normal((20, 6, 3)))
     found = [fit(N, row[None]).predict([16 * N[-1]]) for row in noisy]

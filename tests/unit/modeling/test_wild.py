@@ -1,4 +1,4 @@
-"""What follows no law in several parameters: protocols that change with the size of messages."""
+"""Data without a law in several parameters: protocols that depend on the message size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from surfaces import grid, measured
 
 
 def protocols(p, n):
-    """Return what messages take that are eager up to 35, beside nodes that fill from 8 or 30 on."""
+    """Return the time of messages that are eager up to 35, plus nodes that fill from 8 or 30 on."""
     eager = 1e-4 * n**2 * np.where(p > 30, 20, 1)
     return np.where(n > 35, 4e-3 * n**2 * np.where(p > 8, 6, 1), eager)
 

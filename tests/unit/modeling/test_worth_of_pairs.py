@@ -1,4 +1,4 @@
-"""For which rows pairs are looked at: where they could be near the best hypothesis."""
+"""Selection of rows for pairs: rows in which a pair could compete with the best hypothesis."""
 
 from __future__ import annotations
 

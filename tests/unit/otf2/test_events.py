@@ -1,4 +1,4 @@
-"""The stream of events, as an analysis of communication takes it."""
+"""The stream of events for the analysis of communication."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cpmodel_otf2.definitions import (
 from cpmodel_otf2.event_source import opened
 from cpmodel_otf2.events import LEAVE, Message, Request, references
 from cpmodel_otf2.highlevel import HighLevelArchive
-from trace_writer import Comm, Thread, Trace, random_events, write_trace
+from trace_writer import Comm, Thread, Trace, one_rank, random_events, write_trace
 
 
 @pytest.fixture
@@ -120,6 +120,35 @@ def test_both_ways_of_reading_give_one_stream(exchange):
                 one, two = getattr(ours, name), getattr(theirs, name)
                 for column in one.__slots__:
                     np.testing.assert_array_equal(getattr(one, column), getattr(two, column))
+
+
+@pytest.mark.parametrize(
+    ("posted", "is_any"), [("ANY", 1), ("MPI_ANY_SOURCE", 1), ("3", 0), (-1, 1), (3, 0), (None, 0)]
+)
+def test_receives_from_any_source_are_told_by_an_attribute(tmp_path, posted, is_any):
+    about = () if posted is None else ({"posted_source": posted, "other": "ANY"},)
+    events = [
+        ("mpi_recv", 1, 0, Comm("WORLD"), 0, 8, *about),
+        ("mpi_irecv_request", 2, 1, *about),
+        ("mpi_recv", 3, 0, Comm("WORLD"), 0, 8, {"other": "ANY"}),
+    ]
+    path = write_trace(tmp_path / "trace", one_rank(*events))
+    slow = HighLevelArchive(path)
+    with opened(path) as fast:
+        for source in (fast, slow):
+            [batch] = source.batches(source.definitions.locations[0])
+            assert batch.messages.any_source.tolist() == [is_any, 0]
+            assert batch.requests.any_source.tolist() == [is_any]
+
+
+def test_cartesian_topologies_are_sizes_and_periods(tmp_path):
+    trace = Trace([[Thread([])] for _ in range(6)], grids=[[(2, False), (3, True)], [(6, True)]])
+    path = write_trace(tmp_path / "trace", trace)
+    with opened(path) as fast:
+        for source in (fast, HighLevelArchive(path)):
+            assert source.definitions.grids == ((2, -3), (-6,))
+            assert source.definitions.grid_within(6) == (2, -3)
+            assert source.definitions.grid_within(4) == (4,)
 
 
 def test_between_two_groups_partners_are_those_of_the_other_one():

@@ -1,4 +1,4 @@
-"""What a user gets of traces that cannot be read, and of packages that do not load."""
+"""Errors for unreadable traces, and for packages that cannot be imported."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_ctrl_c_in_a_callback_is_not_lost(anchor, monkeypatch):
 
 
 def test_no_trace_is_opened_without_need():
-    # In a process of its own: other tests import the package.
+    # A separate process is needed, because other tests import the package.
     import subprocess
 
     code = (

@@ -1,4 +1,4 @@
-"""Traces that Score-P measured, against counts made elsewhere and against profiles."""
+"""Traces of Score-P, compared with independent counts and with profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replays against a stack kept by hand, and what real traces do beside calling and returning."""
+"""Replays, compared with a simple stack, and events of real traces besides enter and leave."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def codes(profile):
 
 
 def by_hand(events):
-    """Return exclusive values by (metric, call path), walking through `events` one by one."""
+    """Return exclusive values by (metric, call path), from one event after the other."""
     found = defaultdict(float)
     stack, last, off_since = [], 0, None
 
@@ -335,7 +335,7 @@ def test_threads_of_a_team_hang_below_the_call_that_started_them(replayed):
         "main/other": 1.0,
         "main/other/work": 1.0,
     }
-    # Of times the slowest thread of a process counts.
+    # For times, the slowest thread of a process is used.
     assert values(profile, "time")["main/!$omp parallel/work"] == 30.0
     assert values(profile, "time")["main/!$omp parallel"] == 23.0
     assert profile.extent.threads == 2

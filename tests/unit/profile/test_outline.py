@@ -15,7 +15,7 @@ COSTS = Costs.of(TREE, COST)
 
 
 def text(lines):
-    """The lines as text: names indented, ``+`` where something below is not shown."""
+    """Return the lines as text: names indented, ``+`` for hidden children."""
     out = []
     for line in lines.lines:
         name = f"... {len(line.nodes)} more" if line.is_rest else lines.view.name(line.node)

@@ -1,4 +1,4 @@
-"""Call paths that are left out, or count as what calls them."""
+"""Call paths that are excluded, or folded into their callers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def made(values=VALUES, **of_experiment):
 
 
 def costs(found):
-    """Return the values of all call paths by path."""
+    """Return the values of all call paths, by path."""
     paths = found.tree.paths(range(len(found.tree)))
     return dict(zip(paths, found.values("time").tolist(), strict=True))
 
@@ -167,7 +167,7 @@ def test_programs_may_be_deep():
     st.sampled_from("abc"),
 )
 def test_hiding_conserves_cost_and_leaving_out_takes_what_the_view_says(up, names, name):
-    """Of any tree: `up` tells by how many levels each call path lies above the one before it."""
+    """For any tree: `up` is the number of levels from each call path up to the one before it."""
     paths = ["root"]
     for step, own in zip(up, names, strict=False):
         caller = paths[-1].split("/")

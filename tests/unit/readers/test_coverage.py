@@ -32,7 +32,7 @@ def test_a_function_that_was_renamed_is_named_with_its_new_name():
     }
 
 
-def test_what_it_calls_is_not_named_again():
+def test_callees_of_a_renamed_function_are_not_named():
     names = {"main/old": GONE, "main/old/f": GONE, "main/new": CAME, "main/new/f": CAME}
     told = found({"main": ALWAYS, **names})
     assert [subject for code, subject in told if code == "CPM137"] == ["main/old"]

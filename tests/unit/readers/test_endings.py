@@ -1,4 +1,4 @@
-"""Endings of file names in capitals, as copies from other systems have them."""
+"""Endings of file names in capitals, as on copies from other systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that once ended in a traceback, or vanished: each is read, or refused in one line."""
+"""Files that once caused a traceback or were ignored: each is read, or refused in one line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONG = "f" * 70_000
 
 
 def refused(path) -> str:
-    """Return what is said of a file that cannot be read."""
+    """Return the error for a file that cannot be read."""
     with pytest.raises(InputError) as caught:
         load([path])
     check_refusal(caught.value, path)

@@ -1,4 +1,4 @@
-"""How unevenly processes share the cost of call paths, from readers to whoever shows it."""
+"""Imbalance of call paths, from readers to all outputs."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.report.export import values_table
 from callpath_modeler.report.model import model_text
 from callpath_modeler.report.node import NodeReport
+from callpath_modeler.report.text_style import TextStyle
 from synthetic import TIME, FakeReader, FakeSource, call_tree, registry
 
 NAN = float("nan")
@@ -26,7 +27,7 @@ POINTS = (1, 2, 4, 8, 16)
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
-    """Two repetitions: f has 1 + p / 100 and half as much more in the second; g is not known."""
+    """Two repetitions: f has 1 + p / 100, and 1.5 times this in the second; g is not known."""
     reader, folder = FakeReader(), tmp_path_factory.mktemp("runs")
     files = []
     for p in POINTS:
@@ -44,7 +45,7 @@ def fit(experiment):
     return pipeline.fit(experiment)
 
 
-def test_it_is_known_of_the_runs_whose_readers_tell_it(experiment):
+def test_imbalance_is_known_of_the_runs_whose_readers_return_it(experiment):
     known = experiment.columns["time"].imbalance
     assert known.shape == (3, 10)
     assert known.dtype == np.float32
@@ -79,10 +80,10 @@ def test_a_store_keeps_it_and_one_without_it_is_read(fit, tmp_path):
 
 
 def test_show_tells_it_per_scale(fit):
-    told = model_text(rank(fit, 64.0), 1, width=100, linear=False, ascii_only=True)
+    told = model_text(rank(fit, 64.0), 1, style=TextStyle(width=100, ascii_only=True), linear=False)
     (line,) = (line for line in told if line.startswith("imbalance"))
     assert line.startswith("imbalance p = 2: 1.27   4: 1.30   8: 1.35   16: 1.45   (largest / mean")
-    told = model_text(rank(fit, 64.0), 2, width=100, linear=False, ascii_only=True)
+    told = model_text(rank(fit, 64.0), 2, style=TextStyle(width=100, ascii_only=True), linear=False)
     assert not any(line.startswith("imbalance") for line in told)
 
 
@@ -94,7 +95,9 @@ def test_the_browser_tells_it_of_a_single_call_path(fit):
         facts = NodeReport(ahead, view, np.array(nodes), inclusive=True).facts()
         return [line for line in facts if line.startswith("imbalance")]
 
-    assert told([1]) == ["imbalance of its own cost at p = 2: 1.27, 4: 1.30, 8: 1.35, 16: 1.45"]
+    assert told([1]) == [
+        "imbalance of the exclusive cost at p = 2: 1.27, 4: 1.30, 8: 1.35, 16: 1.45"
+    ]
     assert told([1, 2]) == []
 
 

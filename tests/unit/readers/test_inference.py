@@ -1,4 +1,4 @@
-"""The design of the experiment tells what the numbers in names are."""
+"""Roles of numbers in names, from the design of the experiment."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def reader():
 
 @pytest.fixture
 def eager(monkeypatch):
-    """Two jobs are two fresh processes, for the smallest work; whoever starts one is noted."""
+    """Two jobs use two fresh processes for the smallest work, and each start is recorded."""
     started = []
     start = Workers._start
     monkeypatch.setattr(Workers, "_start", lambda self, f: started.append(self) or start(self, f))
@@ -37,7 +37,7 @@ def source(p, kind=FakeSource):
 
 
 def files(reader, directory, profiles):
-    """Write profiles of which later ones are larger: they are the first to be read."""
+    """Write profiles in order of increasing size; the largest are read first."""
     found = []
     for p, profile in profiles.items():
         found.append(reader.add(directory, f"app.p{p}", profile))

@@ -89,7 +89,7 @@ def test_unknown_thread_counts_are_no_parameter():
     assert "threads" not in settle_parameters([run(8, threads=0), run(8, threads=4)], {})[1]
 
 
-def test_other_parameters_come_from_the_name():
+def test_parameters_besides_the_processes_come_from_the_name():
     settled, origins, _ = settle_parameters([run(8, n=30), run(16, n=60)], {})
     assert settled == [{"p": 8, "n": 30}, {"p": 16, "n": 60}]
     assert origins["n"] == "name"
@@ -160,7 +160,7 @@ def test_the_number_that_ends_a_name_is_p_where_nothing_else_varies():
     [(1.0, 2.0, 3.0), (8.0, 9.0, 10.0, *range(11, 17)), (4711230.0, 4711234.0), (8.0, 8.0)],
     ids=["repetitions", "more", "jobs", "one"],
 )
-def test_other_numbers_that_end_names_are_no_processes(endings):
+def test_numbers_at_the_end_of_names_are_no_processes_where_the_profile_states_them(endings):
     settled, origins, findings = settle_parameters([numbered(8, end) for end in endings], {})
     assert {point["p"] for point in settled} == {8}
     assert origins == {"p": "processes"}

@@ -29,13 +29,13 @@ def test_what_a_profile_holds_is_taken_where_nobody_asks(reader, tmp_path):
     assert made.reduction is Reduction.MEAN
 
 
-def test_one_of_its_reductions_can_be_asked_for(reader, tmp_path):
+def test_a_reduction_that_a_profile_holds_can_be_asked_for(reader, tmp_path):
     options = ReadOptions(locations=Reduction.SUM)
     made = assemble(files(reader, tmp_path, *[FakeMean] * 3), registry(reader), options)
     assert made.reduction is Reduction.SUM
 
 
-def test_another_one_is_refused_with_those_that_are_left(reader, tmp_path):
+def test_a_reduction_that_a_profile_lacks_is_refused_with_those_it_holds(reader, tmp_path):
     options = ReadOptions(locations=Reduction.MAX)
     with pytest.raises(DataError, match="holds no max over processes") as caught:
         assemble(files(reader, tmp_path, *[FakeMean] * 3), registry(reader), options)

@@ -92,7 +92,7 @@ def test_what_no_reader_knows_is_an_input_error_that_says_what_it_is(tmp_path, m
 
 def test_what_may_not_be_read_is_said(tmp_path, monkeypatch):
     (tmp_path / "a.other").write_text("x")
-    # Root may read everything, so the system's answer is made up.
+    # Root may read everything, so the test simulates the answer of the system.
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(InputError, match="no permission to read"):
         registry(FakeReader()).find(tmp_path / "a.other")

@@ -1,4 +1,4 @@
-"""Names and tables that were reported to go wrong; each kind once more with files of its own."""
+"""Names and tables from bug reports; each kind has another test with different files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same 15 profiles under many names are one and the same experiment, or a clear question."""
+"""The same 15 profiles with many namings: the same experiment, or a clear question."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def place(directory, samples, naming, order=None):
 
 
 def content(experiment):
-    """Return the total times at each p, whatever the order of repetitions."""
+    """Return the total times at each p, in any order of repetitions."""
     totals = experiment.columns["time"].total
     found = {}
     for total, run in zip(totals.tolist(), experiment.runs, strict=True):

@@ -1,4 +1,4 @@
-"""Runs of two machines, two builds or two inputs are not taken for one series without a word."""
+"""Runs of two machines, two builds or two inputs in one series get a finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that hold several runs."""
+"""Files with several runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The budget of unpacked data."""
+"""Limits for unpacked data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which functions tell weak from strong scaling, and over which runs."""
+"""Functions and runs that determine weak or strong scaling."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_p_is_that_of_the_runs_not_of_the_machine():
 
 
 def test_two_problem_sizes_are_not_mixed():
-    # Both series are weak; taken together, the smaller size at large p looks like strong scaling.
+    # Both series are weak. Together, the smaller size at large p looks like strong scaling.
     small, large = [1.0] * 5, [8.0] * 5
     made = experiment({"main": [*large, *small]}, points=[1, 2, 4, 8, 16, 5, 10, 20, 40, 80])
     sizes = [8.0] * 5 + [1.0] * 5

@@ -1,4 +1,4 @@
-"""How probable a model is and what else it could be, as people read of it."""
+"""Probability of a model and its alternatives, as text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import pytest
 
 from callpath_modeler.modeling import Alternative, FitStatus, Growth, fit
 from callpath_modeler.report.hypotheses import HypothesisSummary, hypotheses
+from callpath_modeler.report.text_style import TextStyle
 
 TARGET = 1000.0
 
 
 def fitted_with(*runners_up, weight=0.5, status=FitStatus.OK):
-    """Make a model that predicts 1, of a weight, and alternatives: formula, value, weight."""
+    """Return a model that predicts 1, with a weight, and alternatives: formula, value, weight."""
 
     class Models(SimpleNamespace):
         def alternatives(self, row, parameter, *, pretty):
@@ -34,7 +35,9 @@ def fitted_with(*runners_up, weight=0.5, status=FitStatus.OK):
 
 
 def told(*runners_up, weight=0.5) -> HypothesisSummary:
-    return hypotheses(fitted_with(*runners_up, weight=weight), 0, TARGET, ascii_only=True)
+    return hypotheses(
+        fitted_with(*runners_up, weight=weight), 0, TARGET, style=TextStyle(ascii_only=True)
+    )
 
 
 def listed(*runners_up):
@@ -43,7 +46,7 @@ def listed(*runners_up):
 
 
 def test_hypotheses_that_are_the_same_along_one_parameter_are_told_once():
-    # In p and n they are two, in p alone, with n held, they are one.
+    # They differ in p and n, but are equal in p with n fixed.
     found = listed(("2 * p", 2, 0.20), ("3", 3, 0.15), ("2 * p", 2, 0.10))
     assert found == [("2 * p", 0.30), ("3", 0.15)]
 
@@ -72,12 +75,14 @@ def test_hypotheses_that_predict_nearly_the_same_are_one():
 def test_a_model_that_is_less_probable_than_another_says_what_its_value_is():
     assert told(("2 * p", 2, 0.27), weight=0.36).sentence == "probability 36 %"
     found = told(("2 * p", 2, 0.20), ("3", 3, 0.15), ("2 * p", 2, 0.10), weight=0.16)
-    assert found.sentence == "probability 16 %; its value is in the middle of all that could be"
+    assert (
+        found.sentence == "probability 16 %; chosen because its prediction is in the middle of all"
+    )
 
 
 def test_outside_the_model_class_there_is_no_probability():
     fitted = fitted_with(weight=1.0, status=FitStatus.OUTSIDE)
-    found = hypotheses(fitted, 0, TARGET, ascii_only=True)
+    found = hypotheses(fitted, 0, TARGET, style=TextStyle(ascii_only=True))
     assert "%" not in found.sentence
 
 
@@ -92,7 +97,7 @@ def test_no_alternative_is_more_probable_unless_the_text_says_so(repetitions):
     fitted = SimpleNamespace(parameter="p", models=models)
     undecided = 0
     for row in range(len(models)):
-        found = hypotheses(fitted, row, 256.0, ascii_only=True)
+        found = hypotheses(fitted, row, 256.0, style=TextStyle(ascii_only=True))
         most = max((other.weight for other in found.others), default=0.0)
         assert found.weight >= most or "in the middle" in found.sentence
         assert found.weight >= models.weight[row]

@@ -1,4 +1,4 @@
-"""Laws beyond change points in what people and programs read."""
+"""Laws beyond change points in text and machine-readable output."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.model import compared_text, model_text
 from callpath_modeler.report.ranking import ranking_text
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from synthetic import fitted
 
 P = 2.0 ** np.arange(2, 12)
@@ -27,7 +28,7 @@ def fit():
 
 def test_the_answer_and_the_table_say_from_which_scale_on_a_law_holds(fit):
     ranking = rank(fit, 32768)
-    lines = ranking_text(ranking, ranking.order, width=None, full_names=False, ascii_only=False)
+    lines = ranking_text(ranking, ranking.order, style=DEFAULT_STYLE)
     text = "\n".join(line.plain for line in lines)
     assert "solve takes 100 % and is O(p^½) from p = 256 on." in text
     assert "O(p^½) from 256" in text
@@ -35,7 +36,9 @@ def test_the_answer_and_the_table_say_from_which_scale_on_a_law_holds(fit):
 
 
 def test_a_call_path_in_full_has_both_laws(fit):
-    lines = model_text(rank(fit, 32768), 1, width=100, linear=False, ascii_only=True)
+    lines = model_text(
+        rank(fit, 32768), 1, style=TextStyle(width=100, ascii_only=True), linear=False
+    )
     text = "\n".join(lines)
     assert "time(p) = 200 + 20 * p^(1/2)  from p = 256 on  [s]" in text
     assert "laws      200 + 20 p^½ from p = 256 on; 2 p before" in text

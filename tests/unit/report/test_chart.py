@@ -5,6 +5,7 @@ import pytest
 
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.curve import Curve
+from callpath_modeler.report.text_style import TextStyle
 
 NAN = float("nan")
 
@@ -26,8 +27,8 @@ def curve(measured=(1, 2, 4, 8), points=(2, 4, 8, 16), target=64.0, model=None, 
     )
 
 
-def text(of, **options):
-    return "\n".join(draw(of, "s", **options))
+def text(of, *, ascii_only=False, **options):
+    return "\n".join(draw(of, "s", style=TextStyle(ascii_only=ascii_only), **options))
 
 
 @pytest.mark.parametrize("linear", [False, True])
@@ -104,7 +105,9 @@ def test_a_wild_band_does_not_press_the_data_into_one_line():
 
 
 def test_a_constant_is_one_line():
-    rows = draw(curve(measured=[5] * 4, model=5.0, spread=0.0), "s", ascii_only=True)
+    rows = draw(
+        curve(measured=[5] * 4, model=5.0, spread=0.0), "s", style=TextStyle(ascii_only=True)
+    )
     assert sum("*" in row for row in rows) == 1
 
 

@@ -1,4 +1,4 @@
-"""What is said of a total whose interval leaves out zero although no difference is shown."""
+"""Text for a total whose interval excludes zero although no call path differs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.diff import difference
-from callpath_modeler.report.diff import TextStyle, difference_text
+from callpath_modeler.report.diff import difference_text
+from callpath_modeler.report.text_style import DEFAULT_STYLE
 from two_sides import LAWS, pair, runs
 
 
@@ -18,7 +19,7 @@ def found():
 
 
 def shown(found, **of_the_total):
-    """Return the text where the total, as measured and as predicted, is told to be so."""
+    """Return the text for given measured and predicted totals."""
 
     def told(changes):
         columns = {name: np.array(getattr(changes, name)) for name in of_the_total}
@@ -27,28 +28,26 @@ def shown(found, **of_the_total):
         return replace(changes, **columns)
 
     changed = replace(found, measured=told(found.measured), predicted=told(found.predicted))
-    lines = difference_text(
-        changed, changed.order, TextStyle(None, full_names=False, ascii_only=False)
-    )
+    lines = difference_text(changed, changed.order, DEFAULT_STYLE)
     return " ".join(line.plain for line in lines)
 
 
 def test_an_interval_with_zero_in_it_needs_no_words(found):
     text = shown(found, low=-0.02, high=0.03, rate=0.7, mark=0)
     assert text.count("no difference is shown (-2.0 % … +3.0 %)") == 2
-    assert "by itself" not in text
+    assert "single comparison" not in text
 
 
 def test_among_many_an_interval_without_zero_is_no_difference(found):
     text = shown(found, low=0.01, high=0.09, rate=0.2, mark=0)
     compared = int(np.isfinite(found.measured.p).sum())
     assert compared > 3
-    said = f"no difference is shown among {compared} compared (+1.0 % … +9.0 % by itself)"
+    said = f"no difference is shown among {compared} compared (+1.0 % … +9.0 %, single comparison)"
     assert text.count(said) == 2
-    assert "should be chance; a band is of one call path by itself" in text
+    assert "should be due to chance; each band is for a single comparison" in text
 
 
 def test_a_prediction_that_measurements_do_not_back_says_so(found):
     text = shown(found, low=0.01, high=0.09, rate=0.001, mark=0)
-    assert "shown: what was measured does not back it (+1.0 % … +9.0 % by itself)" in text
-    assert "shown: centres do not back it (+1.0 % … +9.0 % by itself)" in text
+    assert "shown: the measurements do not confirm it (+1.0 % … +9.0 %, single comparison)" in text
+    assert "shown: central values do not confirm it (+1.0 % … +9.0 %, single comparison)" in text

@@ -15,6 +15,7 @@ from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
 from callpath_modeler.report.formats import to_csv, to_json
+from callpath_modeler.report.text_style import TextStyle
 from synthetic import chain, experiment
 
 NAN = float("nan")
@@ -36,7 +37,7 @@ def lost():
 
 def text(found, width=WIDE, ascii_only=False, **wanted):
     shown = ExcessView(found, ViewRequest(**wanted))
-    lines = excess_text(shown, width=width, full_names=False, ascii_only=ascii_only)
+    lines = excess_text(shown, style=TextStyle(width=width, ascii_only=ascii_only))
     return [line.plain for line in lines]
 
 
@@ -47,7 +48,7 @@ def line_of(lines, name):
 
 def test_the_first_line_says_how_much_is_lost_and_where(lost):
     assert text(lost)[0] == (
-        "From p = 2 to 8, 40 % of the time is lost: 4.00 s of 10.0 s would not be there "
+        "From p = 2 to 8, 40 % of the time is lost: 4.00 s of 10.0 s "
         "(efficiency 60 %). The hot path leads to main/slower: 60 %, own cost and callees."
     )
 
@@ -55,7 +56,7 @@ def test_the_first_line_says_how_much_is_lost_and_where(lost):
 def test_the_call_path_that_loses_most_by_itself_is_named_where_the_hot_path_ends_above_it():
     found = losses(experiment({"a": [0, 0], "a/b": [1, 2], "a/c": [1, 2], "a/d": [1, 2]}, (2, 4)))
     assert text(found)[0].endswith(
-        "leads to a: 50 %, look at the callees. Most by itself: a/b, 17 %."
+        "leads to a: 50 %, look at the callees. Largest exclusive loss: a/b, 17 %."
     )
 
 
@@ -120,11 +121,11 @@ def test_every_view_ends_in_a_sum_check(lost):
     for kind in ViewKind:
         assert "sum check: the lines add up to the total, 40.00 %" in text(lost, kind=kind)
     lines = text(lost, least=0.35)
-    check = "sum check: the lines add up to the total, 40.00 %; 2 call paths without a line of "
-    assert f"{check}their own" in lines
+    check = "sum check: the lines add up to the total, 40.00 %; 2 call paths without "
+    assert f"{check}their own line" in lines
     assert sum(line.endswith("… 2 more") for line in lines) == 1
     closed = text(lost, closed=("main/slower",))
-    assert f"{check}its own".replace("2 call paths", "1 call path") in closed
+    assert f"{check}its own line".replace("2 call paths", "1 call path") in closed
 
 
 def test_a_sum_that_fails_is_said_loudly(lost):
@@ -134,7 +135,7 @@ def test_a_sum_that_fails_is_said_loudly(lost):
 
 def test_bottom_up_the_function_that_loses_most_by_itself_comes_first(lost):
     lines = text(lost, kind=ViewKind.BOTTOM_UP)
-    assert lines[0].endswith("Most is lost in slower, called by main: 50 % by itself.")
+    assert lines[0].endswith("Most is lost in slower, called by main: 50 % exclusive.")
     assert lines[4].split()[-1] == "slower"
     assert lines[5].split()[-1] == "main"
     flat = text(lost, kind=ViewKind.FLAT, inclusive=True)
@@ -148,9 +149,9 @@ def test_a_share_is_that_of_the_function_that_is_named_however_far_the_hot_path_
     shown = ExcessView(found, ViewRequest(kind=ViewKind.BOTTOM_UP))
     assert [shown.view.name(node) for node in shown.hot] == ["f", "c", "a"]
     told = text(found, kind=ViewKind.BOTTOM_UP)[0]
-    assert told.endswith("Most is lost in f, called by c: 70 % by itself.")
+    assert told.endswith("Most is lost in f, called by c: 70 % exclusive.")
     told = text(found, kind=ViewKind.FLAT, by=(Grouping.PARADIGM, Grouping.REGION))[0]
-    assert told.endswith("Most is lost in compiler/f: 100 % by itself.")
+    assert told.endswith("Most is lost in compiler/f: 100 % exclusive.")
 
 
 def test_superlinear_and_perfect_scaling_are_said_in_words():
@@ -194,7 +195,7 @@ def test_no_line_is_wider_than_the_terminal(lost, kind, width):
     lines = text(lost, width, kind=kind)
     assert max(map(cell_len, lines)) <= width
     if width == 40:
-        assert any(line.startswith("no room for p=4: --wide") for line in lines)
+        assert any(line.startswith("not shown for lack of space: p=4") for line in lines)
 
 
 def test_ascii_is_ascii(lost):

@@ -1,4 +1,4 @@
-"""What is exported comes back as the same experiment."""
+"""Exported experiments are equal after an import."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read(directory, name, content):
 
 
 def same(made, again):
-    """Tell whether two experiments hold the same values of the same call paths and runs."""
+    """Return whether two experiments have the same values of the same call paths and runs."""
     paths = [made.tree.path(row) for row in range(len(made.tree))]
     assert [again.tree.path(row) for row in range(len(again.tree))] == paths
     assert again.tree.parent.tolist() == made.tree.parent.tolist()
@@ -65,7 +65,7 @@ def test_extrap_formats_are_read_back_as_they_were(tmp_path, name):
 def test_a_call_path_that_is_absent_somewhere_stays_so(tmp_path):
     made = experiment(PARTLY, POINTS)
     assert same(made, read(tmp_path, "a.jsonl", exchange.extrap_json_lines(made)))
-    with pytest.raises(UsageError, match="1 call path not at every point"):
+    with pytest.raises(UsageError, match="every point: 1 call path missing"):
         exchange.extrap_text(made)
 
 
@@ -109,7 +109,7 @@ def test_tables_of_values_are_read_back_as_they_were(tmp_path, name, write, incl
     table = values_table(made, TIME, inclusive=inclusive)
     again = read(tmp_path, name, write(table))
     if inclusive:
-        # A huge value swallows the small ones beside it.
+        # Small values are lost in the rounding of a huge one.
         np.testing.assert_allclose(again.values("time")[:, :5], made.values("time")[:, :5])
     else:
         assert same(made, again)
@@ -182,7 +182,7 @@ def test_without_a_parameter_there_is_nothing_for_extrap():
 
 
 def calls(profile):
-    """Return what each call of a profile of speedscope costs, in the order they end."""
+    """Return the cost of each call of a speedscope profile, in order of their ends."""
     stack, ended, before = [], [], 0.0
     for event in profile["events"]:
         assert event["at"] >= before

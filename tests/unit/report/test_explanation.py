@@ -1,4 +1,4 @@
-"""Explanations of findings, and the reference page made of the same text."""
+"""Explanations of findings, and the reference page with the same text."""
 
 from __future__ import annotations
 

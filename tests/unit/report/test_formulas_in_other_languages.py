@@ -1,4 +1,4 @@
-"""Formulas in other languages say what the models say."""
+"""Formulas in other languages have the values of the models."""
 
 from __future__ import annotations
 

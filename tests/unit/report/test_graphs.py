@@ -23,7 +23,7 @@ VALUES = {
 
 
 def written(graph):
-    """Return a graph as GraphML has it."""
+    """Return a graph as GraphML."""
     return nx.read_graphml(io.StringIO("\n".join(nx.generate_graphml(graph))))
 
 

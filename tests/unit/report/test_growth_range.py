@@ -1,4 +1,4 @@
-"""Growth that is not decided is a range."""
+"""Growth without a clear decision is a range."""
 
 from __future__ import annotations
 

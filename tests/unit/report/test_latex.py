@@ -47,7 +47,7 @@ def test_a_row_that_begins_with_a_bracket_is_not_what_ends_the_one_before():
 
 
 def cells(column, *texts):
-    """Return what the cells of a column of its own become."""
+    """Return the LaTeX of the cells of a column."""
     return [
         line.removesuffix(r" \\") for line in to_latex(Table({column: texts})).splitlines()[5:-2]
     ]

@@ -1,4 +1,4 @@
-"""Where a program stops getting faster, as people and machines read of it."""
+"""The scale at which a program is fastest, in text and machine-readable output."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from callpath_modeler.report.answer import turning_notes
 from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.ranking import ranking_text
 from callpath_modeler.report.ranking_table import ranking_table
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.views import ForecastView, views_table, views_text
 from synthetic import fitted
 
@@ -36,13 +37,11 @@ def fit():
 
 
 def said(fit, target, *, ascii_only=False):
-    return turning_notes(rank(fit, target), ascii_only=ascii_only)
+    return turning_notes(rank(fit, target), style=TextStyle(ascii_only=ascii_only))
 
 
 def shown(ranking, width=None, *, ascii_only=False):
-    made = ranking_text(
-        ranking, ranking.order, width=width, full_names=False, ascii_only=ascii_only
-    )
+    made = ranking_text(ranking, ranking.order, style=TextStyle(width=width, ascii_only=ascii_only))
     return [line.plain for line in made]
 
 
@@ -55,7 +54,7 @@ def test_the_second_line_says_from_how_many_processes_on_it_is_not_faster(fit):
     assert third.startswith("app · time")
 
 
-def test_that_they_make_it_slower_is_said_only_where_bands_tell(fit):
+def test_more_processes_are_said_to_make_a_run_slower_only_where_bands_tell(fit):
     (far,), (near,) = said(fit, 4096), said(fit, 400)
     assert "and more processes make it slower." in far
     assert " … 400 may be as fast, and more processes may make it slower." in near
@@ -70,19 +69,19 @@ def test_a_range_that_rounds_to_one_scale_is_not_told():
     fit = models(noise=np.ones((2, 5)))
     ranking = rank(fit, 4096)
     ends = ranking.turning.first, ranking.turning.last
-    (line,) = turning_notes(ranking, ascii_only=False)
+    (line,) = turning_notes(ranking, style=DEFAULT_STYLE)
     told = "may be as fast" in line
     assert told == (f"{ends[0]:.2g}" != f"{ends[1]:.2g}")
 
 
 def test_inside_the_data_it_is_said_who_says_so():
     (line,) = said(models(shared=100, alone=0.1), 1024)
-    assert line.startswith("By the models, fastest at about p = 3")
+    assert line.startswith("Fastest in the models at about p = 3")
 
 
 def test_of_a_program_that_more_processes_never_help_the_smallest_run_is_named():
     (line,) = said(models(shared=1, alone=1), 1024)
-    assert line.startswith("By the models, fastest at p = 8, the smallest run: ")
+    assert line.startswith("Fastest in the models at p = 8, the smallest run: ")
 
 
 def test_at_infinity_it_is_said_as_well(fit):
@@ -95,7 +94,7 @@ def test_with_weak_scaling_nothing_is_said():
     assert not any("astest" in line for line in shown(rank(models(Scaling.WEAK), 4096)))
 
 
-def test_it_is_wrapped_and_written_in_ascii(fit):
+def test_the_fastest_scale_is_wrapped_and_written_in_ascii(fit):
     lines = shown(rank(fit, 4096), 60, ascii_only=True)
     assert max(map(len, lines)) <= 60
     assert "".join(lines).isascii()
@@ -123,7 +122,7 @@ def test_json_has_it_in_full_and_null_where_it_is_not(fit):
 @pytest.mark.parametrize("target", [4096.0, np.inf])
 def test_views_say_it_in_the_words_and_numbers_of_the_ranking(fit, target):
     view = ForecastView(forecast(fit, target), ViewRequest(kind=ViewKind.FLAT))
-    lines = [row.plain for row in views_text(view, width=None, full_names=False, ascii_only=False)]
+    lines = [row.plain for row in views_text(view, style=DEFAULT_STYLE)]
     assert lines[1] == said(fit, target)[0]
     of_view, of_ranking = (
         json.loads(to_json(table))["fastest"]

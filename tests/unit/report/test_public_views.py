@@ -1,4 +1,4 @@
-"""What a notebook gets: a graph and a table of a ranking."""
+"""Rankings as graphs and tables, for notebooks."""
 
 from __future__ import annotations
 

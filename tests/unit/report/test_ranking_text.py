@@ -16,6 +16,7 @@ from callpath_modeler.report.info import info_table, info_text
 from callpath_modeler.report.model import model_text
 from callpath_modeler.report.ranking import ranking_text
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
+from callpath_modeler.report.text_style import TextStyle
 from synthetic import POINTS, experiment, fitted
 
 P = np.array(POINTS)
@@ -35,7 +36,9 @@ def fit():
 
 def shown(ranking, rows=None, width=None, ascii_only=False, full_names=False):
     rows = ranking.order if rows is None else rows
-    lines = ranking_text(ranking, rows, width=width, full_names=full_names, ascii_only=ascii_only)
+    lines = ranking_text(
+        ranking, rows, style=TextStyle(width=width, full_names=full_names, ascii_only=ascii_only)
+    )
     return [line.plain for line in lines]
 
 
@@ -173,7 +176,9 @@ def test_a_total_that_does_not_exist_is_null():
 @pytest.mark.parametrize("ascii_only", [False, True])
 @pytest.mark.parametrize("target", [8, 64, np.inf])
 def test_one_call_path_in_full(fit, target, ascii_only):
-    lines = model_text(rank(fit, target), 1, width=80, linear=False, ascii_only=ascii_only)
+    lines = model_text(
+        rank(fit, target), 1, style=TextStyle(width=80, ascii_only=ascii_only), linear=False
+    )
     text = "\n".join(lines)
     assert lines[0].startswith("main/linear   @")
     assert "0.5 * p" in text or "0.5 p" in text
@@ -185,7 +190,7 @@ def test_one_call_path_in_full(fit, target, ascii_only):
 
 
 def test_excess_between_measured_scales_is_shown_as_calculated(fit):
-    lines = model_text(rank(fit, 64), 1, width=80, linear=False, ascii_only=False)
+    lines = model_text(rank(fit, 64), 1, style=TextStyle(width=80), linear=False)
     line = next(line for line in lines if "2 → 32 " in line)
     # f loses 16 - 1 of 100 + 16 + 3.2768 + 5; with its callee 3.2768 - 0.0008 more
     total = 100 + 16 + 3.2768 + 5
@@ -196,7 +201,7 @@ def test_excess_between_measured_scales_is_shown_as_calculated(fit):
 
 
 def test_a_call_path_without_a_model_shows_why_and_what_was_measured(fit):
-    lines = model_text(rank(fit, 64), 3, width=80, linear=False, ascii_only=False)
+    lines = model_text(rank(fit, 64), 3, style=TextStyle(width=80), linear=False)
     assert lines[1].startswith("no model: ")
     assert "32: 5.00 s" in lines[-1]
 

@@ -1,4 +1,4 @@
-"""Targets that were measured, as people and machines read of them."""
+"""Measured targets in text and machine-readable output."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from callpath_modeler.report.model import model_text
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.ranking import ranking_text
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.views import ForecastView, views_table, views_text
 from synthetic import POINTS, experiment
 
@@ -53,7 +54,7 @@ def fit():
 
 def text(ranking, width=None, *, ascii_only=False, top=10):
     rows = ranking.order[:top]
-    made = ranking_text(ranking, rows, width=width, full_names=False, ascii_only=ascii_only)
+    made = ranking_text(ranking, rows, style=TextStyle(width=width, ascii_only=ascii_only))
     return [line.plain for line in made]
 
 
@@ -73,8 +74,8 @@ def test_the_first_line_is_what_was_measured_and_then_what_models_say(fit):
     first = text(rank(fit, 8.0))[0]
     assert first.startswith("app ran 22.0 s at p = 8 (measured, 3 runs; ")
     assert re.search(
-        r"odd takes \d+ % and is O\(.*\)\. The models say .* s, [+-][\d.]+ %; "
-        r"they know 73 % of the cost\.$",
+        r"odd takes \d+ % and is O\(.*\)\. The models predict .* s \(error [+-][\d.]+ %\); "
+        r"they cover 73 % of the cost\.$",
         first,
     )
     assert "could not be modelled" not in first  # it could be measured
@@ -83,8 +84,8 @@ def test_the_first_line_is_what_was_measured_and_then_what_models_say(fit):
 def test_call_paths_without_a_model_are_no_deviation_of_those_with_one():
     exact = {"main": 4 + 0 * P, "main/f": 0.5 * P, "main/alone": LAWS["main/alone"]}
     fit = cpm.fit(experiment({name: np.tile(v[:, None], 2) for name, v in exact.items()}, P))
-    said = "The models say 8.00 s, 0 %; they know 57 % of the cost."
-    view = views_text(seen(fit, 8.0), width=None, full_names=False, ascii_only=False)
+    said = "The models predict 8.00 s (error 0 %); they cover 57 % of the cost."
+    view = views_text(seen(fit, 8.0), style=DEFAULT_STYLE)
     for lines in (text(rank(fit, 8.0), top=1), [line.plain for line in view]):
         assert lines[0].endswith(said)
         sums = [line for line in lines if line.endswith((" others", " total", " main"))]
@@ -101,7 +102,7 @@ def test_a_total_that_has_no_interval_is_told_without_one():
     assert re.match(r"app ran [\d.]+ s at p = 8 \(measured, 3 runs; [^;]*\)\. main takes", lines[0])
     assert "nan" not in "\n".join(lines)
     assert shown(ranking, 0)[1].endswith(" s")
-    head = views_text(seen(fit, 8.0), width=None, full_names=False, ascii_only=False)[0].plain
+    head = views_text(seen(fit, 8.0), style=DEFAULT_STYLE)[0].plain
     assert re.match(r"app ran [\d.]+ s at p = 8 \(measured, 3 runs; [^;]*\)\. The hot path", head)
 
 
@@ -130,13 +131,13 @@ def test_the_model_column_says_how_far_it_is_off(fit):
     assert f"{off:+.0%}".replace("%", " %") in odd
     (alone,) = [line for line in lines if line.endswith("main/alone")]
     assert " -  " in alone
-    assert any(line.startswith("model: how far") for line in lines)
+    assert any(line.startswith("model: error") for line in lines)
 
 
 def test_what_does_not_occur_at_the_target_is_counted(fit):
     ranking = rank(fit, 8.0)
     gained = f"excess -{-100 * ranking.excess.exclusive[ABSENT]:.0f} %"
-    note = f"does not occur at p = 8: 1 call path, {gained}, of which models say 2.00 s"
+    note = f"does not occur at p = 8: 1 call path, {gained}; the models predict 2.00 s for them"
     assert note in text(ranking)
     assert "does not occur at p = 32: 1 call path" in text(rank(fit, 32.0))
     full = cpm.fit(experiment({"main": np.full((5, 2), 3.0)}, P))
@@ -156,7 +157,7 @@ def test_one_run_and_asked_for_predictions_are_told_beside_the_prediction(fit):
     asked = text(rank(fit, 8.0, predicted=True))
     assert re.search(r" at p = 8 \(inside the data; 3 runs there: 2\d\.\d s; ", asked[0])
     assert "model" not in asked[3]
-    # Where that is the largest scale, what was measured stands beside it.
+    # If this is the largest scale, the output shows the measurement as well.
     largest = text(rank(fit, 32.0, predicted=True))[3].split()
     assert largest[1:3] == ["p=32", "predicted"]
 
@@ -175,7 +176,7 @@ def test_a_metric_that_does_not_add_up_is_worst_where_it_was_measured():
     fit = models(metric=Metric("imbalance", "1", additive=False))
     lines = text(rank(fit, 8.0))
     assert lines[0].startswith("At p = 8 (measured, 3 runs): odd is worst, 8.")
-    assert "The models say" not in lines[0]
+    assert "The models predict" not in lines[0]
 
 
 def test_machines_are_told_what_each_number_is_based_on_and_what_models_say(fit):
@@ -231,7 +232,7 @@ def test_graphs_have_what_was_measured_and_what_models_say(fit):
 
 
 def shown(ranking, row):
-    return model_text(ranking, row, width=100, linear=False, ascii_only=False)
+    return model_text(ranking, row, style=TextStyle(width=100), linear=False)
 
 
 def test_a_call_path_is_shown_as_measured_and_then_how_far_its_model_is_off(fit):
@@ -241,7 +242,7 @@ def test_a_call_path_is_shown_as_measured_and_then_how_far_its_model_is_off(fit)
         r"at p = 8 \(measured, 3 runs\): \d\.\d\d s \(\d\.\d\d .* \d\.\d\d s\)", measured
     )
     off = ranking.predicted.value[ODD] / ranking.value[ODD] - 1
-    assert f"{off:+.0%}".replace("%", " %") + " against what was measured" in model
+    assert f"error {off:+.0%}".replace("%", " %") in model
 
 
 def test_the_sign_of_the_target_is_at_what_was_measured(fit):
@@ -250,13 +251,13 @@ def test_the_sign_of_the_target_is_at_what_was_measured(fit):
     for one in (ranking, far):
         lines = [line for line in shown(one, ODD) if "┤" in line or "│" in line]
         places.append(next(k for k, line in enumerate(lines) if "◆" in line))
-    assert places[0] > places[1]  # lower, where nobody predicts it to be
+    assert places[0] > places[1]  # lower than any prediction
 
 
 def test_a_call_path_that_does_not_occur_at_the_target_is_shown_so(fit):
     lines = shown(rank(fit, 8.0), ABSENT)
     assert lines[1] == "at p = 8 (measured, 3 runs): it did not occur"
-    assert "against what was measured" not in lines[2]
+    assert ", error " not in lines[2]
 
 
 def test_excess_work_that_is_nothing_has_no_sign():
@@ -287,13 +288,12 @@ def test_a_call_path_that_is_gone_is_said_to_be_instead_of_what_its_values_were_
 
 
 def test_a_view_begins_with_what_was_measured(fit):
-    lines = [line.plain for line in views_text(seen(fit, 8.0), width=None, full_names=False,
-                                               ascii_only=False)]  # fmt: skip
+    lines = [line.plain for line in views_text(seen(fit, 8.0), style=DEFAULT_STYLE)]
     assert lines[0].startswith("app ran 22.0 s at p = 8 (measured, 3 runs; ")
-    assert "The models say" in lines[0]
+    assert "The models predict" in lines[0]
     assert "95% interval" in lines[3]
     assert "model" in lines[3]
-    assert any(line.startswith("model: how far") for line in lines)
+    assert any(line.startswith("model: error") for line in lines)
 
 
 def test_views_for_machines_say_what_they_are_based_on(fit):
@@ -308,7 +308,7 @@ def test_a_node_says_what_was_measured_and_how_far_models_are_off(fit):
     measured, formula, predicted = node(fit, 8.0, ODD).model()
     assert measured.startswith("at p = 8 (measured, 3 runs): ")
     assert formula.startswith("time(p) = ")
-    assert re.match(r"at p = 8: \d+\.\d s predicted, \+\d+ %, O\(", predicted)
+    assert re.match(r"at p = 8: \d+\.\d s predicted, error \+\d+ %, O\(", predicted)
 
 
 def test_a_node_without_a_model_or_without_a_value_says_so(fit):

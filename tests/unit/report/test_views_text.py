@@ -10,6 +10,7 @@ from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.formats import to_json
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.report.views import ForecastView, views_table, views_text
 from synthetic import POINTS, fitted
 
@@ -31,7 +32,7 @@ def fit():
 
 def text(fit, target=128.0, width=None, ascii_only=False, **wanted):
     shown = ForecastView(forecast(fit, target), ViewRequest(**wanted))
-    lines = views_text(shown, width=width, full_names=False, ascii_only=ascii_only)
+    lines = views_text(shown, style=TextStyle(width=width, ascii_only=ascii_only))
     return [line.plain for line in lines]
 
 
@@ -40,7 +41,7 @@ def test_the_first_line_is_the_answer_and_leads_to_the_hot_path(fit):
     assert first.startswith("app will run 205 s at p = 128 (4 × the largest run; ")
     assert first.endswith("The hot path leads to main/grows: 94 %, O(p).")
     first = text(fit, kind=ViewKind.BOTTOM_UP)[0]
-    assert first.endswith("Most is in grows, called by main: 62 % by itself, O(p).")
+    assert first.endswith("Most is in grows, called by main: 62 % exclusive, O(p).")
 
 
 def test_every_prediction_has_a_band_however_narrow_the_terminal(fit):

@@ -1,4 +1,4 @@
-"""The seven reductions spelled out value by value, to hold the streaming ones against."""
+"""The seven reductions, value by value, as a reference for the streaming ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OVER = {
 
 
 def reduce(cells, machine, reduction, fold):
-    """Reduce [rows x stored columns] to [rows]."""
+    """Reduce [rows, stored columns] to [rows]."""
     processes = machine.columns()
     return np.array(
         [

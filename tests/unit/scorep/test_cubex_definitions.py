@@ -1,4 +1,4 @@
-"""Definitions, the call tree made of them, and what they tell of a run."""
+"""Definitions: the call tree, and the properties of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that other readers are known to stumble over, and everything unreadable."""
+"""Files that cause known errors in other readers, and unreadable files."""
 
 from __future__ import annotations
 

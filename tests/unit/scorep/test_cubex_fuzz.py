@@ -1,4 +1,4 @@
-"""Whatever bytes a file holds, it is read or refused: nothing else ever escapes."""
+"""Files with arbitrary bytes are read or refused, without any other error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def small(tmp_path, codec):
 
 
 def complaints(path):
-    """Read everything and yield what was said on refusal; other errors escape."""
+    """Read everything and yield errors of this project; other errors propagate."""
     try:
         with CubexReader().open(path) as profile:
             for metric in profile.metrics:

@@ -1,4 +1,4 @@
-"""Measured profiles against dumps of the reference tool and against another reader."""
+"""Measured profiles, compared with dumps of the reference tool and with another reader."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_reductions_equal_what_another_reader_computed(reader, shared_data, tabl
 
 
 def measured_profiles(shared_data):
-    """Return the profiles that tools wrote, without those made to be refused."""
+    """Return the profiles of measurement tools, without those that must be refused."""
     measured = ("scorep", "third_party")
     return sorted(path for name in measured for path in (shared_data / name).rglob("*.cubex"))
 
@@ -133,7 +133,7 @@ def test_every_profile_opens_and_reduces(reader, shared_data):
             assert len(got.exclusive) == len(profile.call_tree)
 
 
-def test_the_other_reader_agrees_wherever_it_can_read(reader, shared_data):
+def test_pycubexr_agrees_wherever_it_can_read(reader, shared_data):
     compared = 0
     for path in measured_profiles(shared_data):
         if re.search(r"\.r[2-5]$", path.parent.name):

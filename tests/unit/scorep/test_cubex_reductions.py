@@ -1,4 +1,4 @@
-"""Streaming reductions against brute force, over every variant of the format."""
+"""Streaming reductions, compared with brute force, for every variant of the format."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def metrics_for(tree, machine, seed=0, missing=False):
 
 
 def expected(metric, tree, machine, reduction):
-    """Exclusive value per call path and the total of the roots, by brute force."""
+    """Return the exclusive value per call path and the total of the roots, by brute force."""
     values = metric.values
     exclusive = values - tree.children_sums(values) if metric.kind == "INCLUSIVE" else values
     exclusive = np.where(np.abs(exclusive) < 1e-12, 0, exclusive)

@@ -1,4 +1,4 @@
-"""Forms that other versions and tools write: padding, times without a unit, tasks as a root."""
+"""Variants of other versions and tools: padding, times without a unit, tasks as a root."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_values_without_a_type_are_double(tmp_path):
 
 
 def tasks(*, stub):
-    """Call paths of a program whose tasks are a root of their own."""
+    """Call paths of a program whose tasks are a separate root."""
     return cw.Tree(
         parents=[-1, 0, 1, -1, 3],
         names=["main", "parallel", "task" if stub else "loop", "TASKS", "task"],

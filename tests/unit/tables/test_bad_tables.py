@@ -1,4 +1,4 @@
-"""What is wrong with a table is said in one line, with its number."""
+"""Errors in tables: one line, with the line number."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_bad_text_of_extrap_is_an_input_error(load, text, message):
         ("image.csv", b"\x89PNG\r\n\x1a\n\0\0"),
     ],
 )
-def test_other_files_are_not_taken(tmp_path, name, content):
+def test_files_that_are_no_tables_are_not_taken(tmp_path, name, content):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     assert ExtrapReader().match(path) is Match.NO

@@ -83,6 +83,6 @@ def test_the_reported_table_is_written_in_whole_microseconds(shared_data):
     values = exchange.at_largest(experiment, "time")
     text = exchange.folded(experiment.tree, values, "s")
     assert text == "main 250000\nmain;solve 11500000\nmain;io 3000000\n"
-    # What speedscope and inferno take for a line.
+    # Lines that speedscope and inferno accept.
     assert all(re.fullmatch(r".* \d+", line) for line in text.splitlines())
     assert load_runs(folder / "t.folded").values("samples").sum() == 14.75

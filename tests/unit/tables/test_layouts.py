@@ -1,4 +1,4 @@
-"""Tables of many layouts open without being told."""
+"""Tables of many layouts, opened without options."""
 
 from __future__ import annotations
 

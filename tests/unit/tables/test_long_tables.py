@@ -1,4 +1,4 @@
-"""Tables of many rows, which are taken apart piece by piece."""
+"""Tables of many rows, which are parsed piece by piece."""
 
 from __future__ import annotations
 

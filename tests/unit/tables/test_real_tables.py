@@ -1,4 +1,4 @@
-"""Tables that others measured: values equal an independent reading of them."""
+"""Tables of other projects, compared with an independent reading."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_measured_text_of_extrap_is_read_whole(shared_data):
 
 
 @pytest.mark.parametrize("name", ["otf2_ping-pong_p2", "hpctoolkit_cpi_p4", "cubex_lulesh_daint"])
-def test_other_real_tables_open(shared_data, name):
+def test_tables_of_other_tools_open_without_warning_of_negative_values(shared_data, name):
     experiment = loaded(shared_data / f"third_party/expected/{name}.csv")
     assert "time_sum" in experiment.columns
     assert "CPM105" not in {finding.code for finding in experiment.findings}

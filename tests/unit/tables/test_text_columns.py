@@ -1,4 +1,4 @@
-"""Columns of texts: about the run, part of the call path, or left out; never a reason to refuse."""
+"""Columns of text: metadata, part of the call path, or ignored; never an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract finds readers that break it; that a sound reader passes is shown by the example."""
+"""The contract detects faulty readers; the example plugin shows that a correct reader passes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TIME = Metric("time", "s")
 
 
 class Changed:
-    """A profile of which some attributes are others."""
+    """A profile with some attributes replaced."""
 
     def __init__(self, sound, **changes):
         self.sound = sound
@@ -42,12 +42,12 @@ class Changed:
 
 
 def reader(**changes):
-    """Return a reader class that differs from a sound one in these attributes."""
+    """Return a reader class that differs from a correct one in these attributes."""
     return type("Broken", (Sound,), changes)
 
 
 def profile(change):
-    """Return a reader class whose profiles differ by what `change` returns for a sound one."""
+    """Return a reader class whose profiles have the attributes from `change`."""
 
     class Broken(Sound):
         @contextmanager
@@ -59,7 +59,7 @@ def profile(change):
 
 
 def reducing(change):
-    """Return a reader class whose reduced values `change` has changed."""
+    """Return a reader class whose reduced values are modified by `change`."""
 
     def changes(sound):
         def reduce(metric, over_locations):

@@ -1,4 +1,4 @@
-"""Files of one kind: what does not belong there is refused by its line."""
+"""Errors in TOML files of one format, with the line."""
 
 from __future__ import annotations
 

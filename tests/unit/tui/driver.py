@@ -1,4 +1,4 @@
-"""A browser that is driven by keys, on a screen that can be read."""
+"""A browser with key input, on a screen that tests can read."""
 
 from __future__ import annotations
 

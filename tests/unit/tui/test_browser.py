@@ -1,4 +1,4 @@
-"""What stands on the screen of the browser: of any size, of any program."""
+"""The screen of the browser, for all sizes and programs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from test_session import VALUES
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.panes import pane, report_of
 from synthetic import POINTS, fitted
 
@@ -104,7 +105,7 @@ def test_ascii_is_ascii():
             assert "\n".join(screen.lines).isascii(), "\n".join(screen.lines)
 
     for size in ((80, 24), (160, 50)):
-        drive(steps, size=size, given=replace(GIVEN, ascii_only=True))
+        drive(steps, size=size, given=replace(GIVEN, style=TextStyle(ascii_only=True)))
 
 
 def test_imbalance_shares_the_line_of_the_title_where_no_other_has_room():
@@ -120,7 +121,7 @@ def test_imbalance_shares_the_line_of_the_title_where_no_other_has_room():
 
     async def narrow(screen):
         assert titles(screen)[0].split("  ")[0] == "main/grows"
-        assert titles(screen)[0].endswith("  own imbalance 1.50 at p = 16")
+        assert titles(screen)[0].endswith("  exclusive imbalance 1.50 at p = 16")
         await screen.press("l", "down")
         screen.says("  imbalance 1.50 at p = 16")
         await screen.press("home", "end")
@@ -130,8 +131,8 @@ def test_imbalance_shares_the_line_of_the_title_where_no_other_has_room():
         assert titles(screen) == ["main/grows"]
 
     async def beside(screen):
-        screen.says("imbalance of its own cost at p = 2: 1.50, 4:")
-        assert not any("own imbalance" in line for line in screen.lines)
+        screen.says("imbalance of the exclusive cost at p = 2: 1.50, 4:")
+        assert not any("exclusive imbalance" in line for line in screen.lines)
 
     drive(narrow, times)
     drive(narrower, times, size=(60, 24))
@@ -158,9 +159,9 @@ def test_what_was_asked_to_be_left_out_is_named_where_there_is_room():
     left = replace(whole, experiment=replace(whole.experiment, findings=(finding,)))
 
     async def steps(screen):
-        screen.says("left out: 2 call paths")
+        screen.says("excluded: 2 call paths")
         await screen.press("t", *"inf", "enter")
-        screen.says("left out: 2 call paths")
+        screen.says("excluded: 2 call paths")
 
     drive(steps, left, size=(160, 50))
 

@@ -1,4 +1,4 @@
-"""Other targets and metrics: worked out in threads while what is shown stays."""
+"""Other targets and metrics: threads compute them while the screen remains."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_another_metric_comes_and_what_cannot_be_shown_is_said():
     async def steps(screen):
         await screen.press("m")
         screen.says("visits, inclusive")
-        screen.says("visits; left out: no view: ratio does not add up")
+        screen.says("visits; not shown: no view: ratio does not add up")
         await screen.press("m")
         screen.says("time, inclusive")
 
@@ -65,11 +65,11 @@ def test_metrics_that_are_zero_everywhere_are_walked_past_unless_all_are():
 
     async def past_zero(screen):
         await screen.press("m")
-        screen.says("calls; left out: a is zero; b is zero")
+        screen.says("calls; not shown: a is zero; b is zero")
 
     async def none_but_zero(screen):
         await screen.press("m")
-        screen.says("left out: a is zero; b is zero; calls is zero")
+        screen.says("not shown: a is zero; b is zero; calls is zero")
         screen.says("time, inclusive")
 
     async def zero_only(screen):
@@ -86,7 +86,7 @@ def test_metrics_that_are_zero_everywhere_are_walked_past_unless_all_are():
 def test_a_metric_that_is_the_only_one_stays():
     async def steps(screen):
         await screen.press("m")
-        screen.says("there is no metric but time")
+        screen.says("time is the only metric")
 
     drive(steps)
 
@@ -108,7 +108,7 @@ def test_large_programs_are_predicted_in_a_worker_and_end_up_the_same(monkeypatc
 
 
 def test_keys_that_come_while_a_target_is_worked_on_hold(monkeypatch):
-    """Views, order and openings may change before values at another target are there."""
+    """Views, order and openings may change before values at another target are available."""
     monkeypatch.setattr("callpath_modeler.tui.app.AT_ONCE", 3)
     begun, go_on = threading.Event(), threading.Event()
     usual_forecast = forecast

@@ -1,4 +1,4 @@
-"""What keys do in the browser."""
+"""Keys of the browser."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_keys_move_open_and_close():
         await screen.press("home", "E")
         assert "  -grows" in text(screen.session)
         await screen.press("end", "enter")
-        screen.says(". shows what is small")
+        screen.says(". shows nodes with a small share")
         await screen.press("up", "u", "h")
         assert text(screen.session) == ["+main>"]
         await screen.press("enter", "right", "right", "left", "left")
@@ -67,7 +67,7 @@ def test_keys_halve_double_and_type_the_target_and_everything_ranks_anew():
         await screen.press("t", *"inf", "enter")
         screen.says("shares in the limit")
         await screen.press("right_square_bracket")
-        screen.says("at infinity: t types a target")
+        screen.says("the target is infinity: press t to type another")
         await screen.press("t", *"-1", "enter")
         screen.says("target -1 is not positive (e.g. 4096)")
         await screen.press("t", "escape")
@@ -81,7 +81,7 @@ STEP = {
     "main": [[5.0, 5.1]] * 5,
     "main/step": [[1.0, 1.1], [1.0, 1.1], [9.0, 9.1], [1.0, 1.1], [1.0, 1.1]],
 }
-"""Two runs of each scale; no model knows of p = 8."""
+"""Two runs of each scale; no model contains the step at p = 8."""
 
 
 def test_a_key_shows_what_models_say_of_a_target_that_was_run_and_what_was_measured_again():
@@ -90,7 +90,7 @@ def test_a_key_shows_what_models_say_of_a_target_that_was_run_and_what_was_measu
         screen.says("measured, 2 runs")
         assert "p predicted" in screen.lines[-1]
         await screen.press("p")
-        screen.says("values are predicted; p shows what is measured")
+        screen.says("values are predicted; p shows measured values")
         screen.says("2 runs there")
         assert "p measured" in screen.lines[-1]
         assert screen.session.forecast.inputs.predicted
@@ -111,7 +111,7 @@ def test_where_no_runs_are_to_be_had_the_key_says_so_and_is_not_offered(size):
     async def steps(screen):
         assert "p predicted" not in screen.lines[-1]
         await screen.press("p")
-        screen.says("p = 12 was not run two times or more: values are predicted")
+        screen.says("p = 12 was not run at least twice, so values are predicted")
         assert not screen.session.forecast.inputs.predicted
         await screen.press("t", "4", "enter")
         assert "p predicted" in screen.lines[-1]
@@ -119,7 +119,7 @@ def test_where_no_runs_are_to_be_had_the_key_says_so_and_is_not_offered(size):
     drive(steps, fitted(STEP), target=12.0, size=size)
 
 
-def test_another_metric_is_shown_as_this_one_is():
+def test_a_second_metric_is_shown_measured_or_predicted_like_the_first():
     async def steps(screen):
         await screen.press("p", "m")
         assert screen.session.forecast.inputs.predicted
@@ -199,7 +199,7 @@ def test_keys_search_and_go_on():
         await screen.press("slash", *"xyz", "enter")
         screen.says("no name contains 'xyz'")
         await screen.press("n")
-        screen.says("nothing was searched for: /")
+        screen.says("there is no search yet: press /")
 
     drive(steps)
 
@@ -223,7 +223,7 @@ def test_keys_follow_the_hot_path():
         await screen.press("full_stop", "end", "up", "up", "H")
         assert text(screen.session)[screen.session.cursor].strip() == "g>"
         await screen.press("H")
-        screen.says("no single node below has most of this one")
+        screen.says("no single callee has most of the cost of this node")
 
     drive(steps)
 
@@ -259,7 +259,7 @@ def test_a_text_that_has_no_room_is_shown_in_parts():
         screen.says("any key: more")
         assert max(map(len, screen.lines)) <= 60
         await screen.press("z")
-        screen.says("Share is of the whole program")
+        screen.says("part of the whole program")
         await screen.press("z")
         screen.says("[1 top-down]")
         await screen.press("?", "q")

@@ -1,4 +1,4 @@
-"""Memory that is no longer used is given back to the system."""
+"""Unused memory is returned to the system."""
 
 from __future__ import annotations
 

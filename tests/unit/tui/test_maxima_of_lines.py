@@ -1,4 +1,4 @@
-"""Maxima over processes and the imbalance beside the lines of the browser."""
+"""Maxima over processes and the imbalance of the lines of the browser."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_lines_of_several_call_paths_have_none():
     assert not both[at : at + len("imbalance")].strip()
 
 
-def test_they_are_the_first_to_go_where_there_is_no_room():
+def test_columns_of_maxima_are_the_first_to_go_where_there_is_no_room():
     of = session()
     of.lead_with_other()
     assert "imbalance" not in shown(of, 80)[0]

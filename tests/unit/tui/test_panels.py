@@ -1,4 +1,4 @@
-"""Comparisons and expectations in the browser: prompts, panels, and the way back."""
+"""Comparisons and expectations in the browser: prompts, panels, and the return from them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from driver import GIVEN, answer, drive
 from test_session import VALUES, text
 
 from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.report.text_style import TextStyle
 
 
 def test_another_experiment_is_compared_and_enter_goes_to_the_call_path():
@@ -102,7 +103,7 @@ def test_a_call_path_outside_of_the_zoom_and_the_filter_is_gone_to():
 
 
 def test_keys_work_while_an_answer_is_waited_for():
-    """Whatever is pressed meanwhile, the panel comes over it, and what is below is as it was."""
+    """The panel appears after any keys in the meantime, and the view below is unchanged."""
     go_on = threading.Event()
 
     def compare(name, _, inclusive):
@@ -132,7 +133,7 @@ def test_a_panel_is_laid_out_again_for_another_size_and_is_ascii_where_asked_for
         screen.says(">0 main")
         assert "\n".join(screen.lines).isascii()
 
-    drive(steps, given=replace(GIVEN, ascii_only=True))
+    drive(steps, given=replace(GIVEN, style=TextStyle(ascii_only=True)))
 
 
 @pytest.mark.parametrize("keys", [("?",), ("d", "a", "enter"), ("y",)])

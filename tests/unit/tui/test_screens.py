@@ -1,4 +1,4 @@
-"""What stands on the screen, kept as text in `screens/`; CPMODEL_NEW_SCREENS=1 writes it anew."""
+"""Screens of the browser, stored in `screens/`; CPMODEL_NEW_SCREENS=1 updates them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the browser shows, without a terminal."""
+"""The content of the browser, without a terminal."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def session(known):
 
 
 def text(session):
-    """The lines as text: indented, ``+`` closed, ``-`` open, ``>`` under the cursor."""
+    """Return the lines as text: indented, ``+`` closed, ``-`` open, ``>`` under the cursor."""
     lines = []
     for place in range(len(session.outline)):
         line = session.outline.line(place)
@@ -56,7 +56,7 @@ def text(session):
 
 
 def twin(session):
-    """The same view, asked for in words."""
+    """Return the same view from a view request."""
     return ForecastView(session.forecast, session.view_request())
 
 
@@ -68,7 +68,7 @@ def check_twin(session):
     assert other.check.holds
 
 
-def test_it_begins_with_the_hot_path_open_and_its_end_selected(session):
+def test_a_session_begins_with_the_hot_path_open_and_its_end_selected(session):
     assert text(session) == ["-main", "  +grows>", "  MPI_Wait", "  ... 3"]
     session.show(ViewKind.BOTTOM_UP)
     assert text(session)[:2] == ["-grows", "  main>"]
@@ -136,7 +136,7 @@ def test_zooming_in_and_out(session):
     assert text(session) == ["-f>", "  -grows", "    MPI_Wait"]
     check_twin(session)
     assert twin(session).request.zoom == "main/grows/f"
-    session.zoom()  # into what it is zoomed to already: nothing
+    session.zoom()  # it is zoomed to this node already
     session.unzoom()
     assert text(session)[0] == "-main"
     assert session.node == 3
@@ -185,7 +185,9 @@ def test_siblings_come_in_any_order(session):
     assert found[Sort.VALUE][-1] == "late"  # without a model
     session.turn_round()
     assert [line.strip(" +>") for line in text(session)[1:]][:2] == ["tiny", "small"]
-    assert text(session)[-1].strip(" >") == "late"  # no value comes last either way
+    assert (
+        text(session)[-1].strip(" >") == "late"
+    )  # nodes without a value come last in both directions
     check_twin(session)
 
 
@@ -275,7 +277,7 @@ def test_a_program_of_one_call_path(known):
         check_twin(session)
 
 
-def test_another_program_begins_anew(session):
+def test_a_session_with_another_program_begins_anew(session):
     session.open_all()
     session.retarget(
         PreparedForecast(

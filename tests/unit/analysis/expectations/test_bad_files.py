@@ -1,4 +1,4 @@
-"""What is wrong in an expectation file is said in one line that begins with file and line."""
+"""Errors in expectation files: one line that begins with file and line."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ BAD = {
     "a share in seconds": (EXPECT + "share = '<= 5 s'\n", 3, "a fraction has no unit s"),
     "half a comparison": (EXPECT + "bound = 'bytes * 2'\n", 3, "<= or >="),
     "an open bracket": (EXPECT + "bound = '(bytes <= 2 GB'\n", 3, "closing bracket"),
-    "a strange sign": (EXPECT + "bound = 'bytes ? 2 <= 1'\n", 3, "'?' means nothing here"),
+    "a strange sign": (EXPECT + "bound = 'bytes ? 2 <= 1'\n", 3, "'?' is not allowed here"),
     "call paths in a bound": (EXPECT + "bound = '{main} <= 2 s'\n", 3, "belong to a [[rule]]"),
     "half a rule": ("schema = 1\n[[rule]]\nrule = '{main} <='\n", 3, "at column 10 of"),
     "a rule without a rule": ("schema = 1\n[[rule]]\nname = 'a'\n", 2, "rule is missing"),

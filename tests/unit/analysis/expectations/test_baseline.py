@@ -1,4 +1,4 @@
-"""Today's models as expectations: what is in them, and what they pass and catch."""
+"""Expectations from models: their content, and the changes that they pass and catch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many expectations are judged at once, each exactly as it would be by itself."""
+"""Many expectations judged together, with the results of separate judgements."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_call_paths_stand_in_braces_which_patterns_have_too():
     ("text", "column", "message"),
     [
         ("bytes", 5, "a comparison is needed"),
-        ("bytes < 3", 6, "means nothing here"),
+        ("bytes < 3", 6, "is not allowed here"),
         ("bytes <= ", 8, "is needed"),
         ("bytes * <= 3", 8, "is needed"),
         ("(bytes <= 3", 7, "closing bracket"),

@@ -1,4 +1,4 @@
-"""Expectations held against models whose answers are known."""
+"""Verdicts of expectations on models with known results."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_what_has_no_model_is_unsure(outcome):
     few = cpm.fit(experiment(values, POINTS))
     for text in ("value = '<= 90 s'", "growth = '<= O(p^2)'"):
         assert outcome(f"callpath = 'main/f'\n{text}", models=few).status is Status.UNSURE
-    # A sum of which a part has no model may be larger than what is predicted.
+    # If a part of a sum has no model, the sum may exceed the prediction.
     assert outcome("value = '<= 90 s'", models=few).status is Status.UNSURE
     assert outcome("value = '<= 0.5 s'", models=few).status is Status.FAIL
 

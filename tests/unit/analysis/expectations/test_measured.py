@@ -1,4 +1,4 @@
-"""Bounds at scales where the runs were repeated: what was measured answers, not a model."""
+"""Bounds at scales with repetitions: measurements decide, not models."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ LAWS = {
     "main/odd/MPI_Send": 3 * np.log2(POINTS),
     "main/g": 8 + 0 * POINTS,
 }
-"""No law explains odd: models of it miss by tens of percent."""
+"""odd follows no law, so models of it miss by tens of percent."""
 
 
 def runs(laws=LAWS, noise=0.005, seed=3, repetitions=5, change=None, **of_experiment):
-    """Return an experiment of laws; `change` is given its values [call paths, K, R]."""
+    """Return an experiment of laws; `change` modifies its values [call paths, K, R]."""
     random = np.random.default_rng(seed)
     shape = (len(laws), len(POINTS), repetitions)
     cube = np.array(list(laws.values()))[..., None] * np.exp(noise * random.standard_normal(shape))
@@ -46,7 +46,7 @@ def models():
 
 
 def judged(text, models, head="target = { p = 32 }\n"):
-    """Return what comes of one expectation, or of one rule."""
+    """Return the outcome of one expectation, or of one rule."""
     table = "rule" if text.startswith("rule") else "expect"
     expectations = interpret(parse(f"schema = 1\n{head}[[{table}]]\n{text}\n", "e.toml"))
     return Judge(expectations, lambda _: models).outcomes()[0]
@@ -246,7 +246,7 @@ def test_a_baseline_bounds_what_was_measured_without_a_model():
     late = LAWS | {"main/late": np.array([NAN, NAN, NAN, 5.0, 6.0])}
     models = cpm.fit(runs(late))
     text = to_toml(baseline(models))
-    assert "# no limit of growth: there is no model" in text
+    assert "# no limit on growth: this call path has no model" in text
     assert failures(text, models) == []
     later = late | {"main/late": 1.5 * late["main/late"]}
     assert failures(text, cpm.fit(runs(later, seed=4))) == ["main/late"]

@@ -1,4 +1,4 @@
-"""Rules across functions, held against laws that are known."""
+"""Rules across functions, for known laws."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_functions_count_what_they_call_where_asked(models) -> None:
     assert holds_in_the_end(own) is True
     assert whole.rows["main/solve"].tolist() == [4, 5, 6]
     assert holds_in_the_end(whole) is False
-    # What is named twice, by itself and as part of its caller, counts once.
+    # A call path that is named twice, directly and below its caller, is added once.
     twice = rule(models, "{main/solve/**} <= 3 s", inclusive=True)
     assert len(set(twice.rows["main/solve/**"].tolist())) == len(twice.rows["main/solve/**"])
 

@@ -5,4 +5,4 @@ import pytest
 
 @pytest.fixture(scope="module", autouse=True)
 def way():
-    """These tests choose the way themselves."""
+    """These tests select the library themselves."""

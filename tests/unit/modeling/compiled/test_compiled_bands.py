@@ -1,4 +1,4 @@
-"""Bands in C against those in numpy."""
+"""Bands of the C library and of NumPy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from callpath_modeler.modeling import Mixture, Models, fit, predictive, uncertai
 from callpath_modeler.modeling.compiled.library import compiled
 from many_rows import KINDS, many_rows
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
 
 
 def use_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_bands_are_those_of_numpy(kind: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("others", range(6))
-def test_so_they_are_with_any_number_of_runners_up(
+def test_bands_with_any_number_of_runners_up_are_those_of_numpy(
     others: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models, targets = models_of("usual"), np.array([3e2, 4e6])
@@ -76,7 +76,7 @@ def test_mixtures_are_those_of_numpy(kind: str, monkeypatch: pytest.MonkeyPatch)
     for name in ("centre", "weight"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9)
     for name in ("below", "above"):
-        # What is next to nothing comes from the logarithm of a number next to one.
+        # The smallest values are logarithms of numbers near one.
         wanted = getattr(expected, name)
         np.testing.assert_allclose(getattr(found, name), wanted, rtol=1e-9, atol=1e-15)
 

@@ -1,4 +1,4 @@
-"""Candidates of the library against those of numpy."""
+"""Candidates of the C library and of NumPy."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.terms import JOINT_SPACE
 from many_rows import KINDS, many_rows, screened
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
 
 
 def both(monkeypatch, given):
-    """Return candidates in order, of the library and of numpy."""
+    """Return candidates in order, of the library and of NumPy."""
     found = candidates(*given)
     with monkeypatch.context() as patched:
         patched.setattr(module, "compiled", lambda: False)
@@ -37,7 +37,7 @@ def in_order(found):
 
 
 def compare(found, expected):
-    """Check that all are the same; but where two shapes are nearly one, rounding tells."""
+    """Check that all candidates are equal; rounding decides between nearly equal shapes."""
     np.testing.assert_array_equal(found.row, expected.row)
     np.testing.assert_array_equal(found.chosen, expected.chosen)
     assert np.isfinite(found.coefficients).all()
@@ -58,13 +58,13 @@ def test_the_library_weighs_as_numpy_does(name, monkeypatch):
     compare(*both(monkeypatch, screened(*many_rows(KINDS[name], 300))))
 
 
-def test_it_does_so_over_three_hundred_orders_of_magnitude(monkeypatch):
+def test_the_library_weighs_as_numpy_does_over_580_orders_of_magnitude(monkeypatch):
     points, y = many_rows(KINDS["usual"], 100)
     y *= 10.0 ** np.linspace(-290, 290, 100)[:, None, None]
     compare(*both(monkeypatch, screened(points, y)))
 
 
-def test_it_does_so_in_several_parameters(monkeypatch):
+def test_the_library_weighs_as_numpy_does_in_several_parameters(monkeypatch):
     grid = np.array([(p, n) for p in (8, 16, 32, 64) for n in (10, 20, 30, 40)], dtype=float)
     p, n = grid.T
     laws = np.array([n**3 / p, 3 + 0 * p, n * np.log2(p), n**2 / p + 0.2 * p, 5 + np.sqrt(p)])

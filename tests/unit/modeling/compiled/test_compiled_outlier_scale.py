@@ -1,4 +1,4 @@
-"""What rows say of a scale is the same with the library and without it."""
+"""Outlier scales with the C library and without it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from callpath_modeler.modeling.mixture.outlier_scale import estimate_scale_facto
 from callpath_modeler.modeling.mixture.posterior import LogPriors, posterior
 from many_rows import KINDS, many_rows, screened
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
 
 
 @pytest.mark.parametrize("points", [(4,), (2, 3)])
@@ -26,7 +26,7 @@ def test_the_library_finds_the_factor_that_numpy_finds(name, points, monkeypatch
     found = candidates(data, chosen, known, ways)
     beliefs = LogPriors(known.log_prior, ways.log_prior)
     believed = posterior(found, without_points(data, points), ways, beliefs)
-    # One row of which nothing can be said.
+    # One row without information.
     believed.coefficients[:, believed.row == 7] = 0.0
     here = estimate_scale_factor(believed, data, known, points)
     monkeypatch.setattr(module, "compiled", lambda: False)

@@ -1,4 +1,4 @@
-"""What the library believes of candidates is what numpy does."""
+"""Posterior of candidates in the C library and in NumPy."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE
 from many_rows import KINDS, many_rows, screened
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
 
 
 def given(name, count=300):
-    """Return candidates, the data, deviations, beliefs and hypotheses."""
+    """Return candidates, the data, deviations, priors and hypotheses."""
     points, y = many_rows(KINDS[name], count)
     data, chosen, known, ways = screened(points, y)
     found = candidates(data, chosen, known, ways)

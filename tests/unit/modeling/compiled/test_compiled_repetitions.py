@@ -1,4 +1,4 @@
-"""What repetitions say, by C and by numpy."""
+"""Statistics of repetitions in C and in NumPy."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from callpath_modeler.modeling.mixture import repetition_noise, row_status, scal
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from many_rows import KINDS, many_rows
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
 
 MANY = {"of forty": (4, 40), "of two": (5, 2)}
 
 
 class Said(NamedTuple):
-    """All that is said of some rows, by one of the two."""
+    """All statistics of some rows, from one of the two."""
 
     reps: repetition_noise.RepetitionStats
     spread: tuple[FloatArray, ...]
@@ -53,7 +53,7 @@ def use_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows_of(kind: str) -> tuple[FloatArray, FloatArray]:
-    """Return points, and rows of a kind, odd ones among them."""
+    """Return points, and rows of a kind with some exceptional ones."""
     if kind in KINDS:
         points, y = many_rows(KINDS[kind], 100)
     else:
@@ -91,7 +91,7 @@ def test_repetitions_say_to_c_what_they_say_to_numpy(
 
 
 @pytest.mark.parametrize("kind", ["usual", "with gaps", "of forty"])
-def test_their_order_does_not_matter_to_the_last_bit(kind: str) -> None:
+def test_the_order_of_repetitions_does_not_matter_to_the_last_bit(kind: str) -> None:
     _, y = rows_of(kind)
     shuffled = np.random.default_rng(0).permuted(y, axis=2)
     for how in CENTRES:

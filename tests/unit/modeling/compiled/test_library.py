@@ -1,4 +1,4 @@
-"""Which library is loaded, and how libraries come to be."""
+"""Selection and build of the C library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ touch "$2"
 
 @pytest.fixture
 def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Path]]:
-    """Return where libraries are looked for, to be changed."""
+    """Return the search path of libraries, which tests change."""
     paths = sources.libraries(FOLDER)
     monkeypatch.setattr(library, "libraries", lambda _: paths)
     library.reload()
@@ -33,7 +33,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Path]]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with sources, a library of other ones, and a compiler."""
+    """Return a folder with sources, a library of other sources, and a compiler."""
     shutil.copy(FOLDER / "sources.py", tmp_path)
     (tmp_path / "one.c").touch()
     (tmp_path / "modeler-of-others-any.so").touch()
@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.skipif(not library.compiled(), reason="there is no compiled library here")
+@pytest.mark.skipif(not library.compiled(), reason="the compiled library is not installed")
 def test_where_the_library_for_a_processor_is_damaged_the_general_one_serves(
     found: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -65,7 +65,7 @@ def test_without_one_that_can_be_loaded_there_is_none(
     assert not library.compiled()
 
 
-def test_there_is_a_library_for_each_processor_and_none_of_other_sources(folder: Path) -> None:
+def test_each_processor_has_a_library_and_none_is_of_other_sources(folder: Path) -> None:
     build.compile_libraries(folder)
     assert set(folder.glob("*.so")) == set(sources.libraries(folder).values())
 

@@ -1,4 +1,4 @@
-"""Models as they are written by C against those written by numpy."""
+"""Models from the C library and from NumPy."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from callpath_modeler.modeling.mixture.posterior import LogPriors, far_tables, p
 from callpath_modeler.modeling.stored import to_arrays
 from many_rows import KINDS, many_rows, screened
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
 
-# Absolute: what is left of exact values is rounding.
+# The tolerance is absolute, because residuals of exact values are rounding errors.
 _LEFT = {"rss": 1e-22, "cv_error": 1e-11, "r2": 1e-9, "adjusted_r2": 1e-9}
 
 
 def both(points: FloatArray, y: FloatArray, monkeypatch: pytest.MonkeyPatch) -> list[Models]:
-    """Return models that are written with the library and without it."""
+    """Return the models with the library and without it."""
     written = fit(points, y)
     monkeypatch.setattr(outcome, "compiled", lambda: False)
     return [written, fit(points, y)]
@@ -33,7 +33,7 @@ def both(points: FloatArray, y: FloatArray, monkeypatch: pytest.MonkeyPatch) -> 
 def assert_alike(found: Models, expected: Models) -> None:
     same = (found.terms == expected.terms).all(axis=1)
     same &= (found.alternative_terms == expected.alternative_terms).all(axis=(1, 2))
-    # Of two that weigh the same, rounding chooses.
+    # Rounding decides between two of equal weight.
     assert same.mean() >= 0.99
     columns, wanted = (to_arrays(each.take(same))[0] for each in (found, expected))
     for name in ("status", "used", "unit", "spread", "drift", "dof", "noise"):
@@ -56,7 +56,7 @@ def test_models_and_alternatives_are_those_of_numpy(
     assert_alike(*both(points, y, monkeypatch))
 
 
-def test_so_they_are_in_several_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_in_several_parameters_are_those_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     grid = np.array([(p, n) for p in (8, 16, 32, 64) for n in (10, 20, 30, 40)], dtype=float)
     random = np.random.default_rng(3)
     power, other = random.choice([0, 0.5, 1], (2, 60, 1))

@@ -1,4 +1,4 @@
-"""What the library finds worth a look is what numpy does."""
+"""Screening of hypotheses in the C library and in NumPy."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 from many_rows import KINDS, many_rows, rows_to_fit
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
 
 
 def both(monkeypatch, data, known, ways):
-    """Return what is chosen with the library and without it."""
+    """Return the selected hypotheses with the library and without it."""
     arguments = data, known, known.log_prior, ways.extremes
     with_it = screen(*arguments)
     monkeypatch.setattr(module, "compiled", lambda: False)
@@ -49,9 +49,9 @@ def test_the_library_chooses_what_numpy_chooses(name, monkeypatch):
     np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-8)
     pairs = zip(chosen_by_row(found, known), chosen_by_row(expected, known), strict=True)
     same = np.array([one == other for one, other in pairs])
-    # Among points that are left after gaps and zeros shapes may be alike; then rounding chooses.
+    # After gaps and zeros, shapes may be equal at the remaining points; then rounding decides.
     assert same.mean() >= (0.97 if name in {"with gaps", "with zeros"} else 0.995)
-    # numpy bounds in single precision.
+    # NumPy computes bounds in single precision.
     np.testing.assert_allclose(found.fitted[same], expected.fitted[same], rtol=1e-5)
     np.testing.assert_array_equal(found.scattered, expected.scattered)
 
@@ -65,7 +65,7 @@ SPACES = {
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_it_does_so_in_several_parameters(name, monkeypatch):
+def test_the_library_chooses_what_numpy_chooses_in_several_parameters(name, monkeypatch):
     space, parameters, missing = SPACES[name]
     axes = ((8.0, 16.0, 32.0, 64.0), (10.0, 20.0, 30.0, 40.0), (1.0, 2.0, 4.0))[:parameters]
     grid = np.array(list(product(*axes)))
@@ -83,7 +83,7 @@ def test_it_does_so_in_several_parameters(name, monkeypatch):
         assert len(one ^ other) <= 0.01 * len(other)
 
 
-def test_it_does_so_however_many_shapes_fill_its_vectors(monkeypatch):
+def test_the_library_chooses_what_numpy_chooses_for_any_number_of_shapes(monkeypatch):
     points, y = many_rows(KINDS["usual"], 30)
     data, ways = rows_to_fit(points, y)
     shapes, pairs = set(), set()

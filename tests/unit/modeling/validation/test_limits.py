@@ -112,7 +112,7 @@ def test_the_space_declared_for_mpi_has_the_twenty_six_terms_of_the_paper() -> N
     assert MPI_SPACE[-1] == growth("p^2 log p")
 
 
-def test_more_steps_halve_the_exponents_further() -> None:
+def test_each_step_of_a_search_space_halves_the_exponents() -> None:
     assert [len(search_space(growth("p"), steps)) for steps in range(4)] == [5, 9, 17, 33]
     assert growth("p^(9/8) log p") in search_space(growth("p"), 3)
     with pytest.raises(ValueError, match="-1 steps of halving"):

@@ -36,7 +36,7 @@ def test_growth_that_falls_is_a_law_without_a_constant() -> None:
     result = validate(P, values, ExpectedGrowth.of(growth("1/p")))
     assert [str(result.growth(row)) for row in range(3)][::2] == ["O(p^-1)", "O(1)"]
     assert result.match.tolist()[::2] == [DeviationMatch.EXACT, DeviationMatch.NONE]
-    # What settles at 4 falls slower than 1/p does.
+    # A value that settles at 4 falls more slowly than 1/p.
     settling = result.growth(1)
     assert settling is not None
     assert settling > growth("1/p")

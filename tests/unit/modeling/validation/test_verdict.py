@@ -30,7 +30,7 @@ def fitted(laws: list[np.ndarray], noise: float, seed: int = 0, method: str = "m
 
 @pytest.fixture(scope="module")
 def clear() -> Models:
-    """Constant, p, p^2, a step, zero, and nothing."""
+    """Constant, p, p^2, a step, zero, and no values."""
     step = np.where(P > 64, 100.0, 10.0)
     laws = [10 + 0 * P, 2 * P, 3 + 0.1 * P**2, step, 0 * P, np.nan * P]
     return fitted([np.asarray(law) for law in laws], 0.01)
@@ -147,7 +147,7 @@ def test_a_value_that_hypotheses_disagree_on_has_a_run_that_decides_up_to_the_ta
     value, weight = mixture.centre[0, :, 0], mixture.weight[0]
     order = np.argsort(value)
     below = weight[order].cumsum()[:-1]
-    # Where most is on either side, of values that a run can tell apart.
+    # The amount divides the probability most evenly, between values that a run can distinguish.
     apart = value[order][1:] > 1.5 * value[order][:-1]
     best = np.where(apart, np.minimum(below, 1 - below), 0).argmax()
     amount = float(np.sqrt(value[order][best] * value[order][best + 1]))

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from callpath_modeler.report.curve import Curve
-from callpath_modeler.report.page.figure import figure, legend, value_ticks
+from callpath_modeler.report.curve import Curve, value_ticks
+from callpath_modeler.report.page.figure import figure, legend
 
 NAN = float("nan")
 
@@ -22,7 +22,7 @@ def curve(measured=(1.0, 2.0, 4.0), points=(2.0, 4.0, 8.0), target=64.0, spread=
 
 
 def drawn(of, **options):
-    told = {"key": "c-1", "told": "said <so>", **options}
+    told = {"key": "c-1", "label": "said <so>", **options}
     return ET.fromstring(figure(of, "s", "p", **told))  # noqa: S314 - our own
 
 
@@ -90,7 +90,7 @@ def test_nothing_is_drawn_off_the_figure():
 @pytest.mark.parametrize(
     ("bottom", "top"), [(1.0, 1.2), (0.9, 12.0), (1e-9, 1e9), (3.0, 3.0001), (2e-7, 5e-7)]
 )
-def test_there_are_a_few_ticks_between_the_ends(bottom, top):
+def test_an_axis_has_two_to_nine_ascending_ticks(bottom, top):
     ticks = value_ticks(bottom, top)
     assert 2 <= len(ticks) <= 9
     assert all(bottom <= tick <= top for tick in ticks)

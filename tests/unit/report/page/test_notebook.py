@@ -1,4 +1,4 @@
-"""What notebooks show, as IPython asks for it."""
+"""Notebook representations, requested as IPython requests them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VALUES = {
 
 
 class Parts(HTMLParser):
-    """Elements of a document, each of which has to be closed, and its text."""
+    """A parser that checks that all elements are closed, and collects the text."""
 
     VOID = frozenset({"wbr", "br", "col"})
 
@@ -164,7 +164,7 @@ def test_losses_comparisons_and_checks_are_shown(fitted, tmp_path):
 
 
 def test_of_anything_else_it_is_said_that_nothing_is_known():
-    with pytest.raises(TypeError, match="nothing is known of how 7 looks"):
+    with pytest.raises(TypeError, match="7 has no representation in notebooks"):
         html_of(7)
 
 

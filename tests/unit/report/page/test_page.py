@@ -50,7 +50,7 @@ def content(models=None, target=64.0, *, inclusive=False, top=20, **others):
 
 
 def renamed(name: str):
-    """Return models of an experiment in which a function is called `name`."""
+    """Return models of an experiment with a function called `name`."""
     found = experiment({key: list(law) for key, law in LAWS.items()})
     tree = found.tree
     regions = tuple(Region(name) if region.name == "f" else region for region in tree.regions)
@@ -62,7 +62,7 @@ TIE = "\N{NO-BREAK SPACE}"
 
 
 class Parsed(HTMLParser):
-    """Sections with their tables, numbers and words, as someone without JavaScript has them."""
+    """Sections with their tables, numbers and words, as without JavaScript."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -218,7 +218,7 @@ def test_findings_are_told_with_what_to_do():
     told = parsed(findings=[Finding("CPM203", "models", "3 call paths", 3)]).words["quality"]
     for words in ("CPM203", "too noisy for a model", "3 call paths", "Repeat the measurements"):
         assert words in told
-    assert "Nothing was found" in parsed().words["quality"]
+    assert "There are no findings" in parsed().words["quality"]
 
 
 def test_how_it_was_made_names_command_versions_settings_and_hashes():
@@ -339,7 +339,7 @@ def max_depth(text: str) -> int:
 
 
 def repeated(laws=None):
-    """Return models of laws that were run three times at each point."""
+    """Return models of laws with three repetitions at each point."""
     laws = LAWS if laws is None else laws
     random = np.random.default_rng(2)
     cube = {
@@ -355,11 +355,13 @@ def test_at_a_measured_target_the_page_says_what_the_run_took_and_then_what_mode
         r"app ran 2\d\.\d s at p = 32 \(measured, 3 runs; .*\)\. \d\d % of the time is in 2 call",
         told.words["header"],
     )
-    assert re.search(r"The models say 2\d\.\d s, [+-]?[\d.]+ %\.", told.words["header"])
+    assert re.search(
+        r"The models predict 2\d\.\d s \(error [+-]?[\d.]+ %\)\.", told.words["header"]
+    )
     assert "95% interval" in told.words["ranking"]
-    assert "model: how far what models say" in told.words["ranking"]
+    assert "model: error of the models' prediction" in told.words["ranking"]
     assert "at p = 32, measured:" in told.words["models"]
-    assert "against what was measured" in told.words["models"]
+    assert ", error " in told.words["models"]
     assert "95% interval" in told.words["tree"]
 
 

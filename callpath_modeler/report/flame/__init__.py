@@ -1,0 +1,1 @@
+"""Flame graphs: call paths as boxes whose width is their cost."""

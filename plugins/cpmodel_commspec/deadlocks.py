@@ -1,0 +1,179 @@
+"""Deadlocks that the simulation of a program finds: the ranks, the lines and the cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from callpath_modeler.errors import DataError
+from callpath_modeler.printable import printable
+from callpath_modeler.profile.schema import PROGRAM
+from callpath_modeler.units import counted
+from cpmodel_commspec.matching import mismatches
+from cpmodel_commspec.operations import FIELDS, Kind, Shape
+from cpmodel_commspec.simulation import Blocked, Outcome, Sends, simulate
+from cpmodel_commspec.specification import Specification
+
+_SHOWN = 4
+"""Ranks of a cycle that a message shows."""
+
+_HINT = "write it as text or json"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A rank of a deadlock.
+
+    Attributes
+    ----------
+    line : the line of the specification, from 1
+    call : the operation that does not complete, in words
+    sites : the call paths of the line, below the program
+    waits_for : the rank that it waits for; -1 for any
+    """
+
+    rank: int
+    line: int
+    call: str
+    sites: tuple[str, ...]
+    waits_for: int
+
+    def __str__(self) -> str:
+        """Return the wait in words."""
+        whom = "any rank" if self.waits_for < 0 else f"rank {self.waits_for}"
+        where = f" of {' or '.join(self.sites)}" if self.sites else ""
+        return f"rank {self.rank} in line {self.line} ({self.call}{where}) waits for {whom}"
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlock:
+    """Ranks that wait for each other, or for a rank that has ended.
+
+    Attributes
+    ----------
+    sends : the kind of standard sends with which the program hangs
+    waits : the cycle; without a cycle, the way to the rank that has ended
+    is_cycle : whether the last rank waits for the first
+    blocked : the number of ranks that do not reach the end
+    is_order : whether messages have to arrive in another order than the recorded one
+    """
+
+    sends: Sends
+    waits: tuple[Wait, ...]
+    is_cycle: bool
+    blocked: int
+    is_order: bool = False
+
+    def __str__(self) -> str:
+        """Return the deadlock in one line."""
+        when = "the program hangs"
+        if self.is_order:
+            when = "the program can hang if messages arrive in another order"
+        elif self.sends is Sends.RENDEZVOUS:
+            when = "the program can hang if sends wait for their receives"
+        parts = [str(wait) for wait in self.waits[:_SHOWN]]
+        if len(self.waits) > _SHOWN:
+            parts.append(f"and so on for {counted(len(self.waits) - _SHOWN, 'more rank')}")
+        last = self.waits[-1].waits_for
+        is_stuck = not self.is_cycle and last >= 0
+        end = f", which has ended; {counted(self.blocked, 'rank')} blocked" if is_stuck else ""
+        return f"{when}: {', '.join(parts)}{end}"
+
+
+def deadlock(told: Specification) -> Deadlock | None:
+    """Return a deadlock of a program, or None if it runs to the end.
+
+    A program without a deadlock with rendezvous sends has none with eager sends either.
+    """
+    ranks = [told.of_rank(rank) for rank in range(told.processes)]
+    # The sources are resolved, so that the order of messages is fixed.
+    shapes = [msgspec.structs.replace(shape, is_any=False) for shape in told.shapes]
+    found = None
+    for sends in (Sends.RENDEZVOUS, Sends.EAGER):
+        outcome = simulate(shapes, told.communicators, ranks, sends)
+        if not outcome.blocked:
+            break
+        found = explain(told, outcome, sends)
+    return found
+
+
+def require_safe(told: Specification, *, allow_unsafe: bool = False) -> Deadlock | None:
+    """Return the deadlock of a program that the user allows, or None.
+
+    Raises
+    ------
+    DataError
+        If operations do not match, or if the program can hang and `allow_unsafe` is False.
+    """
+    for what in mismatches(told):
+        raise DataError(f"no program: {what}", hint=f"trace all ranks to the end, or {_HINT}")
+    found = deadlock(told)
+    if found is not None and not allow_unsafe:
+        raise DataError(f"no program: {found}", hint=f"{_HINT}, or use --allow-unsafe")
+    return found
+
+
+def _sites(shape: Shape) -> tuple[str, ...]:
+    """Return the call paths of a line, without the root that stands for the program."""
+    paths = ["/".join(site[site[:1] == (PROGRAM,) :]) for site in (shape.site, *shape.others)]
+    return tuple(printable(path) for path in paths if path)
+
+
+def explain(
+    told: Specification, outcome: Outcome, sends: Sends, *, is_order: bool = False
+) -> Deadlock:
+    """Return the deadlock of a simulation with the lines of a specification.
+
+    Parameters
+    ----------
+    is_order : whether the simulation had another order of messages than the recorded one
+    """
+    by_rank = {one.rank: one for one in outcome.blocked}
+    way, is_cycle = _way(by_rank)
+    waits = []
+    for one, waits_for in way:
+        operations = told.of_rank(one.rank)
+        shape = told.shapes[int(operations.shapes[one.operation])]
+        values = operations.values[one.operation].tolist()
+        line = int(told.lines_of_rank(one.rank)[one.operation])
+        is_any = shape.is_any and is_order
+        words = _words(shape, values, is_any=is_any)
+        waits.append(Wait(one.rank, line, words, _sites(shape), waits_for))
+    return Deadlock(sends, tuple(waits), is_cycle, len(by_rank), is_order)
+
+
+def _way(blocked: dict[int, Blocked]) -> tuple[list[tuple[Blocked, int]], bool]:
+    """Return blocked ranks, each with the rank that it waits for, and whether they are a cycle."""
+    ended: list[tuple[Blocked, int]] = []
+    done: set[int] = set()
+    for first in blocked:
+        rank, way, place = first, list[tuple[Blocked, int]](), dict[int, int]()
+        while rank in blocked and rank not in place and rank not in done:
+            place[rank] = len(way)
+            targets = blocked[rank].waits_for
+            target = next((x for x in targets if x in blocked), targets[0] if targets else -1)
+            way.append((blocked[rank], target))
+            rank = target
+        if rank in place:
+            return way[place[rank] :], True
+        done.update(place)
+        ended = ended or way
+    return ended, False
+
+
+def _words(shape: Shape, values: Sequence[int], *, is_any: bool) -> str:
+    numbers = dict(zip(FIELDS, values, strict=True))
+    if shape.kind is Kind.WAIT:
+        return "wait"
+    if not shape.ends:
+        return shape.name
+    words = []
+    for end in shape.ends:
+        rank = f"rank {numbers[end.peer]}"
+        if end.is_sent:
+            words.append(f"send of {numbers[end.bytes]} bytes to {rank}")
+        else:
+            words.append(f"receive from {'any rank' if is_any else rank}")
+    return " and ".join(words)

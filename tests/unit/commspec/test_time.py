@@ -1,0 +1,69 @@
+"""The time of all stages is linear in the number of events."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import process_time
+
+import numpy as np
+import pytest
+
+from communication import recorded, traced
+from cpmodel_commspec.alignment import statements
+from cpmodel_commspec.checking import differences
+from cpmodel_commspec.deadlocks import deadlock
+from cpmodel_commspec.matching import mismatches
+from cpmodel_commspec.operations import Recorded
+from cpmodel_commspec.specify import specify
+from cpmodel_commspec.volumes import volumes
+from cpmodel_commspec.wildcards import resolved
+
+
+def halo(rank):
+    """One round: neighbours exchange, and sum in branches of their own."""
+    requests = []
+    for peer in (rank.rank - 1, rank.rank + 1):
+        if 0 <= peer < rank.ranks:
+            requests += [rank.ireceive(peer, 64, posted="ANY"), rank.isend(peer, 64)]
+    rank.wait(*requests)
+    with rank.region("root" if rank.rank == 0 else "others"):
+        rank.collective("allreduce", 8 * rank.ranks, 8 * rank.ranks)
+
+
+def longer(found, times):
+    """Return a run of so many times the rounds."""
+    ranks = []
+    for one in found.ranks:
+        values = np.tile(one.values, (times, 1))
+        ranks.append(Recorded(np.tile(one.shapes, times), values))
+    return replace(found, ranks=tuple(ranks))
+
+
+def whole(found):
+    statements(found)
+    again = resolved(found).traced
+    told = specify(again)
+    assert list(differences(told, again)) == []
+    assert list(mismatches(told)) == []
+    assert deadlock(told) is None
+    volumes(again.shapes, again.communicators, again.ranks)
+    return told
+
+
+@pytest.fixture(scope="module")
+def round_(tmp_path_factory):
+    return recorded(traced(tmp_path_factory.mktemp("time") / "trace", 4, halo))
+
+
+def test_time_is_linear_in_events(round_):
+    def seconds(times):
+        found = longer(round_, times)
+        begin = process_time()
+        told = whole(found)
+        assert told.lines <= 9
+        return process_time() - begin
+
+    seconds(100)
+    short = min(seconds(1000) for _ in range(3))
+    long = min(seconds(4000) for _ in range(2))
+    assert long <= 1.6 * 4 * short
