@@ -78,12 +78,15 @@ def _check(told: Specification) -> None:
             _require(set(ranks) <= set(around[-1].ranks), "a rank that is not in the loop around")
         if isinstance(node, Loop):
             _require(node.count > 0, "a loop without rounds")
+            # Rounds count even where a rank has no operation in them.
+            rounds = size_of([node.count, *(loop.count for loop in around)])
+            _require(rounds <= _MOST_OPERATIONS, "there are too many rounds")
         else:
-            rounds = [loop.count for loop in around]
+            counted = [loop.count for loop in around]
             # These are numbers of any size; those of arrays are not.
-            counts += len(ranks) * size_of(rounds)
+            counts += len(ranks) * size_of(counted)
             _require(counts <= _MOST_OPERATIONS, "there are too many operations")
-            _check_step(told, node, rounds)
+            _check_step(told, node, counted)
     _require(counts == told.operations, f"{counts} operations are not {told.operations}")
 
 

@@ -15,11 +15,12 @@ import click
 import numpy as np
 
 import table_files
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import Region
 from fuzz import seeds
 from fuzz.forms import Cubex, Directory, Gzipped, Single, Store, Zipped, unzipped
+from fuzz.judge import check_refusal
 
 
 @dataclass(frozen=True)
@@ -179,9 +180,13 @@ def _guidelines(path: Path) -> None:
 
 
 def _told(path: Path) -> None:
-    """Tell the communication of a trace in each form."""
-    for form in ("text", "c", "json"):
+    """Tell the communication of a trace in each form; not every one can be a program."""
+    for form in ("text", "json"):
         _command("trace", "spec", str(path), "-f", form)
+    try:
+        _command("trace", "spec", str(path), "-f", "c")
+    except DataError as error:
+        check_refusal(error, path)
 
 
 @cache

@@ -125,8 +125,9 @@ def test_names_and_places_do_not_count(told, all_kinds):
     ("name", "reason"),
     [
         ("ranks-without-end", "10000000000000 ranks are too many"),
-        ("operations-beyond-numbers", "there are too many operations"),
-        ("operations-that-wrap", "there are too many operations"),
+        ("operations-beyond-numbers", "there are too many rounds"),
+        ("operations-that-wrap", "there are too many rounds"),
+        ("empty-loop", "there are too many rounds"),
         ("loops-in-loops", "loops lie in each other too deeply"),
     ],
 )
