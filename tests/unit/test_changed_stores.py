@@ -91,7 +91,7 @@ SETTINGS = "the settings are not those of the models"
         (of_header("models", 0, "parameters", value=["p", "p"]), "have 2 names"),
         (
             of_header("models", 0, "models", "points", value=[2.0, 4, 8, 16, 64]),
-            "none of the points",
+            "not one of the points",
         ),
         (
             of_header("models", 0, "models", "points", value=[1.0, 2, 4, 8, 16, 32]),

@@ -98,3 +98,13 @@ def test_calls_on_another_communicator_are_those_of_its_members(recording, secon
     program = together([BARRIER], second, [], [], comm="low")
     made = recording(4, program, {"low": [0, 1], "high": [2, 3]})
     assert list(mismatches(specify(made))) == told
+
+
+def test_calls_are_compared_where_no_message_is_sent(recording):
+    def program(rank: Rank) -> None:
+        if rank.rank:
+            rank.collective("barrier", 0, 0)
+
+    assert list(mismatches(specify(recording(2, program)))) == [
+        "ranks 0 to 1 do not all make the same collective calls on WORLD"
+    ]
