@@ -279,7 +279,7 @@ def _check_points(points: FloatArray, parameters: tuple[str, ...], options: FitO
             )
         if len(values) < least:
             listed = ", ".join(f"{value:g}" for value in values)
-            fixed = as_option({parameter: values[-1]}) if parameter != parameters[0] else fix
+            fixed = as_option({parameter: values[-1]})
             raise DataError(
                 f"{counted(len(values), 'point')} of {parameter} ({listed}): too few for a model",
                 hint=f"measure at {least} scales at least, better at {RECOMMENDED_POINTS} or more"

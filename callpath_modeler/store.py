@@ -37,7 +37,14 @@ from callpath_modeler.profile.experiment import (
     Scaling,
 )
 from callpath_modeler.profile.schema import Metric, Reduction, Region
-from callpath_modeler.stored_checks import check_findings, check_measured, check_models, check_runs
+from callpath_modeler.stored_checks import (
+    check_centres,
+    check_ends,
+    check_findings,
+    check_measured,
+    check_models,
+    check_runs,
+)
 
 if TYPE_CHECKING:
     from callpath_modeler.fitted import Fitted
@@ -345,6 +352,9 @@ def _models(store: _Store, prefix: str, header: _ModelsHeader, experiment: Exper
         else:
             shape = len(models), len(models.points)
             measured = _measured(store, f"{prefix}-measured", "<f8", shape)
+            check_ends(models, measured)
+            if store.whole or experiment.columns[header.metric].exclusive.nbytes <= _SOON_READ:
+                check_centres(models, names, experiment, header.metric, measured)
     except (KeyError, TypeError, ValueError, OverflowError) as cause:
         raise _broken(store.path, str(cause)) from cause
     described, found = experiment.columns[header.metric].metric, tuple(header.findings)
@@ -376,7 +386,7 @@ def verify(path: Path) -> int:
     InputError
         If a file differs from its checksum, or its content is not valid.
     """
-    store = _open(path)
+    store = replace(_open(path), whole=True)
     for name, told in store.checksums.items():
         if Path(name).name != name or not (path / name).is_file():
             # A name with a path could point to any file, or to an endless device.
@@ -387,7 +397,7 @@ def verify(path: Path) -> int:
             raise _broken(path, f"{name}: {cause.strerror or cause}") from cause
         if found != told:
             raise _broken(path, f"{name}: {_OTHER}")
-    experiment = _experiment(replace(store, whole=True))
+    experiment = _experiment(store)
     for number in range(len(store.header.models)):
         _models_with_run_time(store, number, experiment)
     return len(store.checksums)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from math import isfinite
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import KINDS, Finding
 from callpath_modeler.profile.experiment import Experiment, Parameter, Run
@@ -21,6 +23,7 @@ from callpath_modeler.profile.schema import Metric
 if TYPE_CHECKING:
     from callpath_modeler.modeling import Models
 
+_ROUNDING = 1e-9
 _FOLDS = re.compile(r"leave-one-out|\d{1,9} folds")
 
 
@@ -125,6 +128,37 @@ def check_measured(
     measured = {tuple(run.parameters[name] for name in names) for run in runs}
     if not {*map(tuple, models.points.tolist())} <= measured:
         raise ValueError("a point of the models has no value")
+
+
+def check_ends(models: Models, measured: NDArray[np.float64]) -> None:
+    """Raise `ValueError` where models in one parameter are not of the points that were measured."""
+    there = np.isfinite(measured)
+    low = np.where(there, models.points, np.inf).min(axis=1, initial=np.inf)
+    high = np.where(there, models.points, -np.inf).max(axis=1, initial=-np.inf)
+    if (low != models.low_p).any() or (high != models.high_p).any():
+        raise ValueError("low_p or high_p is not the first or last point with a value")
+    if (models.used > there.sum(axis=1)).any():
+        raise ValueError("used is more points than have a value")
+
+
+def check_centres(
+    models: Models,
+    names: Sequence[str],
+    experiment: Experiment,
+    metric: str,
+    measured: NDArray[np.float64],
+) -> None:
+    """Raise `ValueError` where a centre is not between the smallest and largest repetition."""
+    settings, values = experiment.by_setting(metric, names)
+    of_models = np.isin(settings[:, 0], models.points)
+    # One repetition after the other is several times as fast as along the last axis.
+    repetitions = np.moveaxis(values[:, of_models], 2, 0)
+    low, high = (reduce(least, repetitions) for least in (np.fmin, np.fmax))
+    slack = _ROUNDING * np.fmax(np.abs(low), np.abs(high))
+    if (np.isnan(low) != np.isnan(measured)).any():
+        raise ValueError("measured has values where there are none, or none where there are some")
+    if ((measured < low - slack) | (measured > high + slack)).any():
+        raise ValueError("measured is not between the repetitions")
 
 
 def _check_points(models: Models, names: Sequence[str], runs: Sequence[Run]) -> None:

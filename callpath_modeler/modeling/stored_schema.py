@@ -27,6 +27,8 @@ _MOST_ALTERNATIVES = 256
 """Largest number of alternatives of a row."""
 _ROUNDING = 1e-6
 """Amount by which rounding may lift a share above 1."""
+_ROUNDING_OF_SUMS = 1e-5
+"""Of the sum of numbers in single precision."""
 _LARGEST = 1e300
 """Largest finite number that is multiplied."""
 _LARGEST_ROOT = 1e30
@@ -148,6 +150,7 @@ def check_columns(
         _check_range(name, arrays[name], column, high, modelled)
     if (np.isnan(arrays["coefficients"][:, 0]) == modelled).any():
         raise ValueError("coefficients and status disagree on which rows have a model")
+    _check_weights(arrays, points, modelled)
     _check_places(arrays, points)
     if method != "classic":
         _check_errors(arrays["root"])
@@ -199,6 +202,21 @@ def _check_range(
     missing = np.isnan(array).reshape(len(array), -1).any(axis=1)
     if (missing & modelled).any():
         raise ValueError(f"{name} holds a value that is NaN in a row with a model")
+
+
+def _check_weights(
+    arrays: Mapping[str, npt.NDArray[Any]], points: FloatArray, modelled: npt.NDArray[np.bool_]
+) -> None:
+    """Refuse probabilities of a model and its alternatives that do not add up to one."""
+    others = arrays["alternative_weight"]
+    axes = 1 if points.ndim == 1 else points.shape[1]
+    if others.shape[1] % axes:
+        raise ValueError(f"{others.shape[1]} alternatives are not of {axes} parameters")
+    # Of several parameters, the alternatives along each stand for all.
+    each = others.reshape(len(others), axes, -1).sum(axis=2, dtype=np.float64)
+    total = np.where(modelled[:, None], arrays["weight"][:, None] + each, 1.0)
+    if total.size and np.abs(total - 1).max() > _ROUNDING_OF_SUMS:
+        raise ValueError("weight and alternative_weight do not add up to one")
 
 
 def _check_places(arrays: Mapping[str, npt.NDArray[Any]], points: FloatArray) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shortened
+from callpath_modeler.profile.regular import Machine
+from callpath_modeler.syntax import ExpressionError
 
 _MOST_CHOICES = 1000
 """Maximum number of expansions of a segment with braces."""
@@ -27,19 +28,16 @@ def matcher_of(segment: str) -> Callable[[str], object]:
     Raises
     ------
     UsageError
-        If the segment is not a valid Python regular expression, or has too many expansions.
+        If the regular expression is not supported, or the segment has too many expansions.
     """
     if not segment.startswith("~"):
         return re.compile("|".join(map(_glob, _without_braces(segment))), re.DOTALL).fullmatch
     try:
-        with warnings.catch_warnings():
-            # Python warns about syntax that a later version may change.
-            warnings.simplefilter("ignore")
-            return re.compile(segment[1:]).search
-    except (re.error, RecursionError, OverflowError) as cause:
+        return Machine(segment[1:]).search
+    except ExpressionError as cause:
         raise UsageError(
             f"pattern {shortened(segment)!r} is malformed: {cause}",
-            hint="the text after ~ must be a Python regular expression",
+            hint=r"behind ~: letters . [a-z] \d \w \s * + ? {2,3} ( ) | ^ $ \b, and (?i) in front",
         ) from cause
 
 

@@ -402,7 +402,8 @@ class ReaderContract:
             copy = self.copy_of(profile, folder)
             victim = damage.damage(folder, seed)
             try:
-                with damage.at_most(60):
+                # A reader that never ends is stopped; how fast it is depends on the machine.
+                with damage.at_most(600):
                     read_or_refused(reader, copy)
             except BaseException as error:
                 error.add_note(f"{victim.relative_to(folder)} as damaged with seed {seed}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -59,14 +60,15 @@ def _numbers(
     common: dict[tuple[object, ...], int],
 ) -> Int64Array:
     """Give equal shapes the same number, [shapes]."""
-    numbers = []
+    numbers, before = [], Counter[_Groups]()
+    known: list[tuple[_Groups, int]] = []
+    for communicator in communicators:
+        # Of communicators with the same groups, the first is not the second.
+        groups = frozenset(communicator.groups)
+        known.append((groups, before[groups]))
+        before[groups] += 1
     for shape in shapes:
-        groups: _Groups = frozenset()
-        alike = 0
-        if shape.comm >= 0:
-            groups = frozenset(communicators[shape.comm].groups)
-            # Of communicators with the same groups, the first is not the second.
-            alike = sum(frozenset(x.groups) == groups for x in communicators[: shape.comm])
+        groups, alike = known[shape.comm] if shape.comm >= 0 else (frozenset(), 0)
         key = (shape.kind, shape.name, groups, alike, shape.form, shape.awaited, shape.places,
                shape.is_awaited, shape.call)  # fmt: skip
         numbers.append(common.setdefault(key, len(common)))

@@ -15,6 +15,9 @@ from cpmodel_commspec.partners import Relation
 from cpmodel_commspec.specification import Loop, Specification, Step, walk
 
 _SCHEMA = 2
+_MOST_LOOPS = 100
+"""So many loops may lie in each other."""
+_MOST_OPERATIONS = 2**48
 _HINT = "write it again with cpmodel trace spec -f json"
 
 
@@ -43,7 +46,10 @@ def read_json(path: Path) -> Specification:
     try:
         file = msgspec.json.decode(content, type=_File)
         _require(file.schema == _SCHEMA, f"schema {file.schema} is not {_SCHEMA}")
-        _check(file.specification)
+        told = file.specification
+        # Communicators list their ranks, so a specification of many is long.
+        _require(told.processes <= len(content), f"{told.processes} ranks are too many")
+        _check(told)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as cause:
         raise InputError(f"{path}: no specification: {cause}", hint=_HINT) from cause
     return file.specification
@@ -62,17 +68,25 @@ def _check(told: Specification) -> None:
         _require(all(place >= 0 for place in shape.places), "a place below zero")
         is_half = shape.kind is not Kind.EXCHANGE or shape.name in set(Half)
         _require(is_half, "an unknown half of an exchange")
+    counts = 0
     for node, around in walk(told.body):
         ranks = node.ranks
+        _require(len(around) <= _MOST_LOOPS, "loops lie in each other too deeply")
         _require(bool(ranks) and all(rank in known for rank in ranks), "an unknown rank")
         _require(all(a < b for a, b in pairwise(ranks)), "ranks out of order")
         if around:
             _require(set(ranks) <= set(around[-1].ranks), "a rank that is not in the loop around")
         if isinstance(node, Loop):
             _require(node.count > 0, "a loop without rounds")
+            # Rounds count even where a rank has no operation in them.
+            rounds = size_of([node.count, *(loop.count for loop in around)])
+            _require(rounds <= _MOST_OPERATIONS, "there are too many rounds")
         else:
-            _check_step(told, node, [loop.count for loop in around])
-    counts = int(told.counts().sum())
+            counted = [loop.count for loop in around]
+            # These are numbers of any size; those of arrays are not.
+            counts += len(ranks) * size_of(counted)
+            _require(counts <= _MOST_OPERATIONS, "there are too many operations")
+            _check_step(told, node, counted)
     _require(counts == told.operations, f"{counts} operations are not {told.operations}")
 
 

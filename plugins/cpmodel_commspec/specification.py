@@ -171,7 +171,7 @@ def _unrolled(nodes: Sequence[Node], rank: int, counts: tuple[int, ...], line: i
             continue
         if isinstance(node, Loop):
             inner = _unrolled(node.body, rank, (*counts, node.count), begin + 1)
-            parts.append(inner.reshape(rounds, -1, width))
+            parts.append(inner.reshape(rounds, node.count * inner.shape[1], width))
             continue
         rows = np.zeros((rounds, 1, width), np.int64)
         rows[:, 0, 0], rows[:, 0, 1] = node.shape, begin

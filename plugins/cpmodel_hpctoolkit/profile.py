@@ -153,6 +153,8 @@ class HpctoolkitProfile:
             of_all = self.database.of_all(measure)
             if of_all is not None:
                 return self._from_sum(of_all, reduction, noticed)
+        if not processes:
+            return self._nothing(reduction)
 
         whole: dict[Location, float] = {}
         lost = 0

@@ -71,6 +71,8 @@ class Version4:
         self._own, self._enclosing = _tables(meta, collapsed, collapsed.node & meta.lexical)
         self._caller = _tables(meta, collapsed, collapsed.node)[1]
         self._places = LocationSet.of(profiles.locations)
+        if not self._places.threads:
+            raise InputError(f"{path}: no profile is of a thread of a process", hint=COPY_IT_AGAIN)
         self._measures = tuple(self._declared())
 
     @property

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+import table_files as tf
 import workflow_files as wf
 from callpath_modeler import loading
 from callpath_modeler.report.exchange import for_extrap
@@ -14,33 +15,6 @@ from cpmodel_tables import (
     WorkflowReader,
 )
 
-CSV = """callpath,p,repetition,time[ms],visits
-main,4,1,1000,1
-main,4,2,1100,1
-main/solve,4,1,2500,10
-main/solve,4,2,2400,10
-main,8,1,1000,1
-main/solve,8,1,5000,10
-main/io,8,1,1,2
-"""
-JSON_LINES = """{"params": {"p": 4}, "callpath": "main", "metric": "time", "value": 1.0}
-{"params": {"p": 4}, "callpath": "main->solve", "metric": "time", "value": 2.5}
-{"params": {"p": 8}, "callpath": "main", "metric": "time", "value": 1}
-{"params": {"p": 8}, "callpath": "main->solve", "metric": "time", "value": 5}
-{"params": {"p": 8}, "callpath": "main->solve", "metric": "time", "value": 6}
-"""
-TEXT = """# comment
-PARAMETER p
-POINTS 4 8
-METRIC time
-REGION main
-DATA 1.0 1.1
-DATA 1.0
-REGION main->solve
-DATA 2.5 2.4
-DATA 5
-"""
-
 
 class TestTables(ReaderContract):
     reader_class = TableReader
@@ -48,7 +22,7 @@ class TestTables(ReaderContract):
     @pytest.fixture(params=["csv", "jsonl"])
     def profile(self, request, tmp_path):
         path = tmp_path / f"small.{request.param}"
-        path.write_text({"csv": CSV, "jsonl": JSON_LINES}[request.param])
+        path.write_text({"csv": tf.CSV, "jsonl": tf.JSON_LINES}[request.param])
         return path
 
     @pytest.fixture
@@ -63,7 +37,7 @@ class TestExtrap(ReaderContract):
     def profile(self, request, tmp_path):
         text = tmp_path / "text" / "small.txt"
         text.parent.mkdir()
-        text.write_text(TEXT)
+        text.write_text(tf.EXTRAP_TEXT)
         path = tmp_path / f"small.{request.param}"
         content = for_extrap(loading.load([text]), path)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -80,7 +54,7 @@ class TestFolded(ReaderContract):
     @pytest.fixture
     def profile(self, tmp_path):
         path = tmp_path / "small.folded"
-        path.write_text("main 1\nmain;solve 2.5\nmain;solve;MPI_Send 4\n")
+        path.write_text(tf.FOLDED)
         return path
 
     @pytest.fixture
@@ -94,11 +68,7 @@ class TestHatchet(ReaderContract):
     @pytest.fixture
     def profile(self, tmp_path):
         path = tmp_path / "small.json"
-        path.write_text(
-            '[{"name": "main", "frame": {"name": "main"}, "metrics": {"time (inc)": 3.5},'
-            ' "children": [{"name": "f", "frame": {"name": "solve"},'
-            ' "metrics": {"time (inc)": 2.5}}]}]'
-        )
+        path.write_text(tf.HATCHET)
         return path
 
     @pytest.fixture

@@ -30,8 +30,10 @@ LONGEST_MESSAGE = 2000
 """Maximum characters of an error without the path; messages shorten quoted text."""
 
 _HOME = Path(__file__).resolve().parents[1]
-_SLOWER = 10
-"""Factor on the bound after which an instrumented process is stopped."""
+SLOWER = 10
+"""So many times the bound a process with instruments may take before it is stopped."""
+HUNG = 600.0
+"""Seconds after which a test that would never end is stopped, however slow the machine."""
 
 
 class ExcessError(AssertionError):
@@ -63,8 +65,12 @@ def stopped_after(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def attempt(target: Target, content: bytes, scratch: Path) -> bool | None:
+def attempt(target: Target, content: bytes, scratch: Path, seconds: float = HUNG) -> bool | None:
     """Read an input.
+
+    Parameters
+    ----------
+    seconds : of processor time after which it is stopped
 
     Returns
     -------
@@ -84,7 +90,7 @@ def attempt(target: Target, content: bytes, scratch: Path) -> bool | None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            with stopped_after(_SLOWER * seconds_for(content)):
+            with stopped_after(seconds):
                 target.read(path)
         except PluginError:
             # A reader must not raise these exceptions.

@@ -21,8 +21,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-OURS = ("callpath_modeler", "cpmodel_caliper", "cpmodel_guidelines", "cpmodel_hpctoolkit",
-        "cpmodel_otf2", "cpmodel_scorep", "cpmodel_tables", "cpmodel_tau")  # fmt: skip
+OURS = ("callpath_modeler", "cpmodel_caliper", "cpmodel_commspec", "cpmodel_guidelines",
+        "cpmodel_hpctoolkit", "cpmodel_otf2", "cpmodel_scorep", "cpmodel_tables",
+        "cpmodel_tau")  # fmt: skip
 _NOT_INSTALLED = 3
 _SIGNS = re.compile(r"#(\d+)\s.*?cov: (\d+) ft: (\d+)")
 _MEMORY = 400 << 20
@@ -78,7 +79,8 @@ class _Fuzzed:
             self.leave()
         self.count += 1
         try:
-            judge.attempt(self.target, content, self.scratch)
+            most = judge.SLOWER * judge.seconds_for(content)
+            judge.attempt(self.target, content, self.scratch, most)
         except (Exception, judge.Hang) as error:  # noqa: BLE001 - any is a crash
             self._keep(content, _place(error), "".join(traceback.format_exception(error)))
             return
@@ -165,7 +167,8 @@ def _fuzz(name: str, home: Path, seconds: float, runs: int, seed: int) -> None:
         return mutate.crossed(target.form, bytes(one), bytes(other), size, number)
 
     options = [
-        f"-max_len={largest}", f"-seed={seed}", f"-runs={runs}", "-timeout=120", "-rss_limit_mb=0",
+        f"-max_len={largest}", f"-seed={seed}", f"-runs={runs}", "-timeout=600",
+        "-report_slow_units=600", "-rss_limit_mb=0",
         f"-artifact_prefix={home}/crashes/died-",
         "-print_final_stats=1", "-len_control=0", "-use_value_profile=0", "-detect_leaks=0",
     ]  # fmt: skip

@@ -5,50 +5,31 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import struct
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 import caliper_writer
+import collectives
+import communication
 import cube_writer as cw
+import hpctoolkit_files
+import table_files as tf
 import tau_writer
 import trace_writer as ow
+import workflow_files as wf
 from callpath_modeler.testing.hpctoolkit import Kind, Layout, Measured, Scope, write_database
-from fuzz.forms import bundle, zipped
+from fuzz.forms import Directory, bundle, zipped
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SHARED = _ROOT.parent / "shared" / "data"
 _LARGEST = 64 << 10
 """Maximum bytes of a measured file as a seed; larger ones are mutated too rarely."""
 
-CSV = """callpath,p,repetition,time[ms],visits
-main,4,1,1000,1
-main,4,2,1100,1
-main/solve,4,1,2500,10
-main/solve,4,2,2400,10
-main,8,1,1000,1
-main/solve,8,1,5000,10
-main/io,8,1,1,2
-"""
-_ROWS = [
-    {"params": {"p": p}, "callpath": path, "metric": "time", "value": value}
-    for p, path, value in ((4, "main", 1.0), (4, "main->solve", [2.5, 2.6]), (8, "main", 1.5))
-]
-_EXTRAP_TEXT = """# comment
-PARAMETER p
-POINTS 4 8
-METRIC time
-REGION main
-DATA 1.0 1.1
-DATA 1.0
-REGION main->solve
-DATA 2.5 2.4
-DATA 5
-"""
 _EXTRAP_TEXT_OF_TWO = """PARAMETER p
 PARAMETER n
 POINTS ( 4 10 ) ( 8 10 ) ( 4 20 )
@@ -88,11 +69,6 @@ _EXTRAP_MEANS = {
     "Extra-P": "4", "parameters": ["p"],
     "measurements": {"main": {"time": [{"coordinate": [2.0], "mean": 5.0, "median": 1.0}]}},
 }  # fmt: skip
-_HATCHET = (
-    '[{"name": "main", "frame": {"name": "main"}, "metrics": {"time (inc)": 3.5},'
-    ' "children": [{"name": "f", "frame": {"name": "solve"},'
-    ' "metrics": {"time (inc)": 2.5}}]}]'
-)
 _CALIPER_SPLIT = {
     "data": [[0.5, 0, None], [1.0, 0, 0], [2.5, 0, 1], [0.7, 1, None], [1.2, 1, 0], [3.5, 1, 1]],
     "columns": ["time", "mpi.rank", "path"],
@@ -109,30 +85,6 @@ _CALIPER_RECORDS = [
     {"mpi.rank": rank, "path": path, "sum#time.duration.ns": seconds * 1e9}
     for rank, path, seconds in ((0, "main", 1.0), (1, "main", 1.2), (0, "main/solve", 2.5))
 ]
-_HPCTOOLKIT_XML = """<?xml version="1.0"?>
-<!DOCTYPE HPCToolkitExperiment [<!ELEMENT HPCToolkitExperiment ANY>]>
-<HPCToolkitExperiment version="2.2"><Header n="app"/><SecCallPathProfile><SecHeader>
-<MetricTable><Metric i="10" n="CPUTIME (usec):Sum (I)" t="inclusive" md="time"/>
-<Metric i="11" n="CPUTIME (usec):Sum (E)" t="exclusive"/></MetricTable>
-<MetricDBTable><MetricDB i="0" n="CPUTIME (usec) (I)" db-id="0" db-num-metrics="2"/>
-<MetricDB i="1" n="CPUTIME (usec) (E)" db-id="1" db-num-metrics="2"/></MetricDBTable>
-<LoadModuleTable><LoadModule i="2" n="/bin/app"/></LoadModuleTable>
-<FileTable><File i="3" n="./src/app.c"/></FileTable>
-<ProcedureTable><Procedure i="4" n="&lt;program root&gt;"/><Procedure i="5" n="main"/>
-<Procedure i="6" n="f&lt;int&gt;(int)"/></ProcedureTable>
-</SecHeader><SecCallPathProfileData><M n="10" v="30"/>
-<PF i="2" n="4" lm="2" f="3" l="0"><M n="10" v="30"/>
- <C i="3" l="0"><PF i="4" n="5" lm="2" f="3" l="7"><M n="10" v="30"/><M n="11" v="20"/>
-  <L i="5" l="9"><M n="10" v="20"/><M n="11" v="12"/>
-   <S i="6" l="10"><M n="10" v="12"/><M n="11" v="12"/></S>
-   <Pr i="7" n="6" lm="2" f="3" l="1" a="1"><M n="10" v="8"/><M n="11" v="8"/>
-    <S i="8" l="2"><M n="10" v="8"/><M n="11" v="8"/></S></Pr></L>
-  <C i="9" l="11"><PF i="10" n="6" lm="2" f="3" l="1"><M n="10" v="10"/><M n="11" v="10"/>
-   <S i="11" l="2"><M n="10" v="10"/><M n="11" v="10"/></S></PF></C>
- </PF></C></PF>
-</SecCallPathProfileData></SecCallPathProfile></HPCToolkitExperiment>
-"""
-
 EXPECTATIONS = """schema = 1
 target = { p = 4096 }
 [defaults]
@@ -206,9 +158,9 @@ def _measured_folders(*patterns: str) -> list[bytes]:
 def csv() -> list[bytes]:
     """Return delimited text."""
     return _texts(
-        CSV,
-        CSV.replace(",", ";"),
-        "# comment\n" + CSV.replace(",", "\t"),
+        tf.CSV,
+        tf.CSV.replace(",", ";"),
+        "# comment\n" + tf.CSV.replace(",", "\t"),
         "\ufeffcallpath,metric,p,value\nmain,time,4,1.5\nmain->f,time,4,2\nmain,visits,4,2\n",
         'name,p,time\n"a ""b""",4,1.5\nb,8,2\n',
         "p,n,time,seed,host\n4,10,1,a,x\n8,20,2,b,y\n",
@@ -217,15 +169,20 @@ def csv() -> list[bytes]:
 
 def json_lines() -> list[bytes]:
     """Return a line of JSON per row."""
-    lines = "\n".join(map(json.dumps, _ROWS)) + "\n"
+    lists = '{"params": {"p": 4}, "callpath": "main->f", "metric": "time", "value": [2.5, 2.6]}\n'
     named = '{"callpath": ["main", "f"], "p": 4, "time": 1}\n{"callpath": ["main"], "p": 4}\n'
-    return _texts(lines, named) + _measured("reports/*/*.jsonl", "third_party/**/*.jsonl")
+    return _texts(tf.JSON_LINES, tf.JSON_LINES + lists, named) + _measured(
+        "reports/*/*.jsonl", "third_party/**/*.jsonl"
+    )
 
 
 def json_rows() -> list[bytes]:
-    """Return lists of rows."""
+    """Return lists of rows, and frames of pandas in all of their layouts."""
     rows = [{"callpath": "main", "p": 4, "time": 1.5}, {"callpath": "main/f", "p": 4, "time": 1}]
-    return _texts(rows, "\n".join(map(json.dumps, _ROWS)))
+    frame = pd.DataFrame(rows)
+    frames = [frame.to_json(orient=orient) for orient in ("split", "index", "columns", "table")]
+    whole = {"rows": rows, "units": {"time": "ms"}}
+    return _texts(rows, tf.JSON_LINES, whole, *frames)
 
 
 def parquet() -> list[bytes]:
@@ -245,7 +202,7 @@ def parquet() -> list[bytes]:
 def extrap_text() -> list[bytes]:
     """Return Extra-P's text, and that of TaLPas."""
     measured = _measured("third_party/extrap_text/*.txt")
-    return _texts(_EXTRAP_TEXT, _EXTRAP_TEXT_OF_TWO, _TALPAS) + measured
+    return _texts(tf.EXTRAP_TEXT, _EXTRAP_TEXT_OF_TWO, _TALPAS) + measured
 
 
 def extrap_json() -> list[bytes]:
@@ -260,7 +217,7 @@ def extrap_experiment() -> list[bytes]:
 
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "small.txt"
-        text.write_text(_EXTRAP_TEXT)
+        text.write_text(tf.EXTRAP_TEXT)
         made = for_extrap(loading.load([text]), Path(folder) / "a.extra-p")
     assert isinstance(made, bytes)
     return [made, zipped({"experiment.json": json.dumps(_EXTRAP_MEANS).encode()})]
@@ -269,7 +226,7 @@ def extrap_experiment() -> list[bytes]:
 def folded() -> list[bytes]:
     """Return folded stacks: counts, fractions, two counts, frames of several kinds."""
     return _texts(
-        "main 1\nmain;solve 2.5\nmain;solve;MPI_Send 4\n",
+        tf.FOLDED,
         "a;b 1 2\na;c 3 4\n",
         "swapper;start_kernel_[k];[unknown] 10\nmain (app);f<a b> 3\n;x 1\n",
     ) + _measured("reports/*/**/*.folded")
@@ -277,7 +234,7 @@ def folded() -> list[bytes]:
 
 def hatchet() -> list[bytes]:
     """Return Hatchet's literal."""
-    return _texts(_HATCHET)
+    return _texts(tf.HATCHET)
 
 
 def cubex() -> list[bytes]:
@@ -337,15 +294,14 @@ def hpctoolkit4() -> list[bytes]:
 
 def hpctoolkit2() -> list[bytes]:
     """Return databases of version 2: XML alone, and with values of threads."""
-    xml = _HPCTOOLKIT_XML.encode()
-    values = np.zeros((11, 2))
-    values[0, 0] = 30
-    values[[5, 7, 10]] = np.array([[12.0], [8], [10]])
-    head = b"HPCPROF-metricdb__00.10b" + struct.pack(">ii", *values.shape)
-    content = head + values.astype(">f8").tobytes()
-    name = "1.app-000000-000-a8c00270-100-0.metric-db"
-    alone, beside = {"experiment.xml": xml}, {"experiment.xml": xml, name: content}
-    return [zipped(alone), zipped(beside), *_measured_folders("third_party/hpctoolkit/v2/*")]
+    found = []
+    for threads in (0, 3):
+        with tempfile.TemporaryDirectory() as folder:
+            database = hpctoolkit_files.write(Path(folder) / "d", threads=threads or 1)
+            for thread in range(threads):
+                hpctoolkit_files.write_metric_db(database, 0, thread, 1.0)
+            found.append(bundle(database))
+    return found + _measured_folders("third_party/hpctoolkit/v2/*")
 
 
 def caliper() -> list[bytes]:
@@ -417,6 +373,110 @@ def tau_packed() -> list[bytes]:
     """Return ParaProf's packed form."""
     threads = {at: {"TIME": timers, "PAPI": timers} for at, timers in _tau_threads().items()}
     return [tau_writer.packed(threads), tau_writer.packed(threads, version=1)]
+
+
+_JUBE_TITLES = ["nodes", "tasks", "threads", "runtime_avg[s]", "bandwidth[MB/s]"]
+
+
+def jube() -> list[bytes]:
+    """Return result tables of JUBE in each style, and on the side."""
+    rows = [(1, p, 2, wf.solve_time(p), 100 * p) for p in wf.SCALES]
+    pretty = wf.pretty("result", _JUBE_TITLES, rows)
+    other = wf.pretty(
+        "energy", [*_JUBE_TITLES[:3], "energy[J]"], [(1, p, 2, 5 * p) for p in wf.SCALES]
+    )
+    columns = zip(_JUBE_TITLES, zip(*rows, strict=True), strict=True)
+    turned = [f"| {title} | {' | '.join(map(str, cells))} |\n" for title, cells in columns]
+    return _texts(
+        pretty,
+        wf.pretty("result", _JUBE_TITLES, rows, old=True),
+        wf.aligned(_JUBE_TITLES, rows, "|"),
+        wf.aligned(_JUBE_TITLES, rows, " ; "),
+        f"####\n# JUBE\n####\n\n{pretty}\n{other}\ndone\n",
+        f"result:\n{''.join(turned)}",
+    )
+
+
+def reframe_log() -> list[bytes]:
+    """Return performance logs of ReFrame: runs, repetitions, runs that failed."""
+    lines = [wf.log_line(p, k) for k, p in enumerate(wf.SCALES * 2)]
+    return _texts(wf.perflog(lines), wf.perflog([*lines[:2], wf.log_line(4, 9, result="fail")]))
+
+
+def reframe_report() -> list[bytes]:
+    """Return run reports of ReFrame, of version 4 and before."""
+    old = [
+        {"name": "StreamTest", "result": "success", "system": "mysys",
+         "check_vars": {"num_tasks": p, "tags": []}, "check_params": {"n": p},
+         "perfvars": [{"name": "solve_time", "value": wf.solve_time(p), "unit": "s"}]}
+        for p in wf.SCALES
+    ]  # fmt: skip
+    return _texts(wf.report([wf.case_of(p) for p in wf.SCALES]), wf.report(old))
+
+
+def _ramble() -> list[dict[str, object]]:
+    context = {"name": "Copy", "display_name": "Copy", "foms": [wf.fom("Time", "5", "ms")]}
+    repeats = [wf.experiment(p, repeat=k, contexts=[context]) for p in (2, 4) for k in (1, 2)]
+    return [*repeats, wf.experiment(8, repeat=1, status="FAILED")]
+
+
+def ramble_json() -> list[bytes]:
+    """Return results of Ramble: contexts, repeats, experiments that failed."""
+    return _texts(wf.results([wf.experiment(p) for p in wf.SCALES]), wf.results(_ramble()))
+
+
+def ramble_text() -> list[bytes]:
+    """Return the same for people."""
+    made = [wf.experiment(p) for p in wf.SCALES]
+    return _texts(wf.results_text(made), wf.results_text(_ramble()))
+
+
+def thicket() -> list[bytes]:
+    """Return frames of Thicket, with and without inclusive times and files."""
+    return _texts(wf.thicket((2, 4)), wf.thicket((2, 4), inclusive=(), files=False))
+
+
+def benchmarks() -> list[bytes]:
+    """Return benchmarks of collectives: without and with sizes of messages."""
+    few = 8, 16, 32
+    plain = collectives.rows(collectives.latencies, few, repetitions=2)
+    sized = collectives.rows(collectives.by_size, few, (8, 64), repetitions=2)
+    return _texts(*(table.to_csv(index=False) for table in (plain, sized)))
+
+
+def _ping(rank: communication.Rank) -> None:
+    for step in range(3):
+        (rank.receive if (rank.rank + step) % 2 else rank.send)(1 - rank.rank, 8 * step)
+
+
+@cache
+def communicating() -> bytes:
+    """Return the trace of a program that makes every kind of operation."""
+    with tempfile.TemporaryDirectory() as folder:
+        anchor = communication.traced(
+            Path(folder) / "t", 4, communication.everything, communication.HALVES
+        )
+        return bundle(anchor.parent)
+
+
+def communication_traces() -> list[bytes]:
+    """Return traces of which the communication is told."""
+    with tempfile.TemporaryDirectory() as folder:
+        anchor = communication.traced(Path(folder) / "t", 2, _ping)
+        return [communicating(), bundle(anchor.parent)]
+
+
+def specifications() -> list[bytes]:
+    """Return what is told of these traces, as JSON."""
+    from cpmodel_commspec.exchange import to_json
+    from cpmodel_commspec.specify import specify
+
+    found = []
+    for content in communication_traces():
+        with tempfile.TemporaryDirectory() as folder:
+            placed = Directory("traces.otf2").place(content, Path(folder))
+            found.append(to_json(specify(communication.recorded(placed))).encode())
+    return found
 
 
 @cache

@@ -14,11 +14,13 @@ from pathlib import Path
 import click
 import numpy as np
 
-from callpath_modeler.errors import UsageError
+import table_files
+from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import Region
 from fuzz import seeds
 from fuzz.forms import Cubex, Directory, Gzipped, Single, Store, Zipped, unzipped
+from fuzz.judge import check_refusal
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def _manifest(path: Path) -> None:
     from callpath_modeler.readers.discover import discover, write_manifest
 
     for name in ("a.csv", "b.csv"):
-        (path.parent / name).write_text(seeds.CSV)
+        (path.parent / name).write_text(table_files.CSV)
     runs = discover([path], _registry("tables"), findings=[])
     write_manifest(runs, path.parent)
 
@@ -107,7 +109,7 @@ def _stored() -> Path:
         path = home / "e.cpm" / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
-    (home / "a.csv").write_text(seeds.CSV + "main,16,1,1000,1\nmain,32,1,1000,1\n")
+    (home / "a.csv").write_text(table_files.CSV + "main,16,1,1000,1\nmain,32,1,1000,1\n")
     return home / "e.cpm"
 
 
@@ -173,6 +175,33 @@ def _of_options() -> list[bytes]:
     return [bytes([k]) + texts[o].encode() for k, o in enumerate(_OPTIONS) if o in texts]
 
 
+def _guidelines(path: Path) -> None:
+    _command("guidelines", str(path), "--target", "4096", "-f", "json")
+
+
+def _told(path: Path) -> None:
+    """Tell the communication of a trace in each form; not every one can be a program."""
+    for form in ("text", "json"):
+        _command("trace", "spec", str(path), "-f", form)
+    try:
+        _command("trace", "spec", str(path), "-f", "c")
+    except DataError as error:
+        check_refusal(error, path)
+
+
+@cache
+def _communicating() -> Path:
+    """Return a trace that specifications are compared with."""
+    home = Path(tempfile.mkdtemp(prefix="fuzz-trace-"))
+    placed = Directory("traces.otf2").place(seeds.communicating(), home)
+    assert placed
+    return placed
+
+
+def _specification(path: Path) -> None:
+    _command("trace", "check", str(path), str(_communicating()))
+
+
 @cache
 def _tree() -> CallTree:
     names = ["main", "int ns::solve<double>(A<B> const&)", "MPI_Allreduce", "a*b{c,d}", "x/y"]
@@ -183,9 +212,6 @@ def _patterns(path: Path) -> None:
     from callpath_modeler.profile.pattern import Patterns, find_one
 
     text = os.fsdecode(path.read_bytes())
-    if "~" in text:
-        # The rest is a regular expression of the user, whose time is not limited.
-        raise UsageError("an expression of Python", hint="a pattern")
     patterns = Patterns.of(_tree())
     patterns.rows(text)
     patterns.nearest(text)
@@ -253,6 +279,8 @@ _TARGETS = (
     Target("caliper", Single("a.cali"), _reader("caliper"), seeds.caliper),
     Target("caliper-json", Single("a.json"), _reader("caliper"), seeds.caliper_json),
     Target("otf2", Directory("traces.otf2"), _reader("otf2"), seeds.traces),
+    Target("trace-spec", Directory("traces.otf2"), _told, seeds.communication_traces),
+    Target("trace-check", Single("spec.json"), _specification, seeds.specifications),
     Target("tables-csv", Single("a.csv"), _reader("tables"), seeds.csv),
     Target("tables-csv-packed", Gzipped("a.csv.gz"), _reader("tables"), seeds.gzipped(seeds.csv)),
     Target("tables-json", Single("a.json"), _reader("tables"), seeds.json_rows),
@@ -262,6 +290,13 @@ _TARGETS = (
     Target("extrap-json", Single("a.json"), _reader("extra-p"), seeds.extrap_json),
     Target("extrap-experiment", Zipped("a.extra-p"), _reader("extra-p"), seeds.extrap_experiment),
     Target("folded", Single("a.folded"), _reader("folded"), seeds.folded),
+    Target("jube", Single("result.dat"), _reader("workflows"), seeds.jube),
+    Target("reframe-log", Single("a.log"), _reader("workflows"), seeds.reframe_log),
+    Target("reframe-report", Single("a.json"), _reader("workflows"), seeds.reframe_report),
+    Target("ramble-json", Single("a.json"), _reader("workflows"), seeds.ramble_json),
+    Target("ramble-text", Single("a.txt"), _reader("workflows"), seeds.ramble_text),
+    Target("thicket", Single("a.json"), _reader("workflows"), seeds.thicket),
+    Target("guidelines", Single("a.csv"), _guidelines, seeds.benchmarks, 1 << 14),
     Target("hatchet", Single("a.json"), _reader("hatchet"), seeds.hatchet),
     Target("tau", Directory("run.p2", is_folder=True), _reader("tau"), seeds.tau),
     Target("tau-packed", Gzipped("a.ppk"), _reader("tau"), seeds.tau_packed),
@@ -272,7 +307,8 @@ _TARGETS = (
            1 << 13),
     Target("options", Single("option"), _options, _of_options, 1 << 13),
     Target("patterns", Single("pattern"), _patterns, _texts(
-        "main", "main/**/MPI_*", "ns::solve", "m*n", "**/{MPI_Allreduce,x}", "x\\/y"), 1 << 13),
+        "main", "main/**/MPI_*", "ns::solve", "m*n", "**/{MPI_Allreduce,x}", "x\\/y",
+        "main/~^(ns::)?s[a-z]+|x$", r"~(?i)\bMPI_(\w+){1,3}[^\d]"), 1 << 13),
     Target("expressions", Single("text"), _expressions, _texts(
         "O(p^1.5 log p)", "p^(2/3) log2(p)^2", "k^3 2^(k/2)", "sqrt(p)", "p / log p",
         "{**/MPI_Allreduce} <= {**/MPI_Reduce} + 2 * max(1, x)", "bytes * 48 <= 24 GB",

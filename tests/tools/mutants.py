@@ -2,9 +2,10 @@
 
     make mutants MODULE=callpath_modeler/atomic.py TESTS="tests/unit/test_atomic.py"
 
-This tool is for developers, not for CI, because it runs the tests once for each change. The source
-file is not changed. The process of the tests compiles the changed module when Python imports it.
-The tool prints each change that no test detects, including exchanged parts of error texts.
+For developers, not for CI. All modules are imported once; for each change a process is forked, in
+which functions of the module get other code, and the tests run. What Python computes while it
+imports a class stays as it is. Prints each change that no test notices; an error text whose parts
+can be exchanged is one, too.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from __future__ import annotations
 import ast
 import copy
 import os
-import subprocess
+import re
+import signal
 import sys
-from collections.abc import Iterator
-from importlib.machinery import SourceFileLoader
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from types import CodeType
+from types import FunctionType
 
-VARIABLE = "CPMODEL_MUTANT"
-"""FILE:NUMBER of the change for the tests."""
 HUNG = 600
-"""Seconds after which tests hang; without the change, they would not."""
+"""Seconds after which tests hang, which they would not without the change."""
+_CONSTANTS = (int, float, str, bytes, tuple, frozenset, dict, re.Pattern)
 
 _COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -37,9 +38,8 @@ _CALLED = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "m
 
 
 def changes(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
-    """Yield each change of a module: its line, its description, and the changed module."""
-    count = sum(1 for _ in ast.walk(tree))
-    for place in range(count):
+    """Yield each change of a module: its line, what it is, and the changed module."""
+    for place in _places(tree):
         for which in range(3):
             changed = copy.deepcopy(tree)
             node = next(node for k, node in enumerate(ast.walk(changed)) if k == place)
@@ -48,6 +48,15 @@ def changes(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
                 break
             after = ast.unparse(node)
             yield getattr(node, "lineno", 0), f"{before[:90]}  ->  {after[:90]}", changed
+
+
+def _places(tree: ast.Module) -> list[int]:
+    """Return the numbers of the nodes that run: annotations are not evaluated."""
+    held = (
+        getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")
+    )
+    idle = {id(part) for annotation in held if annotation for part in ast.walk(annotation)}
+    return [k for k, node in enumerate(ast.walk(tree)) if id(node) not in idle]
 
 
 def _change(node: ast.AST, which: int) -> bool:
@@ -107,50 +116,94 @@ def _change_call(node: ast.Call) -> bool:
     return True
 
 
-def _install(file: str, number: int) -> None:
-    """Let Python import a changed module instead of the one in a file."""
-    usual = SourceFileLoader.get_code
+def _install(file: str, tree: ast.Module) -> None:
+    """Give the functions and the constants of a module, which is imported, those of a changed one.
 
-    def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
-        if Path(self.path).resolve() != Path(file).resolve():
-            return usual(self, fullname)
-        tree = ast.parse(Path(file).read_bytes())
-        changed = next(each for k, (*_, each) in enumerate(changes(tree)) if k == number)
-        return compile(changed, file, "exec")
+    Functions stay the objects that other modules hold, with other code. Classes stay as they are.
+    """
+    path = Path(file).resolve()
+    held = (each for each in list(sys.modules.values()) if getattr(each, "__file__", None))
+    module = next(each for each in held if Path(str(each.__file__)).resolve() == path)
+    new = {**vars(module)}
+    exec(compile(tree, file, "exec"), new)  # noqa: S102 - a module of ours
+    for name, value in new.items():
+        old = vars(module).get(name)
+        if isinstance(value, _CONSTANTS) and type(value) is type(old):
+            setattr(module, name, value)
+        elif getattr(value, "__module__", None) == module.__name__:
+            _exchange(old, value)
 
-    SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+
+def _exchange(old: object, new: object) -> None:
+    """Let a function, or each of a class, do what another does."""
+    if isinstance(new, type) and isinstance(old, type):
+        for name, part in vars(new).items():
+            if name in vars(old):
+                _exchange(vars(old)[name], part)
+        return
+    one, other = _function(old), _function(new)
+    if (
+        one is not None
+        and other is not None
+        and len(one.__code__.co_freevars) == len(other.__code__.co_freevars)
+    ):
+        one.__code__, one.__defaults__ = other.__code__, other.__defaults__
+        one.__kwdefaults__ = other.__kwdefaults__
+
+
+def _function(held: object) -> FunctionType | None:
+    """Return the function behind a property, a method of a class, or something decorated."""
+    for name in ("fget", "func", "__func__", "__wrapped__"):
+        inner = getattr(held, name, None)
+        if inner is not None:
+            return _function(inner)
+    return held if isinstance(held, FunctionType) else None
 
 
 def main() -> None:
     """Run the tests for each change of a module."""
     file, *tests = sys.argv[1:]
-    tree = ast.parse(Path(file).read_bytes())
-    all_changes = [(line, what) for line, what, _ in changes(tree)]
-    words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "mutants", "-p", "no:cacheprovider"]
-    if _fails([*words, *tests], ""):
+    all_changes = list(changes(ast.parse(Path(file).read_bytes())))
+    os.environ["CI"] = "true"
+    # All that the tests need is imported once, here.
+    if _silent(["--collect-only", *tests]) or _fails(tests, file, None):
         sys.exit("the tests fail without a change")
     survivors = 0
-    for number, (line, what) in enumerate(all_changes):
-        if not _fails([*words, *tests], f"{Path(file).resolve()}:{number}"):
+    for line, what, tree in all_changes:
+        if not _fails(tests, file, tree):
             survivors += 1
             print(f"{file}:{line}: {what}", flush=True)  # noqa: T201
     print(f"{len(all_changes)} changes, {survivors} that no test notices")  # noqa: T201
 
 
-def _fails(words: list[str], mutant: str) -> bool:
-    folder = str(Path(__file__).parent)
-    environment = {**os.environ, "PYTHONPATH": folder, VARIABLE: mutant, "CI": "true"}
-    try:
-        done = subprocess.run(
-            words, capture_output=True, check=False, env=environment, timeout=HUNG
-        )
-    except subprocess.TimeoutExpired:
-        return True
-    return done.returncode != 0
+def _fails(tests: Sequence[str], file: str, tree: ast.Module | None) -> bool:
+    """Run tests in a process of their own, and tell whether one fails."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            signal.alarm(HUNG)
+            if tree is not None:
+                _install(file, tree)
+            status = _silent(["-x", *tests])
+        finally:
+            os._exit(status)
+    _, ended = os.waitpid(child, 0)
+    # Tests that hang are ended by their alarm.
+    return ended != 0
+
+
+def _silent(words: Sequence[str]) -> int:
+    """Run pytest without a word."""
+    import pytest
+
+    with (
+        Path(os.devnull).open("w") as nowhere,
+        redirect_stdout(nowhere),
+        redirect_stderr(nowhere),
+    ):
+        return int(pytest.main(["-q", "-p", "no:cacheprovider", *words]))
 
 
 if __name__ == "__main__":
     main()
-elif os.environ.get(VARIABLE):
-    _file, _, _number = os.environ[VARIABLE].rpartition(":")
-    _install(_file, int(_number))

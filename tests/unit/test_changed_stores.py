@@ -91,7 +91,7 @@ SETTINGS = "the settings are not those of the models"
         (of_header("models", 0, "parameters", value=["p", "p"]), "have 2 names"),
         (
             of_header("models", 0, "models", "points", value=[2.0, 4, 8, 16, 64]),
-            "none of the points",
+            "not one of the points",
         ),
         (
             of_header("models", 0, "models", "points", value=[1.0, 2, 4, 8, 16, 32]),
@@ -164,6 +164,61 @@ def test_measurements_beside_models_are_checked(made, tmp_path):
         path = changed(made, of_array("models-0-measured", array), tmp_path)
         with pytest.raises(InputError, match=r"models-0-measured\.npy"):
             store.verify(path)
+
+
+def times(name, factor):
+    def change(stored):
+        stored.arrays[name] = (stored.arrays[name] * factor).astype(stored.arrays[name].dtype)
+
+    return change
+
+
+def with_value(name, place, value):
+    def change(stored):
+        stored.arrays[name] = stored.arrays[name].copy()
+        stored.arrays[name][place] = value
+
+    return change
+
+
+UNEQUAL = "weight and alternative_weight do not add up to one"
+NO_ENDS = "low_p or high_p is not the first or last point with a value"
+OUTSIDE = "measured is not between the repetitions"
+ELSEWHERE = "measured has values where there are none, or none where there are some"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (times("models-0-weight", 0.9), UNEQUAL),
+        (times("models-0-alternative_weight", 0), UNEQUAL),
+        (times("run-time-of-0-weight", 0.5), UNEQUAL),
+        (times("models-0-measured", 2), OUTSIDE),
+        (times("models-0-measured", 0.5), OUTSIDE),
+        (times("values-0", 2), OUTSIDE),
+        (with_value("models-0-measured", (1, 2), -1.0), OUTSIDE),
+        (with_value("values-0", (1, slice(6, 9)), np.nan), ELSEWHERE),
+        (with_value("models-0-measured", (1, 0), np.nan), NO_ENDS),
+        (with_value("models-0-low_p", 1, 4.0), NO_ENDS),
+        (with_value("models-0-high_p", 1, 16.0), NO_ENDS),
+        (with_value("models-0-used", 1, 6), "used is more points than have a value"),
+    ],
+)
+def test_what_a_store_tells_twice_has_to_agree(made, tmp_path, change, reason):
+    path = changed(made, change, tmp_path)
+    with pytest.raises(InputError) as caught:
+        answers(path)
+    assert caught.value.message == f"{path}: broken store: {reason}"
+
+
+def test_weights_along_every_parameter_have_to_add_up(made, tmp_path):
+    stored = Stored(made[2])
+    weights = stored.arrays["models-0-alternative_weight"].copy()
+    weights[:, weights.shape[1] // 2 :] = 0
+    stored.arrays["models-0-alternative_weight"] = weights
+    stored.write(tmp_path / "changed.cpm")
+    with pytest.raises(InputError, match=UNEQUAL):
+        store.verify(tmp_path / "changed.cpm")
 
 
 def test_points_of_models_without_values_are_refused(made, tmp_path):

@@ -6,10 +6,11 @@ import pytest
 import callpath_modeler as cpm
 from callpath_modeler.errors import UsageError
 from callpath_modeler.target_query import parse_target
-from callpath_modeler.targets import target_of, targets_of
+from callpath_modeler.targets import settings_of, target_of, targets_of
 from synthetic import fitted
 
 LAWS = {"main": [1.0, 1.1, 1.2, 1.3, 1.4]}
+EXAMPLES = "e.g. 4096, 1e6 or inf"
 NO_TARGETS = [0, -1, float("nan"), -np.inf, 1e300, 1e-300, "64", None]
 
 
@@ -98,3 +99,43 @@ def test_advice_is_about_scales_that_were_not_run(models):
 def test_a_check_takes_no_targets_of_parameters_that_models_lack(models, expectations):
     with pytest.raises(UsageError, match="no parameter 'q'"):
         cpm.check(models, expectations, target={"p": 64, "q": 3})
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "message", "hint"),
+    [
+        ("64", None, "rate '64' is not a number", EXAMPLES),
+        ([2, 3], None, "rate [2, 3] is not one number", EXAMPLES),
+        (0.0, None, "rate 0.0 is not positive", EXAMPLES),
+        (-5.0, "minus five", "rate minus five is not positive", EXAMPLES),
+        (9e-31, None, "rate 9e-31 is out of bounds", "inf ranks by growth alone"),
+        (1.1e30, None, "rate 1.1e+30 is out of bounds", "inf ranks by growth alone"),
+        (np.inf, "1e999", "rate 1e999 is out of bounds", "inf ranks by growth alone"),
+    ],
+)
+def test_what_is_no_target_is_named_with_what_it_is_of(value, text, message, hint):
+    with pytest.raises(UsageError) as caught:
+        target_of(value, text, "rate")
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+@pytest.mark.parametrize("value", [1e-30, 0.5, 1.0, 1e30])
+def test_every_number_between_the_bounds_is_a_target(value):
+    assert target_of(value) == value
+    assert target_of(value, str(value)) == value
+
+
+@pytest.mark.parametrize("text", ["inf", "Infinity", "+INF"])
+def test_infinity_is_meant_where_it_is_written(text):
+    assert target_of(float(text), text) == np.inf
+
+
+def test_settings_are_named_with_their_parameter():
+    assert settings_of({"n": 1000, "p": 4}) == {"n": 1000.0, "p": 4.0}
+    with pytest.raises(UsageError) as caught:
+        settings_of({"n": 1000, "p": -4}, "--at")
+    assert caught.value.message == "--at p = -4 is not positive"
+    with pytest.raises(UsageError) as caught:
+        settings_of(64, "--at")
+    assert caught.value.message == "--at 64 names no parameters"
+    assert caught.value.hint == "e.g. {'n': 1000}"

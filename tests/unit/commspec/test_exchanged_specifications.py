@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -118,3 +119,20 @@ def test_names_and_places_do_not_count(told, all_kinds):
     found = recorded(all_kinds)
     renamed = tuple(one.__class__("x", one.groups) for one in found.communicators)
     assert not list(differences(told, replace(found, communicators=renamed)))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("ranks-without-end", "10000000000000 ranks are too many"),
+        ("operations-beyond-numbers", "there are too many rounds"),
+        ("operations-that-wrap", "there are too many rounds"),
+        ("empty-loop", "there are too many rounds"),
+        ("loops-in-loops", "loops lie in each other too deeply"),
+    ],
+)
+def test_what_would_fill_the_memory_is_refused_before(name, reason):
+    path = Path(__file__).parents[2] / "fuzz" / "regressions" / "trace-check" / name
+    with pytest.raises(InputError) as caught:
+        read_json(path)
+    assert caught.value.message == f"{path}: no specification: {reason}"

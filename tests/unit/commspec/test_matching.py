@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from communication import Rank
+from communication import NO_ROOT, Rank
 from cpmodel_commspec.matching import mismatches
 from cpmodel_commspec.specify import specify
+from trace_writer import Comm
 
 
 def pair(sent, received):
@@ -46,3 +47,64 @@ def test_messages_that_do_not_match_are_counted(recording, sent, received, count
         f"{counts[0]} messages are sent and {counts[1]} received; of other ranks, tags or sizes "
         f"are {counts[2]} of them"
     )
+
+
+def together(*calls, comm="WORLD"):
+    """Return what ranks do: (operation, root) of the collective calls of each."""
+
+    def program(rank: Rank) -> None:
+        # Messages beside them match, and are no calls of all.
+        (rank.receive if rank.rank else rank.send)(1 - rank.rank, 8) if rank.rank < 2 else None
+        for name, root in calls[rank.rank]:
+            rank.collective(name, 8, 8, root=root, comm=Comm(comm))
+
+    return program
+
+
+BARRIER, BCAST, REDUCE = ("barrier", NO_ROOT), ("bcast", 0), ("reduce", 0)
+
+
+@pytest.mark.parametrize(
+    "calls", [[BARRIER], [BARRIER, BCAST, REDUCE], [BCAST, BCAST, ("bcast", 1)]]
+)
+def test_ranks_that_make_the_same_calls_match(recording, calls):
+    assert list(mismatches(specify(recording(3, together(calls, calls, calls))))) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([BARRIER], []),
+        ([BARRIER, BCAST], [BARRIER]),
+        ([BARRIER, BCAST], [BCAST, BARRIER]),
+        ([BCAST, REDUCE], [REDUCE, BCAST]),
+        ([BCAST], [REDUCE]),
+        ([BCAST], [("bcast", 1)]),
+    ],
+)
+def test_ranks_that_make_other_calls_are_told(recording, one, other):
+    told = mismatches(specify(recording(3, together(one, one, other))))
+    assert list(told) == ["ranks 0 to 2 do not all make the same collective calls on WORLD"]
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ([BARRIER], []),
+        ([BARRIER, BARRIER], ["ranks 0 to 1 do not all make the same collective calls on low"]),
+    ],
+)
+def test_calls_on_another_communicator_are_those_of_its_members(recording, second, told):
+    program = together([BARRIER], second, [], [], comm="low")
+    made = recording(4, program, {"low": [0, 1], "high": [2, 3]})
+    assert list(mismatches(specify(made))) == told
+
+
+def test_calls_are_compared_where_no_message_is_sent(recording):
+    def program(rank: Rank) -> None:
+        if rank.rank:
+            rank.collective("barrier", 0, 0)
+
+    assert list(mismatches(specify(recording(2, program)))) == [
+        "ranks 0 to 1 do not all make the same collective calls on WORLD"
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 
+import numpy as np
 import pytest
 
 from callpath_modeler.errors import InputError
@@ -12,7 +13,7 @@ from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import Match
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.testing.checks import read_or_refused
-from callpath_modeler.testing.hpctoolkit import write_database
+from callpath_modeler.testing.hpctoolkit import Kind, Measured, Scope, write_database
 from cpmodel_hpctoolkit import HpctoolkitLoopsReader, HpctoolkitReader
 from cpmodel_hpctoolkit.binary import BinaryFile
 from cpmodel_hpctoolkit.meta import read_meta
@@ -176,3 +177,11 @@ def test_a_file_of_that_name_by_others_is_not_taken(reader, tmp_path):
         (tmp_path / name).write_bytes(b"SQLite format 3\0" + bytes(100))
         assert reader.match(tmp_path / name) is Match.NO
     assert reader.match(tmp_path) is Match.NO
+
+
+def test_a_database_without_a_thread_is_refused(reader, tmp_path):
+    scopes = [Scope(-1, Kind.FUNCTION, "main")]
+    of_stream = Measured({"NODE": 0, "RANK": 0, "GPUSTREAM": 1}, {"CPUTIME (sec)": np.ones(1)})
+    database = write_database(tmp_path / "d", scopes, [of_stream])
+    error = refused(reader, database)
+    assert error.message == f"{database}: no profile is of a thread of a process"

@@ -54,6 +54,7 @@ def test_the_screen_is_as_it_was(application, name, size):
         path = SCREENS / f"{name} {size[0]}x{size[1]}.txt"
         if os.environ.get("CPMODEL_NEW_SCREENS"):
             path.write_text(shown, encoding="utf-8")
+            pytest.skip("written anew, so there is nothing to compare with")
         assert shown == path.read_text(encoding="utf-8")
 
     drive(steps, application, size=size, target=1000.0, given=GIVEN)
