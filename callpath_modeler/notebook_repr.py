@@ -97,7 +97,7 @@ class LossesPlotMixin(HtmlReprMixin):
     __slots__ = ()
 
     def plot(self, top: int = 10, *, view: str = "top-down", axes: Axes | None = None) -> Axes:
-        """Plot excess work of the last pair of scales, with callees and without.
+        """Plot inclusive and exclusive excess work of the last pair of scales.
 
         Parameters
         ----------

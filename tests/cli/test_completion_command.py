@@ -25,7 +25,7 @@ def test_of_another_shell_it_is_said_that_there_is_none(run, monkeypatch):
 
 
 def test_where_no_variable_tells_the_shell_it_has_to_be_named(run):
-    run("completion").fails(2, "no SHELL", "bash, zsh, fish")
+    run("completion").fails(2, "the variable SHELL is not set", "bash, zsh, fish")
 
 
 BASH = shutil.which("bash")

@@ -125,7 +125,7 @@ def text_of(path):
         ([], "excess work since p = 1 (weak scaling)"),
         (["--base", "8"], "excess work since p = 8"),
         (["--color-by", "share", "--base", "27"], "change of the share of the total since p = 27"),
-        (["--color-by", "growth"], "growth with p of each call path by itself"),
+        (["--color-by", "growth"], "growth of exclusive costs with p"),
         (["--target", "1000"], "at p = 1000 (8 × the largest run)"),
         (["--target", "1000", "--color-by", "share"], "since p = 1; red has grown"),
         (["--target", "64"], "at p = 64 (measured, 3 runs)"),

@@ -243,7 +243,7 @@ class Judge:
                 expectation,
                 "metric",
                 f"{fitted.metric.name} does not add up over call paths",
-                "name call paths by themselves: callpath = ..., without inclusive",
+                "select exclusive values: callpath = ..., without inclusive",
             )
 
     def _question(

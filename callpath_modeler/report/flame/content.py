@@ -32,14 +32,14 @@ GROWTHS = ("O(1) or falling", "up to log", "slower than linear", "linear", "fast
 
 
 class ColorBy(StrEnum):
-    """What the colours of a flame graph show.
+    """Meaning of the colours of a flame graph.
 
     Attributes
     ----------
-    EXCESS : the part of the cost that perfect scaling would not have
-    SHARE : the change of the share of the whole since a smaller scale
-    GROWTH : how fast the model of a call path by itself grows
-    NONE : nothing
+    EXCESS : the part of the cost beyond that of perfect scaling
+    SHARE : the change of the share of the total since a smaller scale
+    GROWTH : the growth of the exclusive cost of a call path
+    NONE : no meaning
     """
 
     EXCESS = "excess"
@@ -183,7 +183,7 @@ def _by_excess(scales: _Scales, metric: Metric, title: str, notes: list[str]) ->
     pairs = zip(found.inclusive.tolist(), found.exclusive.tolist(), strict=True)
     since = f"{scales.parameter} = {parameter_value(scales.base)}"
     texts = [
-        f"excess work since {since}: {percent(whole, 1)} of the total, {percent(own, 1)} by itself"
+        f"excess work since {since}: {percent(whole, 1)} of the total, {percent(own, 1)} exclusive"
         for whole, own in pairs
     ]
     meaning = f"part of the cost that is excess work since {since} ({scales.scaling} scaling)"
@@ -237,8 +237,8 @@ def _by_growth(fitted: Fitted, title: str, costs: FloatArray, notes: list[str]) 
     said = model_range_texts(fitted, modelled, pretty=True)
     for row, text in zip(modelled.tolist(), said, strict=True):
         classes[row] = growth_class(fitted.models.growth(row))
-        texts[row] = f"grows as {text} by itself"
-    meaning = f"growth with {fitted.parameter} of each call path by itself"
+        texts[row] = f"exclusive cost grows as {text}"
+    meaning = f"growth of exclusive costs with {fitted.parameter}"
     return _made(
         fitted.experiment, fitted.metric, title, costs, ColorBy.GROWTH, classes, meaning,
         (texts,), notes,

@@ -1,4 +1,4 @@
-"""A flame graph as SVG: one file that zooms, and that is a picture where scripts do not run."""
+"""SVG of a flame graph: one file that zooms, and that is a static picture without scripts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from callpath_modeler.report.page.markup import Html, tag
 from callpath_modeler.units import counted, percent, quantity
 
 LARGEST = 2_000_000
-"""Bytes of a picture at most: with more, wider frames are merged."""
+"""Largest size of a picture in bytes; wider frames are merged until it fits."""
 LEAST = 0.001
-"""Part of the width from which on a call path has a frame of its own."""
+"""Smallest fraction of the width with which a call path has its own frame."""
 
 _WIDTH, _EDGE = 1200, 10
 _ROW = 17
@@ -23,7 +23,7 @@ _LETTER, _TITLE_LETTER = 6.65, 8.5
 _TOP = 78
 """Above the frames are the title, the details of a frame, and the meaning of colours."""
 _LONGEST = 160
-"""Letters of a name: those of templates have thousands."""
+"""Largest number of characters of a name; names of templates have thousands."""
 _MIDDLE, _MORE, _LESS = (242, 236, 224), (213, 94, 0), (86, 180, 233)
 """Colours of no change, of loss and of gain; the latter are of Okabe and Ito."""
 _OF_GROWTHS = ("#f2ece0", "#f0e442", "#f0b050", "#e08030", "#c24a00")
@@ -168,7 +168,7 @@ def _told(flame: Flame, placed: Layout, frame: Frame) -> list[str]:
     row = frame.row
     name = shortened(printable(short_name(flame.tree.name(row))), _LONGEST)
     cost, own = (quantity(float(c[row]), unit) for c in (flame.inclusive, flame.exclusive))
-    return [name, f"{cost}, {whole}; {own} by itself", *(text[row] for text in flame.texts)]
+    return [name, f"{cost}, {whole}; {own} exclusive", *(text[row] for text in flame.texts)]
 
 
 def _percent(part: float) -> str:

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TOP = 10
-"""Call paths of a ranking that have rows, and siblings of a view that have lines."""
+"""Rows of a ranking, and siblings of a view, that a plot shows by default."""
 _LINES = 40
-"""From so many lines on, nothing of a view is opened."""
+"""Number of lines of a view beyond which no further node is opened."""
 _MOST = 120
-"""Rows of a plot at most: longer ones fit no page."""
+"""Largest number of rows of a plot; more do not fit on a page."""
 _LEAST = 0.01
-"""Share of the run time from which on a node of a view has a line of its own."""
+"""Smallest share of the run time with which a node of a view has its own line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The plot of excess work: two bars per line of a view, with and without callees."""
+"""Plot of excess work: two bars per line of a view, inclusive and exclusive."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROW, _BESIDE = 0.17, 0.85
-"""Inches of a line, and of everything else."""
+"""Height of a line, and of the rest of the figure, in inches."""
 _NAMES = 1.75
-"""Inches of names."""
+"""Width of the names in inches."""
 _INDENT, _DEEPEST = 2, 14
-"""Letters by which a node is indented, and at most."""
+"""Characters of an indent, and the largest total indent."""
 _SPACE = 0.031
-"""Inches of a space."""
+"""Width of a space in inches."""
 _OWN, _WHOLE, _LESS = VERMILLION, "#f6d3b8", BLUE
-"""Colours of a loss by itself, with callees, and of what is gained."""
+"""Colours of an exclusive loss, an inclusive loss, and a gain."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,7 @@ class ExcessPlot:
     ----------
     shown : the view
     names : labels of lines, indented, with ``~`` before those that noise may be behind
-    whole, own : fractions of the run time at the larger scale, with callees and without
+    whole, own : fractions of the run time at the larger scale, inclusive and exclusive
     """
 
     shown: ExcessView
@@ -87,8 +87,8 @@ def draw_excess(axes: Axes, plot: ExcessPlot) -> None:
     places = np.arange(len(plot.names), dtype=float)
     edge: dict[str, Any] = {"linewidth": 0.4, "edgecolor": BLACK, "zorder": 2}
     for values, height, colours, name in (
-        (whole, 0.76, (_WHOLE, SKY), "with callees"),
-        (own, 0.36, (_OWN, _LESS), "by itself"),
+        (whole, 0.76, (_WHOLE, SKY), "inclusive"),
+        (own, 0.36, (_OWN, _LESS), "exclusive"),
     ):
         for is_loss, colour in ((True, colours[0]), (False, colours[1])):
             here = values > -NOTICEABLE if is_loss else values <= -NOTICEABLE

@@ -1,4 +1,4 @@
-"""The plot of a model: repetitions, their centre, the model with its band, and the target."""
+"""Plot of a model: repetitions, their centre, the model with its band, and the target."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _INSIDE = (2.6, 1.7)
 _LEGEND = 0.95
 """Inches of a text of the legend."""
 _MARGIN = 0.04
-"""Part of the axis that is free beside the outermost points."""
+"""Fraction of the axis that is free outside the first and the last point."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +124,7 @@ class ModelPlot:
 
 
 def draw_model(axes: Axes, plot: ModelPlot) -> None:
-    """Draw a model with what was measured."""
+    """Draw a model with its measurements."""
     from matplotlib.transforms import ScaledTranslation
 
     fitted, curve, span = plot.fitted, plot.curve, plot.range

@@ -1,4 +1,4 @@
-"""The plot of a ranking: bands at the target beside what was measured at the largest scale."""
+"""Plot of a ranking: measured values at the largest scale, and bands at the target."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROW, _BESIDE = 0.27, 0.85
-"""Inches of a row, and of everything else."""
+"""Height of a row, and of the rest of the figure, in inches."""
 _DECADES = 18.0
-"""Most decades of the axis; smaller values are at its edge."""
+"""Largest number of decades of the axis; smaller values are drawn at its edge."""
 _WIDER = 1.25
 _SIGN: dict[str, Any] = {"linestyle": "none", "markersize": 4, "markeredgewidth": 0.6, "zorder": 3}
 

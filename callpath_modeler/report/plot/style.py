@@ -1,7 +1,7 @@
-"""Looks of plots: colours, sizes, foreign text, and files that are the same each time.
+"""Style of plots: colours, sizes, foreign text, and files that are the same each time.
 
-The colours are those of Okabe and Ito, Color Universal Design (2008): colour-blind readers can tell
-them apart. Shapes and lightness differ as well, so plots can be read in grey.
+The colours come from Okabe and Ito: Color Universal Design (2008). Colour-blind readers can
+distinguish them. Shapes and lightness differ as well, so plots can be read in grey.
 """
 
 from __future__ import annotations

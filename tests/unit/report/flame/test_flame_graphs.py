@@ -81,7 +81,7 @@ def test_widths_are_inclusive_costs_and_callees_are_inside_of_their_callers(made
     costs = [1.0, 8.0, 3.2, 0.5, 5.0]
     _, x, width, told = found["main"]
     assert (x, width) == (10, 1180)
-    assert told[0] == "17.7 s, 100.0 %; 1.00 s by itself"
+    assert told[0] == "17.7 s, 100.0 %; 1.00 s exclusive"
     assert found["solve"][2] == pytest.approx(1180 * (8 + 3.2) / sum(costs), abs=0.01)
     for caller, callee in (("main", "solve"), ("solve", "halo"), ("main", "log")):
         (_, x, width, _), (_, at, inner, _) = found[caller], found[callee]
@@ -197,7 +197,7 @@ def test_colours_are_the_part_of_the_cost_that_is_excess_work(made):
     assert found["main/log"] == 8
     assert found["main/shrinks"] == -10
     excess = losses.excess.exclusive[:, -1]
-    own = [re.search(r"([-\d.]+) % by itself", text)[1] for text in flame.texts[0]]
+    own = [re.search(r"([-\d.]+) % exclusive", text)[1] for text in flame.texts[0]]
     np.testing.assert_allclose(np.array(own, float), 100 * np.nan_to_num(excess), atol=0.051)
 
 
@@ -232,7 +232,7 @@ def test_growth_colours_each_call_path_by_its_own_model(fitted):
     assert GROWTHS[found["main/shrinks"]] == GROWTHS[found["main"]] == "O(1) or falling"
     assert found["main/gone"] == -1
     np.testing.assert_allclose(flame.exclusive, np.nan_to_num(fitted.measured[:, -1]))
-    assert "grows as O(p) by itself" in frames(drawn(flame))["halo"][3]
+    assert "exclusive cost grows as O(p)" in frames(drawn(flame))["halo"][3]
 
 
 def test_growths_are_in_the_order_of_their_classes():

@@ -298,7 +298,7 @@ def test_bars_are_the_excess_work_of_the_last_pair(fitted, axes):
     for values in (losses.excess.exclusive[:, -1], losses.excess.inclusive[:, -1]):
         for value in values[np.abs(values) > 0.01]:
             assert any(np.isclose(value, width) for width in found)
-    assert {"with callees", "by itself"} <= set(legend(axes))
+    assert {"inclusive", "exclusive"} <= set(legend(axes))
     labels = [text.get_text().strip("~ ") for text in axes.get_yticklabels()]
     assert labels[:2] == ["main", "solve"]
     assert "p = 2 to 32" in axes.texts[-1].get_text()
