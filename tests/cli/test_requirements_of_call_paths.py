@@ -74,5 +74,5 @@ def test_runs_whose_run_time_is_another_metric_are_still_refused(run, series):
         return [cw.MetricToWrite(name, time.values, unit="sec"), visits]
 
     run("show", series(other_time), "main/g", "--target", "64").fails(
-        4, "the run time is another metric"
+        4, "the runs measured the run time with different metrics"
     )

@@ -2,10 +2,9 @@
 
     make mutants MODULE=callpath_modeler/atomic.py TESTS="tests/unit/test_atomic.py"
 
-For developers, not for CI. All modules are imported once; for each change a process is forked, in
-which functions of the module get other code, and the tests run. What Python computes while it
-imports a class stays as it is. Prints each change that no test notices; an error text whose parts
-can be exchanged is one, too.
+For developers, not for CI. Each change has a new process that imports the changed module and runs
+the tests. Commands that a test starts in further processes run the module without the change. The
+tool prints each change that no test notices, such as exchanged parts of an error text.
 """
 
 from __future__ import annotations
@@ -13,17 +12,16 @@ from __future__ import annotations
 import ast
 import copy
 import os
-import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import FunctionType
+from types import CodeType
 
 HUNG = 600
 """Seconds after which tests hang, which they would not without the change."""
-_CONSTANTS = (int, float, str, bytes, tuple, frozenset, dict, re.Pattern)
 
 _COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -116,48 +114,37 @@ def _change_call(node: ast.Call) -> bool:
     return True
 
 
-def _install(file: str, tree: ast.Module) -> None:
-    """Give the functions and the constants of a module, which is imported, those of a changed one.
+class _ChangedModule(PathFinder):
+    """Finder that imports a changed syntax tree in place of one module."""
 
-    Functions stay the objects that other modules hold, with other code. Classes stay as they are.
-    """
-    path = Path(file).resolve()
-    held = (each for each in list(sys.modules.values()) if getattr(each, "__file__", None))
-    module = next(each for each in held if Path(str(each.__file__)).resolve() == path)
-    new = {**vars(module)}
-    exec(compile(tree, file, "exec"), new)  # noqa: S102 - a module of ours
-    for name, value in new.items():
-        old = vars(module).get(name)
-        if isinstance(value, _CONSTANTS) and type(value) is type(old):
-            setattr(module, name, value)
-        elif getattr(value, "__module__", None) == module.__name__:
-            _exchange(old, value)
+    def __init__(self, file: str, tree: ast.Module) -> None:
+        self._path = Path(file).resolve()
+        self._tree = tree
 
-
-def _exchange(old: object, new: object) -> None:
-    """Let a function, or each of a class, do what another does."""
-    if isinstance(new, type) and isinstance(old, type):
-        for name, part in vars(new).items():
-            if name in vars(old):
-                _exchange(vars(old)[name], part)
-        return
-    one, other = _function(old), _function(new)
-    if (
-        one is not None
-        and other is not None
-        and len(one.__code__.co_freevars) == len(other.__code__.co_freevars)
-    ):
-        one.__code__, one.__defaults__ = other.__code__, other.__defaults__
-        one.__kwdefaults__ = other.__kwdefaults__
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None = None,
+        target: object = None,  # noqa: ARG002 - of the protocol
+    ) -> ModuleSpec | None:
+        """Return the specification of the changed module; None for all others."""
+        found = PathFinder.find_spec(fullname, path)
+        if found is None or found.origin is None or Path(found.origin).resolve() != self._path:
+            return None
+        found.loader = _Loader(fullname, found.origin, self._tree)
+        return found
 
 
-def _function(held: object) -> FunctionType | None:
-    """Return the function behind a property, a method of a class, or something decorated."""
-    for name in ("fget", "func", "__func__", "__wrapped__"):
-        inner = getattr(held, name, None)
-        if inner is not None:
-            return _function(inner)
-    return held if isinstance(held, FunctionType) else None
+class _Loader(SourceFileLoader):
+    """Loader that compiles a syntax tree instead of a file."""
+
+    def __init__(self, fullname: str, path: str, tree: ast.Module) -> None:
+        super().__init__(fullname, path)
+        self._tree = tree
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - of the protocol
+        """Return the code of the syntax tree."""
+        return compile(self._tree, self.path, "exec")
 
 
 def main() -> None:
@@ -165,8 +152,7 @@ def main() -> None:
     file, *tests = sys.argv[1:]
     all_changes = list(changes(ast.parse(Path(file).read_bytes())))
     os.environ["CI"] = "true"
-    # All that the tests need is imported once, here.
-    if _silent(["--collect-only", *tests]) or _fails(tests, file, None):
+    if _fails(tests, file, None):
         sys.exit("the tests fail without a change")
     survivors = 0
     for line, what, tree in all_changes:
@@ -177,14 +163,14 @@ def main() -> None:
 
 
 def _fails(tests: Sequence[str], file: str, tree: ast.Module | None) -> bool:
-    """Run tests in a process of their own, and tell whether one fails."""
+    """Return True if a test fails in a new process with the changed module."""
     child = os.fork()
     if not child:
         status = 1
         try:
             signal.alarm(HUNG)
             if tree is not None:
-                _install(file, tree)
+                sys.meta_path.insert(0, _ChangedModule(file, tree))
             status = _silent(["-x", *tests])
         finally:
             os._exit(status)

@@ -87,8 +87,8 @@ REFUSED = [
     (lambda: option(space="p"), "space: SearchSpace"),
     (lambda: cpm.SearchSpace.of(["x"]), "'x' is not an exponent"),
     (lambda: cpm.SearchSpace((), (0,)), "no term besides the constant"),
-    (lambda: cpm.SearchSpace(("1",), (0,)), "are fractions"),
-    (lambda: cpm.SearchSpace((Fraction(1),), ("0",)), "are whole"),
+    (lambda: cpm.SearchSpace(("1",), (0,)), "must be fractions"),
+    (lambda: cpm.SearchSpace((Fraction(1),), ("0",)), "must be whole"),
     # Tables
     (lambda: cpm.from_frame([1, 2]), "frame: DataFrame is expected, not list"),
     (lambda: cpm.from_frame(pd.DataFrame()), "no column 'callpath'"),

@@ -87,7 +87,7 @@ def test_a_parameter_of_any_name_is_read_when_it_is_known() -> None:
         ("log p^2", 5, "inside or outside"),
         ("√p²", 2, "inside or outside"),
         ("p - 1", 2, "no differences"),
-        ("p $ 2", 2, "'$' means nothing here"),
+        ("p $ 2", 2, "'$' is not allowed here"),
         ("p^", 2, "a number is missing"),
         ("p^(1/2", 6, "')' is missing"),
         ("p^(1/0)", 5, "division by zero"),

@@ -28,7 +28,7 @@ FORM = TomlFormat(Whole, EXAMPLES, UsageError, {"colour": "it is said elsewhere"
 
 MISFITS = {
     "unknown key": ("\nflagg = true", 2, "'flagg'", "did you mean 'flag'?"),
-    "unknown key without likeness": ("zzz = 1", 1, "'zzz'", "there are named, listed, either"),
+    "unknown key without likeness": ("zzz = 1", 1, "'zzz'", "choose one of named, listed, either"),
     "key with a home": ("colour = 1", 1, "'colour'", "it is said elsewhere"),
     "key in a table with a name": (
         '[named.a]\nkind = "one"\n[named.b]\nkind = "one"\nsise = 1', 5, "'sise'", "'size'?",
