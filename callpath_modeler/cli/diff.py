@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.complete import refuse_incomplete
+from callpath_modeler.cli.completeness import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured, note_other
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
