@@ -64,7 +64,7 @@ class FigureReprMixin(HtmlReprMixin):
 
 
 class RankingPlotMixin(HtmlReprMixin):
-    """Something that has a plot of its first call paths."""
+    """An object with a plot of its first call paths."""
 
     __slots__ = ()
 
@@ -92,7 +92,7 @@ class RankingPlotMixin(HtmlReprMixin):
 
 
 class LossesPlotMixin(HtmlReprMixin):
-    """Something that has a plot of a view of the call tree."""
+    """An object with a plot of a view of the call tree."""
 
     __slots__ = ()
 

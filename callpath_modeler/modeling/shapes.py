@@ -41,13 +41,13 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - cached properties need a dic
 
     @cached_property
     def rank(self) -> Int64Array:
-        """Position of each growth in `growths`, [S + 1]; the last one is that of a constant."""
+        """Position of each growth in `growths`, [S + 1]; the last one belongs to a constant."""
         place = {growth: k for k, growth in enumerate(self.growths)}
         return np.array([*(place[shape.growth] for shape in self), place[CONSTANT_GROWTH]])
 
     @cached_property
     def grows(self) -> BoolArray:
-        """Whether each shape grows without limit, [S + 1]; the last entry (no shape) does not."""
+        """True for shapes that grow without limit, [S + 1]; False for the last entry (no shape)."""
         return np.asarray(self.rank > self.rank[-1])
 
     def lead(self, terms: npt.NDArray[np.integer], coefficients: FloatArray) -> IntArray:
@@ -80,17 +80,17 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - cached properties need a dic
 
     @cached_property
     def ends_at_one(self) -> BoolArray:
-        """Whether each break adds a constant in the end, as steps and ceilings do, [S + 1]."""
+        """True for breaks that add a constant at infinity, such as steps and ceilings, [S + 1]."""
         return self._breaks_that_end_at(1.0)
 
     @cached_property
     def ends_at_zero(self) -> BoolArray:
-        """Whether each break adds nothing in the end, as drops do, [S + 1]."""
+        """True for breaks that add nothing at infinity, such as drops, [S + 1]."""
         return self._breaks_that_end_at(0.0)
 
     @cached_property
     def leaps(self) -> BoolArray:
-        """Whether each shape is a leap, which is paired with a power, [S + 1]."""
+        """True for leaps, which are paired with a power, [S + 1]."""
         found = [isinstance(shape, Break) and shape.kind is BreakKind.LEAP for shape in self]
         return np.array([*found, False])
 

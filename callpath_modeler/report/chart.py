@@ -38,7 +38,7 @@ def draw(
     parameter : name of the axis
     width, height : size of the plotting area, in terminal cells
     linear : use linear axes
-    ascii_only : use ASCII characters only
+    style : width, length of names, and characters of text
 
     Returns
     -------

@@ -45,8 +45,7 @@ def check_text(check: Check, *, style: TextStyle) -> list[Text]:
     Parameters
     ----------
     check : the results
-    width : width of the terminal; None = cut nothing
-    ascii_only : use ASCII characters only
+    style : width, length of names, and characters of text
     """
     listing = check_listing(check, style=style)
     return [*(line for entry in listing.entries for line in entry.lines), *listing.foot]

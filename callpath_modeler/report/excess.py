@@ -229,9 +229,7 @@ def excess_text(
     Parameters
     ----------
     shown : the view
-    width : width of the terminal; None = cut nothing
-    full_names : show return types and arguments of functions
-    ascii_only : use ASCII characters only
+    style : width, length of names, and characters of text
     invocation : command lines for the same experiment
     """
     say = style.say

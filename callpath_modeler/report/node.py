@@ -59,7 +59,7 @@ class NodeReport:
     view : the view of the node
     nodes : the node, or the siblings
     inclusive : whether its inclusive value leads
-    ascii_only : use ASCII characters only
+    style : width, length of names, and characters of text
     """
 
     forecast: Forecast

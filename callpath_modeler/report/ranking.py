@@ -80,9 +80,7 @@ def ranking_text(
     ----------
     ranking : the ranking
     rows : ranked rows to show
-    width : width of the terminal; None = cut nothing
-    full_names : show return types and arguments of functions
-    ascii_only : use ASCII characters only
+    style : width, length of names, and characters of text
     invocation : command lines for the same experiment
     check : results of expectations, which become a column; None = no expectations
     complete : False = only the answer, the table and the next command
@@ -169,7 +167,7 @@ def ranking_cells(
     rows : rows with their own lines
     others : rows that share a line; its cells come after those of `rows`, and the total, if there
         is one, comes last
-    ascii_only : use ASCII characters only
+    style : width, length of names, and characters of text
 
     Returns
     -------

@@ -27,11 +27,11 @@ class TextStyle:
         return to_ascii(text) if self.ascii_only else text
 
     def amount(self, value: float, unit: str) -> str:
-        """Write a quantity."""
+        """Return a quantity as text."""
         return quantity(value, unit, ascii_only=self.ascii_only)
 
     def interval(self, low: float, high: float, unit: str) -> str:
-        """Write an interval of quantities."""
+        """Return an interval of quantities as text."""
         return interval(low, high, unit, ascii_only=self.ascii_only)
 
 

@@ -193,9 +193,7 @@ def views_text(
     Parameters
     ----------
     shown : the view
-    width : width of the terminal; None = cut nothing
-    full_names : show return types and arguments of functions
-    ascii_only : use ASCII characters only
+    style : width, length of names, and characters of text
     invocation : command lines for the same experiment
     """
     say = style.say
@@ -286,7 +284,7 @@ def value_cells(
     forecast : the predictions
     own, whole : exclusive and inclusive values of the lines
     inclusive : whether inclusive values lead
-    ascii_only : use ASCII characters only
+    style : width, length of names, and characters of text
 
     Returns
     -------

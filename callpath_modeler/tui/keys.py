@@ -124,7 +124,7 @@ def line(width: int, *, other: str = "", style: TextStyle = DEFAULT_STYLE) -> Te
     ----------
     width : width in cells
     other : the alternative basis of values, ``measured`` or ``predicted``; "" = none
-    ascii_only : use ASCII characters only
+    style : width, length of names, and characters of text
     """
     known = (KEYS_ASCII if style.ascii_only else KEYS).split("  ")
     if other:

@@ -82,7 +82,7 @@ def page(
     session : the session
     first, count : first line, and number of lines
     width : width in terminal cells
-    ascii_only : use ASCII characters only
+    style : width, length of names, and characters of text
     at_least : earlier widths of columns, so that columns do not jump
     """
     places = np.arange(first, min(first + count, len(session.outline)))

@@ -43,7 +43,7 @@ def head(
     session : the session
     target : the requested target; the predictions may still be for an earlier one
     width : width in terminal cells
-    ascii_only : use ASCII characters only
+    style : width, length of names, and characters of text
     """
     say = style.say
     fitted = session.forecast.fitted

@@ -44,7 +44,7 @@ class BrowserServices:
         values lead
     check : evaluates an expectation file
     expectations : the most likely expectation file; "" = none was found
-    ascii_only : use ASCII characters only
+    style : width, length of names, and characters of text
     message : first message
     """
 

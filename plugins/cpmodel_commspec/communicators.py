@@ -29,7 +29,7 @@ def divisions(
     """Put communicators together that have no rank in common, in the order of definition.
 
     A split of all processes makes one communicator of each part; every process knows only its
-    own. Parts of equal size that follow each other are taken for one split.
+    own. Consecutive parts of equal size become one split.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def divisions(
 
 
 def world_of(communicators: Sequence[Communicator], processes: int) -> int:
-    """Return the number of the first communicator of all ranks in order; -1 if there is none."""
+    """Return the number of the first communicator of all ranks in order; -1 = none."""
     everybody = (tuple(range(processes)),)
     return next((k for k, one in enumerate(communicators) if one.groups == everybody), -1)
 
@@ -78,7 +78,7 @@ def layout(one: Communicator) -> tuple[str, str] | None:
 def _is_self(
     definitions: TraceDefinitions, comm: int, own: tuple[int, ...], location: dict[int, int]
 ) -> bool:
-    """Tell whether a communicator is that of each process alone."""
+    """Return True for the communicator of each process alone, `MPI_COMM_SELF`."""
     first, last = min(location), max(location)
     others = members(definitions, comm, location[last])
     return first != last and own == (first,) and others == (last,)

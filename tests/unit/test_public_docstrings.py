@@ -1,11 +1,13 @@
-"""Every public name has a docstring with the sections that apply to it."""
+"""Docstrings: public names have the sections that apply to them; documented parameters exist."""
 
 from __future__ import annotations
 
+import ast
 import enum
 import inspect
 import re
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 
 import pytest
 
@@ -29,9 +31,18 @@ METHODS = [
 SECTION = re.compile(r"^(\w+)\n-+$", re.MULTILINE)
 
 
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = [path for room in ("callpath_modeler", "plugins") for path in (ROOT / room).rglob("*.py")]
+
+
 def sections(thing):
     """Return the sections of a docstring by title, without the summary."""
-    summary, *rest = SECTION.split(inspect.getdoc(thing) or "")
+    return sections_of(inspect.getdoc(thing) or "")
+
+
+def sections_of(docstring):
+    """Return the sections of the text of a docstring by title."""
+    summary, *rest = SECTION.split(docstring)
     return {"": summary.strip(), **dict(zip(rest[::2], rest[1::2], strict=True))}
 
 
@@ -79,3 +90,26 @@ def test_a_method_or_property_has_a_docstring(name):
             assert inspect.getdoc(thing), member
         elif member[0] != "_" and inspect.isfunction(thing):
             assert sections(thing)[""], member
+
+
+def unknown_parameters(source):
+    """Return the functions of a module that document parameters which they do not have."""
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            listed = documented(sections_of(ast.get_docstring(node) or "").get("Parameters", ""))
+            parameters = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+            if unknown := set(listed) - parameters:
+                found[node.name] = unknown
+    return found
+
+
+def test_each_documented_parameter_of_any_function_exists():
+    assert len(MODULES) > 300
+    found = {path.name: unknown_parameters(path.read_text("utf-8")) for path in MODULES}
+    assert {name: unknown for name, unknown in found.items() if unknown} == {}
+
+
+def test_a_documented_parameter_that_is_gone_is_found():
+    source = 'def f(a):\n    """Return it.\n\n    Parameters\n    ---\n    a, b : numbers\n    """'
+    assert unknown_parameters(source) == {"f": {"b"}}

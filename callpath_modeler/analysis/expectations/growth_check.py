@@ -59,7 +59,7 @@ def judge_growth(
 
     Parameters
     ----------
-    held : models compared with the limit, if they exist already
+    check : models compared with the limit, if they exist already
     first : index of the first of these subjects among them
     """
     check = check or GrowthCheck.of(subjects.models(), limit.limits, confidence)

@@ -1,6 +1,6 @@
 """Validation of expected growths: deviation limits, search spaces, matches and verdicts.
 
-The method is that of Shudler, Berens, Calotoiu, Hoefler, Strube, Wolf: Engineering Algorithms for
+The method comes from Shudler, Berens, Calotoiu, Hoefler, Strube, Wolf: Engineering Algorithms for
 Scalability through Continuous Validation of Performance Expectations (TPDS 30(8), 2019). In
 addition to its match there is a verdict with a probability.
 """

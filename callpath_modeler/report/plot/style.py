@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FORMATS = ("pdf", "svg", "png")
 """Formats of plots, which are the endings of their files."""
 
-BLACK, GREY, PALE = "#000000", "#767676", "#dddddd"
+BLACK, GREY = "#000000", "#767676"
 BLUE, SKY, VERMILLION = "#0072B2", "#bfe0f4", "#D55E00"
 
 WIDTH = 3.5
