@@ -12,9 +12,9 @@ import pytest
 
 from callpath_modeler.errors import DataError
 from communication import WORLD, Rank, recorded, traced
-from cpmodel_commspec.c_source import c_source
 from cpmodel_commspec.collectives import booked
 from cpmodel_commspec.deadlocks import require_safe
+from cpmodel_commspec.generators.c import c_source
 from cpmodel_commspec.operations import COLLECTIVES, Half, Kind
 from cpmodel_commspec.specify import specify
 from cpmodel_commspec.wildcards import resolved

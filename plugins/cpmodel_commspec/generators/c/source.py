@@ -8,12 +8,18 @@ import numpy as np
 
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import c_comment
-from cpmodel_commspec import c_functions, formulas
-from cpmodel_commspec.c_functions import Functions
+from cpmodel_commspec import formulas
 from cpmodel_commspec.collectives import Form
 from cpmodel_commspec.communicators import layout, world_of
 from cpmodel_commspec.conditions import condition
 from cpmodel_commspec.formulas import Table, Tables
+from cpmodel_commspec.generators.c.functions import (
+    SENDS,
+    STARTED_SENDS,
+    WAITS,
+    Functions,
+    sizes_fit,
+)
 from cpmodel_commspec.operations import COLLECTIVES, Awaited, Kind, Mode, Shape
 from cpmodel_commspec.partners import Partner
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
@@ -49,7 +55,7 @@ def c_source(told: Specification) -> str:
     DataError
         If C with MPI cannot express an operation.
     """
-    functions, tables = c_functions.Functions(), Tables()
+    functions, tables = Functions(), Tables()
     body = "".join(_Writer(told, functions, tables).statements(told.body, 1, ()))
     communicators = _communicators(told, functions)
     attach = _attach(told, functions)
@@ -160,7 +166,7 @@ class _Writer:
         return self._functions.call(name, str(shape.comm), *grid)
 
     def _wait(self, shape: Shape) -> str:
-        function = c_functions.WAITS.get(shape.call.lower(), "MPI_Waitall")
+        function = WAITS.get(shape.call.lower(), "MPI_Waitall")
         if shape.awaited is not Awaited.CHOSEN:
             return self._functions.wait(function, _KINDS[shape.awaited], ())
         return self._functions.wait(function, "", shape.places)
@@ -197,7 +203,7 @@ class _Writer:
         )
         for group in groups:
             rows = [step.ranks.index(rank) for rank in group]
-            if not c_functions.sizes_fit(shape.name, sent[rows], received[rows]):
+            if not sizes_fit(shape.name, sent[rows], received[rows]):
                 raise DataError(
                     f"no program: {where} does not receive what it sends", hint=_INSTEAD
                 )
@@ -207,17 +213,15 @@ def _sending(shape: Shape) -> str:
     """Return the MPI function of a send."""
     if shape.kind is Kind.SEND:
         usual = {Mode.SYNCHRONOUS: "MPI_Ssend", Mode.BUFFERED: "MPI_Bsend"}
-        return c_functions.SENDS.get(shape.call.lower(), usual.get(Mode(shape.name), "MPI_Send"))
+        return SENDS.get(shape.call.lower(), usual.get(Mode(shape.name), "MPI_Send"))
     usual = {Mode.SYNCHRONOUS: "MPI_Issend", Mode.BUFFERED: "MPI_Ibsend"}
-    return c_functions.STARTED_SENDS.get(
-        shape.call.lower(), usual.get(Mode(shape.name), "MPI_Isend")
-    )
+    return STARTED_SENDS.get(shape.call.lower(), usual.get(Mode(shape.name), "MPI_Isend"))
 
 
 def _called(shape: Shape) -> str:
     """Return the MPI function that the program calls for an operation."""
     if shape.kind is Kind.WAIT:
-        return c_functions.WAITS.get(shape.call.lower(), "MPI_Waitall")
+        return WAITS.get(shape.call.lower(), "MPI_Waitall")
     if shape.kind is Kind.HANDLE:
         return shape.name if shape.name.lower() in _HANDLES else "MPI_Comm_dup"
     if shape.kind in COLLECTIVES:

@@ -1,4 +1,4 @@
-"""`cpmodel trace`: what processes said to each other, as a specification and as a program."""
+"""`cpmodel trace spec`: the communication of a run as loops, or as a program."""
 
 from __future__ import annotations
 
@@ -10,50 +10,22 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
-from callpath_modeler.errors import DataError, InputError, UsageError, nearest_or_all
+from callpath_modeler.errors import UsageError
+from cpmodel_commspec.commands.reading import TRACE, read_trace
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
-    from cpmodel_commspec.operations import Traced
     from cpmodel_commspec.specification import Specification
     from cpmodel_commspec.wildcards import Resolution
 
 _ENDINGS = {"": "text", ".txt": "text", ".c": "c", ".json": "json"}
-_SHOWN = 10
 _NAMELESS = "trace"
 """The subject of findings about a trace whose name is not told."""
 
-_TRACE = click.argument("trace", type=A_FILE, metavar="TRACE")
 
-
-class _Group(click.Group):
-    """A group that knows which command was meant."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one may be meant."""
-        if args and not args[0].startswith("-") and args[0] not in self.commands:
-            meant = nearest_or_all(args[0], self.commands)
-            raise click.UsageError(f"no command {args[0]!r}; {meant}", ctx)
-        return super().resolve_command(ctx, args)
-
-
-@click.group("trace", cls=_Group, invoke_without_command=True)
-@click.pass_context
-def command(ctx: click.Context) -> None:
-    """Show the communication of a run from its OTF2 trace, as loops or as a program.
-
-    TRACE is the traces.otf2 of a run, or the directory that it is in.
-    """
-    if ctx.invoked_subcommand is None:
-        ctx.obj.result(f"{ctx.get_help()}\n")
-
-
-@command.command("spec", cls=Configured)
-@_TRACE
+@click.command("spec", cls=Configured)
+@TRACE
 @output_file()
 @click.option(
     "-f",
@@ -112,9 +84,9 @@ def spec(
     from cpmodel_commspec.wildcards import inferred, marked, resolved
 
     form = _format(format_, output)
-    traced, findings = _read(console, trace)
+    traced, findings = read_trace(console, trace)
     if other_runs:
-        traced = inferred(traced, [_read(console, other)[0] for other in other_runs])
+        traced = inferred(traced, [read_trace(console, other)[0] for other in other_runs])
     if any_source:
         traced = marked(traced, any_source)
     if is_anonymous:
@@ -139,46 +111,6 @@ def spec(
         for line in summary(told):
             console.note(line)
     console.findings(findings)
-
-
-@command.command("check", cls=Configured)
-@click.argument("specification", type=A_FILE, metavar="SPEC.json")
-@_TRACE
-@click.pass_context
-def check(ctx: click.Context, /, *, specification: Path, trace: Path) -> None:
-    """Compare a specification with a trace.
-
-    cpmodel compares every operation, in the order of each rank, and the calls and bytes of every
-    MPI function. The exit status is 1 if any differs. `cpmodel trace spec -o SPEC.json` writes
-    SPEC.json, from this run or from another.
-    """
-    from callpath_modeler.units import counted
-    from cpmodel_commspec.checking import differences
-    from cpmodel_commspec.exchange import read_json
-    from cpmodel_commspec.volumes import unequal, volumes
-    from cpmodel_commspec.wildcards import marked_as, resolved
-
-    console: Console = ctx.obj
-    told = read_json(specification)
-    traced, findings = _read(console, trace)
-    traced = resolved(marked_as(traced, told.shapes)).traced
-    found = list(differences(told, traced))
-    ours = volumes(
-        told.shapes, told.communicators, [told.of_rank(rank) for rank in range(told.processes)]
-    )
-    theirs = volumes(traced.shapes, traced.communicators, traced.ranks)
-    lines = found[:_SHOWN]
-    if len(found) > _SHOWN:
-        lines.append(f"and {len(found) - _SHOWN} more ranks that differ")
-    lines += unequal(ours, theirs)
-    if not lines:
-        operations, ranks = counted(told.operations, "operation"), counted(told.processes, "rank")
-        lines = [f"the same: {operations} of {ranks}"]
-        lines += [f"  {name}: {volume}" for name, volume in theirs.items()]
-    console.lines(lines)
-    console.findings(findings)
-    if found:
-        ctx.exit(EXIT_NO)
 
 
 def _format(format_: str | None, output: Path | None) -> str:
@@ -240,47 +172,9 @@ def _safety(
 
 def _written(told: Specification, form: str) -> str:
     if form == "c":
-        from cpmodel_commspec.c_source import c_source
+        from cpmodel_commspec.generators.c import c_source
 
         return c_source(told)
     from cpmodel_commspec.exchange import to_json
 
     return to_json(told)
-
-
-def _read(console: Console, trace: Path) -> tuple[Traced, list[Finding]]:
-    """Return the operations of a trace, and what is to be known about it.
-
-    Raises
-    ------
-    DataError
-        If there are none.
-    """
-    from callpath_modeler.diagnostics import Notices
-    from cpmodel_commspec.recording import record
-    from cpmodel_otf2.event_source import opened
-
-    path = _anchor(trace)
-    with opened(path) as source:
-        traced = record(source, console.progress("read"))
-        notices = Notices(str(path))
-        for what, count in traced.left_out.items():
-            notices.note("CPM138", f"{count} {what}", count, what)
-        findings = [*source.findings(), *notices.findings()]
-    if not any(len(one.shapes) for one in traced.ranks):
-        raise DataError(
-            f"{path}: no rank communicates", hint="trace a run of several processes with MPI events"
-        )
-    return traced, findings
-
-
-def _anchor(trace: Path) -> Path:
-    """Return the anchor that a path means: the file itself, or the only one in a directory."""
-    if not trace.is_dir():
-        return trace
-    found = sorted(trace.glob("*.otf2"))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UsageError(f"{trace}: holds {len(found)} traces", hint=f"give one: {found[0]}")
-    raise InputError(f"{trace}: holds no .otf2", hint="give the directory that traces.otf2 is in")

@@ -135,7 +135,9 @@ def sizes_fit(name: str, sent: Int64Array, received: Int64Array) -> bool:
 def _parts() -> dict[str, tuple[Collection[str], str]]:
     """Return the functions in C and the functions that each of them needs, by name."""
     parts: dict[str, tuple[Collection[str], str]] = {}
-    source = files("cpmodel_commspec").joinpath("functions.c").read_text(encoding="utf-8")
+    source = (
+        files("cpmodel_commspec.generators.c").joinpath("functions.c").read_text(encoding="utf-8")
+    )
     for part in source.split(_MARK)[1:]:
         head, _, text = part.partition("\n")
         name, _, needs = head.partition(":")

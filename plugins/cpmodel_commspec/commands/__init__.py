@@ -1,0 +1,1 @@
+"""Commands of `cpmodel trace`, each in a module of its own."""
