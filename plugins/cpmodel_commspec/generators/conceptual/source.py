@@ -15,6 +15,7 @@ from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from cpmodel_commspec import formulas
+from cpmodel_commspec.deadlocks import sites
 from cpmodel_commspec.generators.conceptual.collectives import Collectives
 from cpmodel_commspec.generators.conceptual.phrases import (
     INSTEAD,
@@ -306,9 +307,9 @@ class _Source:
                 break
             steps.append(after)
             here |= set(after.ranks)
-        where = "/".join(shape.site)
+        where = " or ".join(sites(shape))
         raise DataError(
-            f"no program: {shape.name} in {printable(where)} is not one line of all its members",
+            f"no program: {shape.name} in {where} is not one line of all its members",
             hint=INSTEAD,
         )
 
