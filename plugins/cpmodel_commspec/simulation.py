@@ -94,12 +94,27 @@ class Request:
     rank, number : its rank, and its index among the operations of the rank
     kind, peer, size : of a message; `peer` is -1 for any source
     is_awaited : whether its rank waits for it now
-    called, begin, ready, done : seconds, in simulations with clocks: when its rank called it, when
-        its data can leave, when the partner was ready, and when it was complete
+    shape, values : of a collective operation, its shape and its numbers
+
+    In simulations with clocks, requests also have times in seconds:
+
+    called : when its rank called the operation, or posted the receive
+    announced, begin : when the receiver learns of a message, and when its data can leave
+    ready, done : when the partner was ready, and when the operation is complete
+    is_received : whether it is a receive
     """
 
-    __slots__ = ("begin", "called", "done", "is_awaited", "is_done", "kind", "number", "peer",
-                 "rank", "ready", "size")  # fmt: skip
+    __slots__ = ("announced", "begin", "called", "done", "is_awaited", "is_done", "is_received",
+                 "kind", "number", "peer", "rank", "ready", "shape", "size", "values")  # fmt: skip
+
+    called: float
+    announced: float
+    begin: float
+    ready: float
+    done: float
+    is_received: bool
+    shape: int
+    values: Sequence[int]
 
     def __init__(self, rank: int, number: int, kind: Kind, peer: int, size: int) -> None:
         self.rank, self.number, self.kind, self.peer, self.size = rank, number, kind, peer, size
@@ -241,6 +256,7 @@ class Simulation:
         about = self._shapes[shape]
         if not self._ends[shape]:
             request = Request(rank, number, about.kind, -1, 0)
+            request.shape, request.values = shape, values
             self._join(request, about.comm)
             return [request]
         requests = []
