@@ -6,10 +6,10 @@ the lines of its rounds, on a communicator of their own, so that they match no o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby
+from itertools import chain, groupby
 
 import msgspec
 import numpy as np
@@ -18,25 +18,18 @@ from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
 from callpath_modeler.printable import printable, shortened
 from cpmodel_commspec import expressions
+from cpmodel_commspec.collective_messages import ALGORITHMS, Message, Round, rounds, unequal_rounds
 from cpmodel_commspec.collectives import Form
-from cpmodel_commspec.operations import COLLECTIVES, Awaited, Communicator, Half, Kind, Mode, Shape
+from cpmodel_commspec.operations import COLLECTIVES, Communicator, Half, Kind, Mode, Shape
 from cpmodel_commspec.partners import choose
-from cpmodel_commspec.rounds import ALGORITHMS, Call, Round
 from cpmodel_commspec.specification import Loop, Node, Specification, Step
-
-P2P = "p2p"
-"""The implementation in which everybody posts all receives and sends, and waits for all."""
 
 _LARGEST = 2**48
 _MOST_MESSAGES = 2**24
 """Messages of all ranks in one line; more take too much memory."""
 
 _EXAMPLE = "e.g. --lower alltoall=p2p"
-
-
-def implementations(name: str) -> tuple[str, ...]:
-    """Return the implementations of a collective operation."""
-    return (*ALGORITHMS[name], *((P2P,) if name == "alltoall" else ()))
+_ELSEWHERE = "choose its algorithm in the platform file"
 
 
 def lowered_names(texts: Sequence[str]) -> dict[str, str]:
@@ -61,10 +54,10 @@ def lowered_names(texts: Sequence[str]) -> dict[str, str]:
                 f"--lower: no collective operation {shortened(printable(name))!r}",
                 hint=did_you_mean(name, ALGORITHMS) or f"one of {', '.join(ALGORITHMS)}",
             )
-        if implementation not in implementations(name):
+        if implementation not in ALGORITHMS[name]:
             raise UsageError(
                 f"--lower: no implementation {shortened(printable(implementation))!r} of {name}",
-                hint=f"one of {', '.join(implementations(name))}",
+                hint=f"one of {', '.join(ALGORITHMS[name])}",
             )
         chosen[name] = implementation
     return chosen
@@ -99,9 +92,7 @@ def _mapped(
     return msgspec.structs.replace(told, body=tuple(inside(told.body, ())))
 
 
-def _scaled(
-    told: Specification, step: Step, around: Sequence[Loop], factor: Fraction
-) -> Step:
+def _scaled(told: Specification, step: Step, around: Sequence[Loop], factor: Fraction) -> Step:
     shape, counts = told.shapes[step.shape], [loop.count for loop in around]
     sizes = {
         field: step.numbers[field].values(step.ranks, counts)
@@ -195,21 +186,35 @@ def lowered(told: Specification, chosen: Mapping[str, str]) -> Specification:
     return msgspec.structs.replace(found, operations=operations)
 
 
+_Ends = dict[int, list[tuple[int, int]]]
+"""Partner and bytes of the messages of each rank, in order."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """Messages of one round by one kind of process: [ranks] each.
+class _Turn:
+    """The messages of a round of all groups, by what ranks do.
 
     Attributes
     ----------
-    kind : of the operation
-    ranks : world ranks, in order
-    sent, received : (partner, bytes) by row, or None
+    sent, received : by rank
     """
 
-    kind: Kind
-    ranks: tuple[int, ...]
-    sent: Int64Array | None
-    received: Int64Array | None
+    sent: _Ends
+    received: _Ends
+
+    @property
+    def is_burst(self) -> bool:
+        """Whether a rank sends or receives more than one message."""
+        return any(len(one) > 1 for ends in (self.sent, self.received) for one in ends.values())
+
+    def who(self) -> tuple[bool, list[tuple[Kind, tuple[int, ...]]]]:
+        """Return who exchanges, who sends, and who receives; bursts are unlike any other."""
+        kinds = {
+            Kind.EXCHANGE: self.sent.keys() & self.received.keys(),
+            Kind.SEND: self.sent.keys() - self.received.keys(),
+            Kind.RECV: self.received.keys() - self.sent.keys(),
+        }
+        return self.is_burst, [(kind, tuple(sorted(x))) for kind, x in kinds.items() if x]
 
 
 class _Lowering:
@@ -238,115 +243,96 @@ class _Lowering:
         if shape.kind not in COLLECTIVES or implementation is None:
             return (step,)
         counts = [loop.count for loop in around]
-        calls = self._calls(step, shape, counts)
-        if implementation == P2P:
-            return self._all_at_once(step, shape, calls, around)
-        rounds = [
-            [_with_ranks(one, group) for one in ALGORITHMS[shape.name][implementation](call)]
-            for group, call in calls
+        found = [
+            self._rounds(step, shape, group, implementation, counts)
+            for group in self._told.communicators[shape.comm].groups
+            if not set(group).isdisjoint(step.ranks)
         ]
-        parts = [_parts(found) for found in zip(*rounds, strict=True)]
+        if len({len(one) for one in found}) > 1:
+            raise DataError(
+                f"{_where(shape)}: groups of different sizes need different lines", hint=_ELSEWHERE
+            )
+        turns = [_turn(chain(*parts)) for parts in zip(*found, strict=True)]
         nodes: list[Node] = []
-        for _, run in groupby(parts, key=lambda part: [(one.kind, one.ranks) for one in part]):
-            nodes += self._repeated(list(run), shape, around)
+        for (is_burst, who), run in groupby(turns, key=_Turn.who):
+            if is_burst:
+                for turn in run:
+                    nodes += self._burst(turn, shape, around)
+            else:
+                nodes += self._repeated(list(run), who, shape, around)
         return nodes
 
-    def _calls(
-        self, step: Step, shape: Shape, counts: Sequence[int]
-    ) -> list[tuple[tuple[int, ...], Call]]:
-        """Return the members of each group of a step, and their call."""
-        where = f"{shape.name} in {'/'.join(shape.site) or 'the program'}"
-        if shape.kind is Kind.ICOLLECTIVE:
-            raise DataError(f"{where} does not block", hint="only blocking calls can be lowered")
+    def _rounds(
+        self, step: Step, shape: Shape, group: tuple[int, ...], implementation: str,
+        counts: Sequence[int],
+    ) -> list[Round]:  # fmt: skip
+        """Return the messages of a group."""
+        place = {rank: k for k, rank in enumerate(step.ranks)}
+        if not place.keys() >= set(group) or shape.kind is Kind.ICOLLECTIVE:
+            raise DataError(
+                f"{_where(shape)}: only blocking calls in one line can be lowered", hint=_ELSEWHERE
+            )
+        rows = [place[rank] for rank in group]
         numbers = {
-            field: step.numbers[field].values(step.ranks, counts).reshape(len(step.ranks), -1)
+            field: step.numbers[field].values(step.ranks, counts).reshape(len(place), -1)[rows]
             for field in shape.fields
         }
         if any((values != values[:, :1]).any() for values in numbers.values()):
             raise DataError(
-                f"{where}: root or size changes from round to round",
-                hint="choose its algorithm in the platform file",
+                f"{_where(shape)}: its root or its size changes from round to round",
+                hint=_ELSEWHERE,
             )
-        place, calls = {rank: k for k, rank in enumerate(step.ranks)}, []
-        for group in self._told.communicators[shape.comm].groups:
-            if place.keys().isdisjoint(group):
-                continue
-            if not place.keys() >= set(group):
-                raise DataError(f"{where}: not all its ranks are in one line", hint=_EXAMPLE)
-            rows = [place[rank] for rank in group]
-            n, zeros = len(group), np.zeros(len(group), np.int64)
-            size, received = (
-                numbers[field][rows, 0] if field in numbers else zeros
-                for field in ("bytes", "received")
-            )
-            root = int(numbers["root"][rows[0], 0]) if "root" in numbers else 0
-            if not 0 <= root < n:
-                raise DataError(f"{where}: no rank is root {root}", hint=_EXAMPLE)
-            calls.append((group, Call(n, root, own_sizes(shape, size, received, n))))
-        if len({call.processes for _, call in calls}) > 1:
-            raise DataError(f"{where}: groups of different sizes", hint=_EXAMPLE)
-        return calls
+        found = {field: values[:, 0].tolist() for field, values in numbers.items()}
+        root = found["root"][0] if "root" in found else 0
+        if not 0 <= root < len(group):
+            raise DataError(f"{_where(shape)}: no rank is root {root}", hint=_ELSEWHERE)
+        if shape.form is Form.TOTAL:
+            return unequal_rounds(shape.name, group, found["bytes"], found["received"], root)
+        size = max(found.get("bytes", [0]))
+        return rounds(shape.name, group, size, root, implementation)
 
-    def _all_at_once(
-        self,
-        step: Step,
-        shape: Shape,
-        calls: Sequence[tuple[tuple[int, ...], Call]],
-        around: Sequence[Loop],
-    ) -> Sequence[Node]:
-        """Return the nodes that post all receives and all sends, and wait for all."""
-        n = calls[0][1].processes
-        wait = self._shape(
-            Shape(Kind.WAIT, awaited=Awaited.ALL, call="MPI_Waitall", site=shape.site,
-                  others=shape.others)
-        )  # fmt: skip
-        nodes: list[Node] = []
-        for kind, sign in ((Kind.IRECV, -1), (Kind.ISEND, 1)):
-            rows = {}
-            for group, call in calls:
-                for me, rank in enumerate(group):
-                    others = [(me + sign * k) % n for k in range(1, n)]
-                    peers = np.array(group, np.int64)[others]
-                    sizes = call.sizes[others] if sign < 0 else np.full(n - 1, call.sizes[me])
-                    rows[rank] = np.stack([peers, sizes], axis=1)
-            table = np.stack([rows[rank] for rank in step.ranks]) if n > 1 else None
-            nodes += self._loop(kind, step.ranks, shape, table, around)
-        return (*nodes, Step(wait, step.ranks, {}))
+    def _burst(self, turn: _Turn, shape: Shape, around: Sequence[Loop]) -> Iterator[Node]:
+        """Yield the nodes that post all receives and all sends, and wait for all."""
+        for kind, ends in ((Kind.IRECV, turn.received), (Kind.ISEND, turn.sent)):
+            for count in sorted({len(one) for one in ends.values()}):
+                ranks = tuple(sorted(rank for rank, one in ends.items() if len(one) == count))
+                about = {kind is Kind.ISEND: np.array([ends[rank] for rank in ranks], np.int64)}
+                step = self._step(kind, ranks, shape, about, around, count)
+                yield step if count == 1 else Loop(count, ranks, (step,))
+        wait = Shape(Kind.WAIT, call="MPI_Waitall", site=shape.site, others=shape.others)
+        yield Step(self._shape(wait), tuple(sorted({*turn.sent, *turn.received})), {})
 
     def _repeated(
-        self, run: Sequence[Sequence[_Part]], shape: Shape, around: Sequence[Loop]
-    ) -> Iterator[Node]:
+        self, run: Sequence[_Turn], who: Sequence[tuple[Kind, tuple[int, ...]]], shape: Shape,
+        around: Sequence[Loop],
+    ) -> Iterator[Node]:  # fmt: skip
         """Yield the nodes of rounds in which the same ranks do the same."""
         steps = []
-        for k, part in enumerate(run[0]):
+        for kind, ranks in who:
             about = {}
-            if part.sent is not None:
-                about["sent"] = np.stack([one[k].sent for one in run], axis=1)
-            if part.received is not None:
-                about["received"] = np.stack([one[k].received for one in run], axis=1)
-            steps.append(self._step(part.kind, part.ranks, shape, about, around, len(run)))
+            for is_sent in (True, False):
+                if kind in {Kind.EXCHANGE, Kind.SEND if is_sent else Kind.RECV}:
+                    rows = [
+                        [(turn.sent if is_sent else turn.received)[rank][0] for turn in run]
+                        for rank in ranks
+                    ]
+                    about[is_sent] = np.array(rows, np.int64)
+            steps.append(self._step(kind, ranks, shape, about, around, len(run)))
         if len(run) == 1:
             yield from steps
             return
-        ranks = tuple(sorted(rank for step in steps for rank in step.ranks))
-        yield Loop(len(run), ranks, tuple(steps))
-
-    def _loop(
-        self, kind: Kind, ranks: tuple[int, ...], shape: Shape, table: Int64Array | None,
-        around: Sequence[Loop],
-    ) -> Iterator[Node]:  # fmt: skip
-        """Yield a loop over messages [ranks x rounds x (partner, bytes)]."""
-        if table is None:
-            return
-        about = {"sent" if kind is Kind.ISEND else "received": table}
-        step = self._step(kind, ranks, shape, about, around, table.shape[1])
-        yield step if table.shape[1] == 1 else Loop(table.shape[1], ranks, (step,))
+        yield Loop(len(run), tuple(sorted({r for x in steps for r in x.ranks})), tuple(steps))
 
     def _step(
-        self, kind: Kind, ranks: tuple[int, ...], shape: Shape, about: Mapping[str, Int64Array],
-        around: Sequence[Loop], count: int,
+        self, kind: Kind, ranks: tuple[int, ...], shape: Shape,
+        about: Mapping[bool, Int64Array], around: Sequence[Loop], count: int,
     ) -> Step:  # fmt: skip
-        """Return an operation in a loop of `count` rounds, or in none if there is one round."""
+        """Return an operation in a loop of `count` rounds, or in none if there is one round.
+
+        Parameters
+        ----------
+        about : partner and bytes of what is sent (True) and received, [ranks x count x 2]
+        """
         name = Half.BOTH if kind is Kind.EXCHANGE else ""
         if kind in {Kind.SEND, Kind.ISEND}:
             name = Mode.STANDARD
@@ -355,13 +341,10 @@ class _Lowering:
         counts = [loop.count for loop in around]
         rounds = [count] if count > 1 else []
         if len(ranks) * int(np.prod([*counts, *rounds], dtype=np.float64)) > _MOST_MESSAGES:
-            raise DataError(
-                f"the messages of {shape.name} in {'/'.join(shape.site)} are too many",
-                hint="choose its algorithm in the platform file",
-            )
+            raise DataError(f"{_where(shape)}: its messages are too many", hint=_ELSEWHERE)
         numbers, partners = {}, {}
         for end in made.ends:
-            table = about["sent" if end.is_sent else "received"]
+            table = about[end.is_sent]
             world = np.repeat(np.array(ranks, np.int64), table.shape[1])
             partner = choose(world, table[:, :, 0].ravel(), self._told.processes)
             number = partner.number(world, table[:, :, 0].ravel()).reshape(table.shape[:2])
@@ -400,28 +383,14 @@ _CALLS = {
 }
 
 
-def _with_ranks(one: Round, group: Sequence[int]) -> Round:
-    """Return a round with world ranks."""
-    world = np.array(group, np.int64)
-    return one._replace(senders=world[one.senders], receivers=world[one.receivers])
+def _where(shape: Shape) -> str:
+    return f"{shape.name} in {printable('/'.join(shape.site)) or 'the program'}"
 
 
-def _parts(rounds: Sequence[Round]) -> list[_Part]:
-    """Return the operations of one round of all groups: exchanges, sends and receives."""
-    sent, received = dict[int, tuple[int, int]](), dict[int, tuple[int, int]]()
-    for one in rounds:
-        for sender, receiver, size in zip(*(column.tolist() for column in one), strict=True):
-            sent[sender], received[receiver] = (receiver, size), (sender, size)
-    kinds = {
-        Kind.EXCHANGE: sent.keys() & received.keys(),
-        Kind.SEND: sent.keys() - received.keys(),
-        Kind.RECV: received.keys() - sent.keys(),
-    }
-    parts = []
-    for kind, chosen in kinds.items():
-        if chosen:
-            ranks = tuple(sorted(chosen))
-            out = None if kind is Kind.RECV else np.array([sent[r] for r in ranks], np.int64)
-            in_ = None if kind is Kind.SEND else np.array([received[r] for r in ranks], np.int64)
-            parts.append(_Part(kind, ranks, out, in_))
-    return parts
+def _turn(messages: Iterable[Message]) -> _Turn:
+    sent: _Ends = {}
+    received: _Ends = {}
+    for sender, receiver, size in messages:
+        sent.setdefault(sender, []).append((receiver, size))
+        received.setdefault(receiver, []).append((sender, size))
+    return _Turn(sent, received)

@@ -29,11 +29,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from cpmodel_commspec.collectives import Form
+from cpmodel_commspec.collectives import ROOTED, member_size
 from cpmodel_commspec.operations import FIELDS, Communicator, Kind, Recorded, Shape
-from cpmodel_commspec.replay.collective_times import CollectiveTimes
+from cpmodel_commspec.replay.collective_times import Call, CollectiveTimes
 from cpmodel_commspec.replay.platform import Platform
-from cpmodel_commspec.rounds import Call
 from cpmodel_commspec.simulation import Outcome, RankState, Request, Simulation
 
 _BYTES, _RECEIVED, _ROOT = (FIELDS.index(name) for name in ("bytes", "received", "root"))
@@ -134,12 +133,11 @@ class _Clock(RankState):
                 arrived.append(request.done)
             elif request.done > now:
                 now = request.done
-            if request.ready > ready:
-                ready = request.ready
+            ready = max(ready, request.ready)
         if len(arrived) > 1:
             arrived.sort()
         for time in arrived:
-            now = (time if time > now else now) + self.overhead
+            now = (max(now, time)) + self.overhead
         self.calling.append(now - self.entered)
         self.waiting.append(min(ready, now) - self.entered)
         self.now = now
@@ -328,6 +326,13 @@ class _Replay(Simulation):
         request.called, request.is_received = self._clocks[request.rank].now, False
         super()._join(request, comm)
 
+    def _size(self, one: Request, name: str, n: int) -> int:
+        """Return the bytes of a member of a collective operation."""
+        if name == "barrier":
+            return 0
+        form = self._shapes[one.shape].form
+        return member_size(name, form, one.values[_BYTES], one.values[_RECEIVED], n)
+
     def _finish(self, arrived: Sequence[Request], comm: int, group: int) -> None:
         """Complete a collective operation: each member leaves at a time of its own."""
         places = self._places.get((comm, group))
@@ -340,24 +345,13 @@ class _Replay(Simulation):
         n, is_started = len(ordered), first.kind is Kind.ICOLLECTIVE
         entered = np.array([one.called for one in ordered])
         port = np.array([self._clocks[one.rank].port for one in ordered])
-        sizes = [_size(self._shapes[one.shape], one.values, n) for one in ordered]
-        call = Call(n, ordered[0].values[_ROOT], np.array(sizes, np.int64))
-        left, port = self._times.leave(name, call, entered, port)
+        sizes = [self._size(one, name, n) for one in ordered]
+        root = ordered[0].values[_ROOT] if name in ROOTED else 0
+        call = Call(name, root % n, np.array(sizes, np.int64))
+        left, port = self._times.leave(call, entered, port)
         ready = max(one.called for one in ordered)
         for one, done, free in zip(ordered, left.tolist(), port.tolist(), strict=True):
             one.done, one.ready = done, ready
             if not is_started:
                 self._clocks[one.rank].port = free
         super()._finish(arrived, comm, group)
-
-
-def _size(shape: Shape, values: Sequence[int], n: int) -> int:
-    """Return the bytes of a member of a collective operation, see `rounds.Call`."""
-    if shape.kind is Kind.HANDLE or shape.name == "barrier":
-        return 0
-    size, received = values[_BYTES], values[_RECEIVED]
-    if shape.form is not Form.TOTAL or shape.name == "gatherv":
-        return size
-    if shape.name == "scatterv":
-        return received
-    return -(-(received if shape.name == "reduce_scatter" else size) // n)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -19,7 +19,7 @@ from callpath_modeler.errors import UsageError, did_you_mean, nearest_or_all
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.toml.format import TomlFormat
 from callpath_modeler.units import base_and_factor, parse_quantity
-from cpmodel_commspec.rounds import ALGORITHMS
+from cpmodel_commspec.collective_messages import ALGORITHMS
 
 _LONGEST_SECONDS = 3600.0
 _LARGEST_EAGER = 2**62
@@ -141,7 +141,7 @@ def _inline(text: str) -> Platform:
     values = {_SYMBOLS[symbol]: value for symbol, value in found.items()}
     try:
         seconds = {name: _seconds(values[name]) for name in _SYMBOLS.values() if name != "eager"}
-        return Platform(printable(text), **seconds, eager=_bytes(values["eager"]))
+        return _platform(shortened(printable(text)), seconds, _bytes(values["eager"]))
     except ValueError as cause:
         raise UsageError(f"--platform: {cause}", hint=f"e.g. --platform {_INLINE}") from None
 
@@ -180,13 +180,17 @@ def _read(path: Path) -> Platform:
                 f"no algorithm {printable(chosen)!r} of {name}",
                 f"one of {', '.join(ALGORITHMS[name])}",
             )
-    return Platform(
-        path.stem,
-        **seconds,
-        eager=eager,
-        algorithms=dict(told.algorithms),
-        source=shortened(printable(told.source)),
+    made = _platform(printable(path.stem), seconds, eager)
+    return replace(
+        made, algorithms=dict(told.algorithms), source=shortened(printable(told.source), 200)
     )
+
+
+def _platform(name: str, seconds: Mapping[str, float], eager: int) -> Platform:
+    latency, overhead, gap, per_byte = (
+        seconds[key] for key in ("latency", "overhead", "gap", "gap_per_byte")
+    )
+    return Platform(name, latency, overhead, gap, per_byte, eager)
 
 
 def _seconds(value: float | str) -> float:
