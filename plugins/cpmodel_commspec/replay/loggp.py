@@ -26,6 +26,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
@@ -70,6 +71,8 @@ def replay(
     communicators: Sequence[Communicator],
     ranks: Sequence[Recorded],
     platform: Platform,
+    *,
+    by_arrival: bool = True,
 ) -> Replayed:
     """Return the times of a run.
 
@@ -77,7 +80,10 @@ def replay(
     ----------
     shapes, communicators : the definitions that operations refer to
     ranks : the operations of each rank, with the seconds of computation before each of them
+    by_arrival : False = receives from any source take the message of the source that they name
     """
+    if not by_arrival:
+        shapes = [msgspec.structs.replace(shape, is_any=False) for shape in shapes]
     return _Replay(shapes, communicators, ranks, platform).replayed()
 
 
