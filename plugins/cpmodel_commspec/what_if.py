@@ -20,7 +20,8 @@ from callpath_modeler.printable import printable, shortened
 from cpmodel_commspec import expressions
 from cpmodel_commspec.collective_messages import ALGORITHMS, Message, Round, rounds, unequal_rounds
 from cpmodel_commspec.collectives import Form
-from cpmodel_commspec.operations import COLLECTIVES, Communicator, Half, Kind, Mode, Shape
+from cpmodel_commspec.computation import Computation, Share
+from cpmodel_commspec.operations import COLLECTIVES, Awaited, Communicator, Half, Kind, Mode, Shape
 from cpmodel_commspec.partners import choose
 from cpmodel_commspec.specification import Loop, Node, Specification, Step
 
@@ -61,6 +62,37 @@ def lowered_names(texts: Sequence[str]) -> dict[str, str]:
             )
         chosen[name] = implementation
     return chosen
+
+
+def with_computation(told: Specification, factor: float) -> Specification:
+    """Return the specification with all computation times a factor."""
+
+    def longer(found: Computation | None) -> Computation | None:
+        if found is None:
+            return None
+        usual, first = (
+            tuple(_longer(share, factor) for share in shares)
+            for shares in (found.usual, found.first)
+        )
+        return msgspec.structs.replace(found, usual=usual, first=first)
+
+    def changed(step: Step, _around: Sequence[Loop]) -> Sequence[Node]:
+        return (msgspec.structs.replace(step, computing=longer(step.computing)),)
+
+    return msgspec.structs.replace(_mapped(told, changed), ending=longer(told.ending))
+
+
+def _longer(share: Share, factor: float) -> Share:
+    seconds = share.seconds
+    return msgspec.structs.replace(
+        share,
+        seconds=msgspec.structs.replace(
+            seconds,
+            means=tuple(mean * factor for mean in seconds.means),
+            least=seconds.least * factor,
+            most=seconds.most * factor,
+        ),
+    )
 
 
 def with_bytes(told: Specification, factor: Fraction) -> Specification:
@@ -254,6 +286,11 @@ class _Lowering:
             )
         turns = [_turn(chain(*parts)) for parts in zip(*found, strict=True)]
         nodes: list[Node] = []
+        if step.computing is not None:
+            # Ranks have their first messages in different lines; this line has the computation.
+            before = Shape(Kind.WAIT, awaited=Awaited.CHOSEN, call="MPI_Waitall", site=shape.site,
+                           others=shape.others)  # fmt: skip
+            nodes.append(Step(self._shape(before), step.ranks, {}, computing=step.computing))
         for (is_burst, who), run in groupby(turns, key=_Turn.who):
             if is_burst:
                 for turn in run:

@@ -13,7 +13,7 @@ _LARGEST = 1e9
 _SMALLEST = 1e-9
 
 
-class Factor(click.ParamType):
+class Factor(click.ParamType[Fraction]):
     """A decimal number, exactly: 0, or from 1e-9 to 1e9."""
 
     name = "factor"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, Int64Array
+from callpath_modeler.arrays import Int64Array
 from cpmodel_commspec.operations import Recorded, Shape
 from cpmodel_commspec.replay.loggp import Replayed
 from cpmodel_commspec.specification import Specification, Step, walk
@@ -93,13 +93,9 @@ def run_time(told: Specification, lines: Sequence[Int64Array], found: Replayed) 
     slowest, slowest_rank = np.full(size, -1.0), np.zeros(size, np.int64)
     operations, taking_part = np.zeros(size, np.int64), np.zeros(size, np.int64)
     for rank, here in enumerate(lines):
-
-        def by_line(seconds: FloatArray, here: Int64Array = here) -> FloatArray:
-            return np.bincount(here, seconds, size)
-
-        own, counts = by_line(found.calling[rank]), np.bincount(here, minlength=size)
-        computing += by_line(found.computing[rank])
-        waiting += by_line(found.waiting[rank])
+        own, counts = np.bincount(here, found.calling[rank], size), np.bincount(here, None, size)
+        computing += np.bincount(here, found.computing[rank], size)
+        waiting += np.bincount(here, found.waiting[rank], size)
         calling += own
         operations += counts
         taking_part += counts > 0
@@ -114,7 +110,9 @@ def run_time(told: Specification, lines: Sequence[Int64Array], found: Replayed) 
                     told.shapes[node.shape],
                     int(taking_part[number]),
                     int(operations[number]),
-                    *(float(x[number]) / ranks for x in (computing, calling, waiting)),
+                    float(computing[number]) / ranks,
+                    float(calling[number]) / ranks,
+                    float(waiting[number]) / ranks,
                     float(slowest[number]),
                     int(slowest_rank[number]),
                 )

@@ -80,11 +80,15 @@ def estimate_text(found: Estimate, style: TextStyle) -> list[Text]:
     share = found.computation / found.measured
     change = signed_percent(found.seconds / found.measured - 1)
     lines = [
-        (f"{style.amount(found.seconds, 's')} ({change}), with communication "
-        f"{factor_text(found.faster_communication)} times and computation "
-        f"{factor_text(found.faster_computation)} times as fast"),
-        (f"measured in the trace: {style.amount(found.measured, 's')}, of which computation is "
-        f"{percent(share, 1)} and communication with waiting {percent(1 - share, 1)}"),
+        (
+            f"{style.amount(found.seconds, 's')} ({change}), with communication "
+            f"{factor_text(found.faster_communication)} times and computation "
+            f"{factor_text(found.faster_computation)} times as fast"
+        ),
+        (
+            f"measured in the trace: {style.amount(found.measured, 's')}, of which computation is "
+            f"{percent(share, 1)} and communication with waiting {percent(1 - share, 1)}"
+        ),
     ]
     # Each says which way the estimate errs: waiting for slow ranks is not communication.
     if found.faster_communication > 1:
