@@ -21,6 +21,7 @@ from cpmodel_commspec.commands.reading import is_specification, read_trace
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
     from cpmodel_commspec.operations import Recorded, Traced
+    from cpmodel_commspec.replay.answer import Prediction
     from cpmodel_commspec.replay.loggp import Replayed
     from cpmodel_commspec.replay.platform import Platform
     from cpmodel_commspec.specification import Specification
@@ -57,12 +58,25 @@ _PLATFORM = "NAME|FILE|L=...,..."
     metavar="NAME=IMPLEMENTATION",
     help="Replace a collective by messages, e.g. alltoall=p2p.",
 )
+@click.option(
+    "--smpi",
+    "is_simulated",
+    is_flag=True,
+    help="Run the C program on SimGrid SMPI; --platform is one of its XML files.",
+)
+@click.option(
+    "--selector",
+    type=click.Choice(["ompi", "mpich", "mvapich2", "impi"]),
+    default="ompi",
+    show_default=True,
+    help="MPI library whose collective algorithms --smpi uses.",
+)
 @output_options
 @click.pass_obj
 def replay(
     console: Console, *, source: Path, first: str, second: str | None,
     scale_compute: Fraction | None, scale_bytes: Fraction | None, lower: tuple[str, ...],
-    output: OutputRequest,
+    is_simulated: bool, selector: str, output: OutputRequest,
 ) -> None:  # fmt: skip
     """Predict the run time of a program on another network, in all and by line.
 
@@ -70,13 +84,11 @@ def replay(
     those of `cpmodel trace spec`.
     """
     from cpmodel_commspec import what_if
-    from cpmodel_commspec.replay.answer import Prediction, prediction_table, prediction_text
-    from cpmodel_commspec.replay.platform import platform_of
-    from cpmodel_commspec.replay.run_time import program_of, run_time
 
     form = output.form
-    platforms = [platform_of(text) for text in (first, second) if text is not None]
+    names = [text for text in (first, second) if text is not None]
     chosen = what_if.lowered_names(lower)
+    platforms = [] if is_simulated else _platforms(names)
     told, traced, findings = read_source(console, source)
     changes = []
     if scale_compute is not None:
@@ -89,22 +101,64 @@ def replay(
         told = what_if.lowered(told, chosen)
         changes += [f"--lower {name}={implementation}" for name, implementation in chosen.items()]
     require_few(told)
+    if is_simulated:
+        _simulate(console, told, names, selector, changes, output)
+    else:
+        found = _predicted(told, None if changes else traced, platforms, changes)
+        from cpmodel_commspec.replay.answer import prediction_table, prediction_text
+
+        if form == TABLE:
+            output.write_lines(console, prediction_text(found, output.style(console)))
+        else:
+            output.write_table(console, prediction_table(found))
+    console.findings(findings)
+
+
+def _platforms(names: Sequence[str]) -> list[Platform]:
+    from cpmodel_commspec.replay.platform import platform_of
+
+    return [platform_of(name) for name in names]
+
+
+def _predicted(
+    told: Specification, traced: Traced | None, platforms: Sequence[Platform],
+    changes: Sequence[str],
+) -> Prediction:  # fmt: skip
+    """Return the run time on each platform, and that of the trace itself on the first."""
+    from cpmodel_commspec.replay.answer import Prediction
+    from cpmodel_commspec.replay.run_time import program_of, run_time
+
     program = program_of(told)
     lines = [told.lines_of_rank(rank) for rank in range(told.processes)]
     times = [run_time(told, lines, _replayed(told, program, one)) for one in platforms]
     of_trace = None
-    if traced is not None and not changes:
+    if traced is not None:
         recorded = [
             dataclasses.replace(one, computing=own.computing, last=own.last)
             for one, own in zip(program, traced.ranks, strict=True)
         ]
         of_trace = _replayed(told, recorded, platforms[0]).seconds
-    prediction = Prediction(told, tuple(platforms), tuple(times), tuple(changes), of_trace)
-    if form == TABLE:
-        output.write_lines(console, prediction_text(prediction, output.style(console)))
+    return Prediction(told, tuple(platforms), tuple(times), tuple(changes), of_trace)
+
+
+def _simulate(
+    console: Console, told: Specification, names: Sequence[str], selector: str,
+    changes: Sequence[str], output: OutputRequest,
+) -> None:  # fmt: skip
+    """Write the run time on SimGrid SMPI for each platform file."""
+    from cpmodel_commspec.deadlocks import require_safe
+    from cpmodel_commspec.generators.c import c_source
+    from cpmodel_commspec.replay.answer import Simulated, simulated_table, simulated_text
+    from cpmodel_commspec.replay.smpi import smpi_seconds
+
+    require_safe(told)
+    source = c_source(told)
+    seconds = [smpi_seconds(source, told.processes, Path(name), selector) for name in names]
+    found = Simulated(told, tuple(names), selector, tuple(seconds), tuple(changes))
+    if output.form == TABLE:
+        output.write_lines(console, simulated_text(found, output.style(console)))
     else:
-        output.write_table(console, prediction_table(prediction))
-    console.findings(findings)
+        output.write_table(console, simulated_table(found))
 
 
 def read_source(

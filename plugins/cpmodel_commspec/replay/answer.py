@@ -39,6 +39,26 @@ class Prediction:
     of_trace: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """The run time of a program on SimGrid SMPI, on one platform or on two.
+
+    Attributes
+    ----------
+    told : the program
+    platforms : files, as the user gave them
+    selector : MPI library whose collective algorithms were used
+    seconds : run time on each platform
+    changes : what was changed in the program, in the words of the command line
+    """
+
+    told: Specification
+    platforms: tuple[str, ...]
+    selector: str
+    seconds: tuple[float, ...]
+    changes: tuple[str, ...] = ()
+
+
 def _names(platforms: Sequence[Platform]) -> list[str]:
     """Return the names of platforms, with a number where they are the same."""
     names = [one.name for one in platforms]
@@ -50,11 +70,7 @@ def _names(platforms: Sequence[Platform]) -> list[str]:
 def prediction_text(found: Prediction, style: TextStyle) -> list[Text]:
     """Return the run times, their parts, and the lines of the program."""
     told, names = found.told, _names(found.platforms)
-    program = told.program.rpartition("/")[2] or "communication"
-    lines = [
-        f"{program}: {counted(told.operations, 'operation')} of {counted(told.processes, 'rank')}"
-        + (f", with {', '.join(found.changes)}" if found.changes else "")
-    ]
+    lines = [_heading(told, found.changes)]
     for name, time in zip(names, found.times, strict=True):
         lines.append(f"{name}: {style.amount(time.seconds, 's')}{_parts(time)}")
     lines += _beside(found, style)
@@ -66,6 +82,13 @@ def prediction_text(found: Prediction, style: TextStyle) -> list[Text]:
         ellipsis = style.say("…")
         text += [Text(), *table(columns, labels, style.width, title="call", ellipsis=ellipsis)]
     return text
+
+
+def _heading(told: Specification, changes: Sequence[str]) -> str:
+    program = told.program.rpartition("/")[2] or "communication"
+    changed = f", with {', '.join(changes)}" if changes else ""
+    operations, ranks = counted(told.operations, "operation"), counted(told.processes, "rank")
+    return f"{program}: {operations} of {ranks}{changed}"
 
 
 def _parts(time: RunTime) -> str:
@@ -83,19 +106,58 @@ def _parts(time: RunTime) -> str:
 
 def _beside(found: Prediction, style: TextStyle) -> list[str]:
     """Return the comparisons with the trace and with the other platform."""
-    first, lines = found.times[0].seconds, []
-    if len(found.times) > 1 and first:
-        change = signed_percent(found.times[1].seconds / first - 1)
-        lines.append(f"the second platform takes {change}")
-    if found.told.seconds and not found.changes:
-        lines.append(f"the run of the trace took {style.amount(found.told.seconds, 's')}")
+    seconds = [time.seconds for time in found.times]
+    lines = _compared(found.told, seconds, found.changes, style)
     if found.of_trace:
-        change = signed_percent(first / found.of_trace - 1)
+        change = signed_percent(seconds[0] / found.of_trace - 1)
         lines.append(
             f"with the computation of the trace, round by round: "
             f"{style.amount(found.of_trace, 's')}; the program differs from it by {change}"
         )
     return lines
+
+
+def _compared(
+    told: Specification, seconds: Sequence[float], changes: Sequence[str], style: TextStyle
+) -> list[str]:
+    """Return the comparison of two platforms, and the run time of the trace."""
+    lines = []
+    if len(seconds) > 1 and seconds[0]:
+        change = signed_percent(seconds[1] / seconds[0] - 1)
+        lines.append(f"the second platform takes {change}")
+    if told.seconds and not changes:
+        lines.append(f"the run of the trace took {style.amount(told.seconds, 's')}")
+    return lines
+
+
+def simulated_text(found: Simulated, style: TextStyle) -> list[Text]:
+    """Return the run times."""
+    lines = [_heading(found.told, found.changes)]
+    for name, seconds in zip(found.platforms, found.seconds, strict=True):
+        lines.append(
+            f"{printable(name)}: {style.amount(seconds, 's')}, simulated by SMPI with the "
+            f"collectives of {found.selector}"
+        )
+    lines += _compared(found.told, found.seconds, found.changes, style)
+    return [part for line in lines for part in wrap(style.say(line), style.width)]
+
+
+def simulated_table(found: Simulated) -> Table:
+    """Return one row per platform."""
+    count = len(found.seconds)
+    columns: dict[str, list[Cell]] = {
+        "platform": [printable(name) for name in found.platforms],
+        "selector": [found.selector] * count,
+        "seconds": list(found.seconds),
+    }
+    header = {
+        "program": found.told.program,
+        "processes": found.told.processes,
+        "operations": found.told.operations,
+        "changes": list(found.changes),
+        "seconds_of_trace": found.told.seconds or None,
+    }
+    return Table(columns, {"seconds": "s"}, header)
 
 
 def _columns(found: Prediction, names: Sequence[str], style: TextStyle) -> list[TextColumn]:
