@@ -52,8 +52,8 @@ _Algorithm: TypeAlias = "Callable[[int, Int64Array], Iterator[Batch]]"
 def usual(name: str, n: int, sizes: Int64Array) -> str:
     """Return the algorithm that MPICH chooses for the number of members and the size.
 
-    The limits are those of Thakur, Rabenseifner and Gropp, section 4. Their limits for all-to-all
-    operations of medium size are not used: those send everything at once, as ``p2p`` does.
+    The limits are those of Thakur, Rabenseifner and Gropp, section 4. More than 1024 members do not
+    send everything at once, because the messages of all of them would take too much memory.
 
     Parameters
     ----------
@@ -69,6 +69,8 @@ def usual(name: str, n: int, sizes: Int64Array) -> str:
         "allreduce": largest > 2048,
         "reduce_scatter_block": total >= 524288,
     }
+    if name == "alltoall" and is_long[name] and largest <= 32768 and n <= 1024:
+        return "p2p"
     short, long = _BY_SIZE.get(name, (next(iter(ALGORITHMS[name])),) * 2)
     return long if is_long.get(name) else short
 
