@@ -174,9 +174,9 @@ def _messages(traced: Traced) -> _Messages:
         if not rows:
             continue
         peer, tag, _ = about.ends[0].columns
-        pairs = {rank: (values[:, tag], values[:, peer]) for rank, values in rows.items()}
-        tags[shape] = told = choose_tags(pairs)
-        numbers = {rank: told.number(rank, *pair) for rank, pair in pairs.items()}
+        pairs = {rank: (rank, x[:, tag], x[:, peer]) for rank, x in rows.items()}
+        tags[shape] = told = choose_tags(list(pairs.values()))
+        numbers = {rank: told.number(*pair) for rank, pair in pairs.items()}
         for number in np.unique(np.concatenate(list(numbers.values()))).tolist():
             here = {rank: values[numbers[rank] == number] for rank, values in rows.items()}
             partners[shape, number] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from enum import Enum
 
 import numpy as np
@@ -23,8 +23,8 @@ class Tags(Enum):
     NONE = "none"
     """All tags have one number."""
 
-    def number(self, rank: int, tags: Int64Array, peers: Int64Array) -> Int64Array:
-        """Return the number of the tag of each message of a rank, [n]."""
+    def number(self, rank: int | Int64Array, tags: Int64Array, peers: Int64Array) -> Int64Array:
+        """Return the number of the tag of each message [n] of a rank, or of its rank [n]."""
         if self is Tags.ZERO:
             return tags
         if self is Tags.RANK:
@@ -32,12 +32,17 @@ class Tags(Enum):
         return tags - peers if self is Tags.PEER else np.zeros_like(tags)
 
 
-def choose_tags(pairs: Mapping[int, tuple[Int64Array, Int64Array]]) -> Tags:
-    """Return the origin with the fewest numbers; `pairs` are tags and partners by rank."""
-    if is_series([tags for tags, _ in pairs.values()]):
+def choose_tags(pairs: Sequence[tuple[int, Int64Array, Int64Array]]) -> Tags:
+    """Return the origin with the fewest numbers.
+
+    Parameters
+    ----------
+    pairs : for each rank, the rank, the tags of its messages and the partners
+    """
+    if is_series([tags for _, tags, _ in pairs]):
         return Tags.NONE
     counts = {
-        tags: len(np.unique(np.concatenate([tags.number(k, *pair) for k, pair in pairs.items()])))
+        tags: len(np.unique(np.concatenate([tags.number(*pair) for pair in pairs])))
         for tags in (Tags.ZERO, Tags.RANK, Tags.PEER)
     }
     best = min(counts, key=counts.__getitem__)
