@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from callpath_modeler.arrays import Int64Array
 from cpmodel_commspec.collectives import ROOTED, Form
@@ -192,3 +193,16 @@ class Traced:
     communicators: tuple[Communicator, ...]
     ranks: tuple[Recorded, ...]
     left_out: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def processes(self) -> int:
+        """Number of ranks."""
+        return len(self.ranks)
+
+    def counts(self) -> Int64Array:
+        """Return how many operations each rank has, [processes]."""
+        return np.array([len(one.shapes) for one in self.ranks], np.int64)
+
+    def of_rank(self, rank: int) -> Recorded:
+        """Return the operations of one rank, in order."""
+        return self.ranks[rank]

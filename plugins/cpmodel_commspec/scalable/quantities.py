@@ -6,7 +6,7 @@ exact for the largest as well. Its number of terms is smaller than that of the t
 
 Formulas of sizes can lack a whole value at some number of processes, as 4096 / x at x = 3. Programs divide whole
 elements: 512 / 3 * 8 = 1360. So such a size is rounded down to whole elements, of 8 bytes if all sizes are multiples
-of 8. `Quantity.is_rounded` tells where this happens.
+of 8. `Quantity.is_rounded` tells where this happens. If a trace shows such a size, the formula says so by itself.
 """
 
 from __future__ import annotations
@@ -66,11 +66,13 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     terms : their sum; () for zero
     unit : bytes of an element, of which a size has a whole number; 0 for other quantities
     dimensions : of the grid
+    is_quotient : whether traces show that the quotient is one of whole elements
     """
 
     terms: tuple[Term, ...]
     unit: int = 0
     dimensions: int = 1
+    is_quotient: bool = False
 
     def exact(self, scale: Scale) -> Fraction:
         """Return the value before it is rounded.
@@ -97,15 +99,15 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             If it is no whole number.
         """
         exact = self.exact(scale)
+        if exact.denominator == 1 and not self.is_quotient:
+            return int(exact)
         if self.unit:
             return exact // self.unit * self.unit
-        if exact.denominator != 1:
-            raise Unfit(f"{self} is no whole number")
-        return int(exact)
+        raise Unfit(f"{self} is no whole number")
 
     def is_rounded(self, scale: Scale) -> bool:
         """Tell whether the value was rounded down to whole elements."""
-        return bool(self.unit) and self.exact(scale) % self.unit != 0
+        return self.exact(scale) != self.value(scale) and not self.is_quotient
 
     @property
     def constant(self) -> int | None:
@@ -114,8 +116,16 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return self.value(Scale(1))
         return None
 
+    @property
+    def _in_elements(self) -> Term:
+        [term] = self.terms
+        factor = Fraction(term.numerator, term.denominator * self.unit)
+        return Term(factor.numerator, factor.denominator, term.basis)
+
     def __str__(self) -> str:
         """Return the formula."""
+        if self.is_quotient and self.unit > 1:
+            return f"{_term(self._in_elements, self.dimensions)} * {self.unit}"
         parts = [_term(term, self.dimensions) for term in self.terms]
         text = parts[0] if parts else "0"
         for part in parts[1:]:
@@ -209,7 +219,8 @@ def _rounded(
             for scale in small:
                 size = basis.value(scale)
                 assert size is not None
-                told = _quantity([(points[scale] / size, basis)], unit, dimensions)
+                factor = points[scale] / size
+                told = _quantity([(factor, basis)], unit, dimensions, is_quotient=True)
                 if all(told.value(other) == value for other, value in points.items()):
                     yield told
                     return
