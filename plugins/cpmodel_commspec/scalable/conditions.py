@@ -260,16 +260,14 @@ def _atoms(dimensions: int, forms: Sequence[Form]) -> Iterator[tuple[float, Atom
     axes = PLACES[1 : dimensions + 1] if dimensions > 1 else ()
     for place in (*axes, RANK):
         for k in range(_NEAR):
-            for kind in (Kind.LEAST, Kind.BEFORE, Kind.IS, Kind.LAST, Kind.IS_NOT, Kind.NOT_LAST, Kind.MOST,
-                         Kind.AFTER):  # fmt: skip
-                is_ordered = kind in {Kind.LEAST, Kind.BEFORE}
-                if is_ordered and not k:
-                    continue
-                near = k - is_ordered
-                if kind in {Kind.MOST, Kind.AFTER} and not k:
-                    continue
-                atom = Atom(kind, place, k)
-                yield (0.5 if atom in natural else 1.0 + near), atom
+            ends = [Atom(Kind.LEAST, place, k + 1), Atom(Kind.BEFORE, place, k + 1)]
+            ends += [
+                Atom(kind, place, k) for kind in (Kind.IS, Kind.LAST, Kind.IS_NOT, Kind.NOT_LAST)
+            ]
+            if k:
+                ends += [Atom(Kind.MOST, place, k), Atom(Kind.AFTER, place, k)]
+            for atom in ends:
+                yield (0.5 if atom in natural else 1.0 + k), atom
         for m in (2, 3, 4):
             for k in range(m):
                 yield 3.0 + m, Atom(Kind.REST, place, k, m)

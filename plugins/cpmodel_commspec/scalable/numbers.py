@@ -127,46 +127,34 @@ def _linear(
     is_size: bool,
     is_rounds: bool,
 ) -> Number | None:
-    bases, factors = [], list[dict[str, int]]()
-    for one in samples:
-        solved = _solved(one, chosen)
-        if solved is None:
-            return None
-        bases.append(solved[0])
-        factors.append(solved[1])
+    solved = [_solved(one, chosen) for one in samples]
+    if any(own is None for own in solved):
+        return None
     scales = [one.scale for one in samples]
+    bases, factors = [own[0] for own in solved if own], [own[1] for own in solved if own]
     found = {}
     for name in chosen:
-        known = [
-            (scale, own[name]) for scale, own in zip(scales, factors, strict=True) if name in own
-        ]
-        if len(known) < 2:
-            return None
-        fitted = fit([scale for scale, _ in known], [value for _, value in known], dimensions)
+        known = {
+            scale: own[name] for scale, own in zip(scales, factors, strict=True) if name in own
+        }
+        fitted = fit([*known], [*known.values()], dimensions) if len(known) > 1 else []
         if not fitted:
             return None
         found[name] = fitted[0]
-    fitted = []
-    if is_rounds:
-        fitted = fit(scales, bases, dimensions, only_logs=True)
+        for k, one in enumerate(samples):
+            if name not in factors[k]:
+                # The trace has one value of the feature, so that it does not show the factor.
+                bases[k] -= found[name].value(one.scale) * int(one.features[name][0])
+    fitted = fit(scales, bases, dimensions, only_logs=True) if is_rounds else []
     fitted = fitted or fit(scales, bases, dimensions, is_size=is_size)
-    if not fitted:
-        return None
-    return Number(fitted[0], found, None, tuple(fitted[1:]))
+    return Number(fitted[0], found, None, tuple(fitted[1:])) if fitted else None
 
 
 def _solved(one: Sample, chosen: Sequence[str]) -> tuple[int, dict[str, int]] | None:
-    """Return base and factors of a trace, exact for all its values; factors that it shows only."""
-    if (one.values == one.values[0]).all() and not chosen:
-        return int(one.values[0]), {}
-    if not chosen:
-        return None
+    """Return base and factors of a trace, exact for all its values; the factors that it shows."""
     shown = [name for name in chosen if (one.features[name] != one.features[name][0]).any()]
-    if any(one.features[name][0] for name in chosen if name not in shown):
-        return None
-    rows = np.unique(
-        np.linspace(0, len(one.values) - 1, min(_SAMPLE, len(one.values))).astype(np.int64)
-    )
+    n = len(one.values)
+    rows = np.unique(np.linspace(0, n - 1, min(_SAMPLE, n)).astype(np.int64))
     columns: list[FloatArray] = [np.ones(len(rows))]
     columns += [one.features[name][rows].astype(np.float64) for name in shown]
     matrix = np.stack(columns, axis=1)
@@ -174,7 +162,7 @@ def _solved(one: Sample, chosen: Sequence[str]) -> tuple[int, dict[str, int]] | 
         return None
     solution = np.linalg.lstsq(matrix, one.values[rows].astype(np.float64), rcond=None)[0]
     base, *factors = (int(x) for x in np.round(solution))
-    total = np.full(len(one.values), base, np.int64)
+    total = np.full(n, base, np.int64)
     for name, factor in zip(shown, factors, strict=True):
         total += factor * one.features[name]
     if (total != one.values).any():
