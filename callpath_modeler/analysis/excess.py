@@ -25,6 +25,7 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Aggregate, centre
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.parameter_line import worker_parameter
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.targets import target_of
 from callpath_modeler.units import parameter_value, setting_text
@@ -177,8 +178,9 @@ def measured_excess(
 
 
 def scaling_over(experiment: Experiment, parameter: str) -> Scaling:
-    """Return the kind of scaling; costs over another parameter than p are compared as they are."""
-    return experiment.scaling if parameter == "p" else Scaling.WEAK
+    """Return the kind of scaling; without more workers, costs are compared as they are."""
+    workers = worker_parameter(each.name for each in experiment.parameters)
+    return experiment.scaling if parameter in {workers, "p"} else Scaling.WEAK
 
 
 def per_process(

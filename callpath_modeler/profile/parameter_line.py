@@ -9,6 +9,15 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray
 
+_WORKERS = ("p", "threads", "nodes")
+"""Parameters that count workers, the finest division of a program first."""
+
+
+def worker_parameter(varying: Iterable[str]) -> str | None:
+    """Return the parameter that counts workers: p, or else threads, or else nodes; None = none."""
+    names = set(varying)
+    return next((name for name in _WORKERS if name in names), None)
+
 
 def main_parameter(names: Iterable[str]) -> str | None:
     """Return the default parameter: p, or else the first one; None = no parameters."""

@@ -13,6 +13,7 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, MetricValues, Run, Scaling
+from callpath_modeler.profile.parameter_line import worker_parameter
 from callpath_modeler.profile.schema import PROGRAM, Reduction
 from callpath_modeler.units import counted
 
@@ -26,7 +27,7 @@ AS_TOLD = "as told"
 """Reason for a scaling that the user gave."""
 
 _STRONG_SLOPE = -0.5
-"""Midpoint between constant computation per process (weak, 0) and 1/p (strong, -1)."""
+"""Midpoint between constant computation per worker (weak, 0) and 1/p (strong, -1)."""
 _DOUBTFUL_SLOPE = -0.2
 """Slope below which computation may be shared work, so that bytes and counts decide."""
 _FEWEST = 3
@@ -125,10 +126,12 @@ def with_scaling_of(experiment: Experiment) -> Experiment:
 def recognise_scaling(
     tree: CallTree, columns: Mapping[str, MetricValues], runs: Sequence[Run], reduction: Reduction
 ) -> tuple[Scaling, str]:
-    """Return weak or strong scaling, from the change of the computation per process with p.
+    """Return weak or strong scaling, from the change of the computation per worker.
 
-    Each function of the program itself contributes the slope of log time over log p. The weighted
-    median decides; the weight is the time at the smallest scale. Some data are excluded:
+    Workers are processes. If the number of processes is constant or unknown, they are threads, or
+    else nodes. Each function of the program itself contributes the slope of log time over log p,
+    where p is the number of workers. The weighted median decides; the weight is the time at the
+    smallest scale. Some data are excluded:
 
     - communication, because it may grow under strong scaling
     - functions that do not occur at every scale
@@ -146,21 +149,24 @@ def recognise_scaling(
         The reason, in words.
     """
     timed = [v for v in columns.values() if v.metric.is_time and v.metric.additive]
-    why = _undecided(timed, runs, reduction)
+    workers = _varying_workers(runs)
+    why = _undecided(timed, runs, workers, reduction)
     if why:
         return Scaling.WEAK, f"assumed: {why}"
-    chosen = _longest_series(runs)
-    of_run = np.array([runs[i].parameters["p"] for i in chosen])
+    chosen = _longest_series(runs, workers)
+    of_run = np.array([runs[i].parameters[workers] for i in chosen])
+    is_sum = reduction is Reduction.SUM and workers == "p"
     own = np.array([region.computes for region in tree.regions])
     work = own[tree.region]
 
     def slope_of(values: MetricValues, rows: BoolArray) -> float:
-        return _median_slope(values.means(reduction)[rows][:, chosen], of_run, reduction)
+        return _median_slope(values.means(reduction)[rows][:, chosen], of_run, is_sum=is_sum)
 
     slope = slope_of(timed[0], work)
     if np.isnan(slope):
         return Scaling.WEAK, "assumed: no computation measured at every scale"
-    said = f"computation per process goes as {_power(slope)}"
+    per_process = " per process" if workers == "p" else ""
+    said = f"computation{per_process} goes as {_power(slope, workers)}"
     if not _STRONG_SLOPE <= slope < _DOUBTFUL_SLOPE:
         return (Scaling.STRONG if slope < _STRONG_SLOPE else Scaling.WEAK), said
     # Memory contention may slow shared work down, but it does not change volumes.
@@ -169,34 +175,43 @@ def recognise_scaling(
     volumes = [slope_of(each, of_bytes if each.metric.unit == "B" else work) for each in needs]
     for each, volume in zip(needs, volumes, strict=True):
         if volume < _STRONG_SLOPE:
-            return Scaling.STRONG, f"{said}, {each.metric.name} as {_power(volume)}"
+            return Scaling.STRONG, f"{said}, {each.metric.name} as {_power(volume, workers)}"
     return Scaling.WEAK, said
 
 
-def _undecided(timed: Sequence[MetricValues], runs: Sequence[Run], reduction: Reduction) -> str:
+def _varying_workers(runs: Sequence[Run]) -> str:
+    """Return the parameter that counts the workers of the runs."""
+    names = runs[0].parameters
+    varying = [name for name in names if len({run.parameters[name] for run in runs}) > 1]
+    return worker_parameter(varying) or worker_parameter(names) or "p"
+
+
+def _undecided(
+    timed: Sequence[MetricValues], runs: Sequence[Run], workers: str, reduction: Reduction
+) -> str:
     """Return the reason why the runs do not determine the scaling; "" = they do."""
     if reduction is Reduction.IMBALANCE:
         return "imbalances do not show it"
-    if "p" not in runs[0].parameters:
+    if workers not in runs[0].parameters:
         return "the number of processes is unknown"
-    processes = {runs[i].parameters["p"] for i in _longest_series(runs)}
+    counts = {runs[i].parameters[workers] for i in _longest_series(runs, workers)}
     if not timed:
         return "no time measured"
-    if len(processes) < 2:
-        return "p does not vary"
-    return "p is not positive" if min(processes) <= 0 else ""
+    if len(counts) < 2:
+        return f"{workers} does not vary"
+    return f"{workers} is not positive" if min(counts) <= 0 else ""
 
 
-def _power(slope: float) -> str:
+def _power(slope: float, workers: str) -> str:
     # Adding zero to a rounded slope removes the sign of "-0.00".
-    return f"p^{round(slope, 2) + 0.0:.2f}"
+    return f"{workers}^{round(slope, 2) + 0.0:.2f}"
 
 
-def _median_slope(work: FloatArray, of_run: FloatArray, reduction: Reduction) -> float:
+def _median_slope(work: FloatArray, of_run: FloatArray, *, is_sum: bool) -> float:
     """Return the weighted median of the slopes of call paths; NaN = none occurs at every scale."""
     processes = np.unique(of_run)
     least = np.stack([work[:, of_run == p].min(axis=1) for p in processes], axis=1)
-    if reduction is Reduction.SUM:
+    if is_sum:
         least = least / processes
     least = least[(least > 0).all(axis=1)]
     if not len(least):
@@ -220,18 +235,18 @@ def _slopes(x: FloatArray, y: FloatArray) -> FloatArray:
     return np.asarray((away * y).sum(axis=1) / (away**2).sum(axis=1))
 
 
-def _longest_series(runs: Sequence[Run]) -> list[int]:
+def _longest_series(runs: Sequence[Run], workers: str) -> list[int]:
     """Return the runs at the setting of the other parameters that has the most scales.
 
-    Runs of several problem sizes at the same p do not determine a slope together. Of settings with
-    equally many scales, the largest values are used, because they compute most. If each p has its
-    own size, all runs are one series.
+    Runs of several problem sizes at the same scale do not determine a slope together. Of settings
+    with equally many scales, the largest values are used, because they compute most. If each scale
+    has its own size, all runs are one series.
     """
     settings: dict[tuple[float, ...], set[float]] = {}
     of_run = []
     for run in runs:
-        others = tuple(value for name, value in run.parameters.items() if name != "p")
-        settings.setdefault(others, set()).add(run.parameters["p"])
+        others = tuple(value for name, value in run.parameters.items() if name != workers)
+        settings.setdefault(others, set()).add(run.parameters[workers])
         of_run.append(others)
     best = max(settings, key=lambda others: (len(settings[others]), others))
     if len(settings[best]) < 2:

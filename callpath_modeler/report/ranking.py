@@ -318,7 +318,8 @@ def excess_notes(ranking: Ranking) -> list[str]:
     if np.isinf(ranking.target) or np.isnan(ranking.excess.exclusive).all():
         return []
     scaling = scaling_over(fitted.experiment, fitted.parameter)
-    ideal = "1/p per process" if scaling is Scaling.STRONG else "constant cost"
+    per_process = "1/p per process" if fitted.parameter == "p" else f"1/{fitted.parameter}"
+    ideal = per_process if scaling is Scaling.STRONG else "constant cost"
     since = f"{fitted.parameter} = {parameter_value(ranking.base)}"
     of_what = f"as share of the {fitted.metric.name} at the target"
     return [f"excess: cost beyond {ideal} since {since}, {of_what}"]

@@ -1,14 +1,16 @@
-"""Traces without the names of the application."""
+"""Traces and specifications without the names of the application."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
 
 from callpath_modeler.profile.schema import PROGRAM
-from cpmodel_commspec.operations import Kind, Shape, Traced
+from cpmodel_commspec.operations import Communicator, Kind, Shape, Traced
+from cpmodel_commspec.specification import Specification
 
 _OF_MPI = re.compile(r"MPI_\w{1,40}")
 
@@ -18,28 +20,57 @@ def anonymous(traced: Traced) -> Traced:
 
     The names of MPI functions stay.
     """
-    names = {PROGRAM: PROGRAM}
+    names = _Names()
+    return replace(
+        traced,
+        program="",
+        shapes=tuple(map(names.shape, traced.shapes)),
+        communicators=_numbered(traced.communicators),
+    )
 
-    def site(path: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(names.setdefault(name, f"f{len(names)}") for name in path)
 
-    def shape(told: Shape) -> Shape:
+def anonymous_specification(told: Specification) -> Specification:
+    """Return a specification with numbers for the same names; see `anonymous`."""
+    names = _Names()
+    irregular = tuple(
+        msgspec.structs.replace(one, site=names.site(one.site), call=_of_mpi(one.call))
+        for one in told.irregular
+    )
+    return msgspec.structs.replace(
+        told,
+        program="",
+        shapes=tuple(map(names.shape, told.shapes)),
+        communicators=_numbered(told.communicators),
+        irregular=irregular,
+        left_out={"excluded operations": sum(told.left_out.values())} if told.left_out else {},
+    )
+
+
+class _Names:
+    """Numbers in place of names, the same for the same name."""
+
+    def __init__(self) -> None:
+        self._known = {PROGRAM: PROGRAM}
+
+    def site(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a call path without names."""
+        return tuple(self._known.setdefault(name, f"f{len(self._known)}") for name in path)
+
+    def shape(self, told: Shape) -> Shape:
+        """Return a shape without names."""
         return msgspec.structs.replace(
             told,
             name=_of_mpi(told.name) if told.kind is Kind.HANDLE else told.name,
             call=_of_mpi(told.call),
-            site=site(told.site),
-            others=tuple(map(site, told.others)),
+            site=self.site(told.site),
+            others=tuple(map(self.site, told.others)),
         )
 
-    return replace(
-        traced,
-        program="",
-        shapes=tuple(map(shape, traced.shapes)),
-        communicators=tuple(
-            msgspec.structs.replace(one, name=f"communicator_{k}")
-            for k, one in enumerate(traced.communicators, 1)
-        ),
+
+def _numbered(communicators: Sequence[Communicator]) -> tuple[Communicator, ...]:
+    return tuple(
+        msgspec.structs.replace(one, name=f"communicator_{k}")
+        for k, one in enumerate(communicators, 1)
     )
 
 

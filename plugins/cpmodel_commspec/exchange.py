@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
 from callpath_modeler.errors import InputError
-from cpmodel_commspec.expressions import RANK, size_of
-from cpmodel_commspec.operations import Half, Kind
+from cpmodel_commspec.collectives import NAMES
+from cpmodel_commspec.expressions import RANK, Expression, size_of
+from cpmodel_commspec.operations import Half, Kind, Mode, Shape
 from cpmodel_commspec.partners import Relation
 from cpmodel_commspec.specification import Loop, Specification, Step, walk
 
@@ -18,6 +19,16 @@ _SCHEMA = 2
 _MOST_LOOPS = 100
 """So many loops may lie in each other."""
 _MOST_OPERATIONS = 2**48
+_MOST_BYTES = 2**53
+"""Numbers of a specification are smaller, so that sums of them are exact."""
+
+_NAMES = {
+    Kind.SEND: frozenset(Mode),
+    Kind.ISEND: frozenset(Mode),
+    Kind.EXCHANGE: frozenset(Half),
+    Kind.COLLECTIVE: frozenset(NAMES),
+    Kind.ICOLLECTIVE: frozenset(NAMES),
+}
 _HINT = "write it again with cpmodel trace spec -f json"
 
 
@@ -58,16 +69,15 @@ def read_json(path: Path) -> Specification:
 def _check(told: Specification) -> None:
     """Raise `ValueError` if parts of a specification do not fit together."""
     known = range(told.processes)
+    words = [told.program, *told.left_out, *(one.name for one in told.communicators)]
+    _require(all(map(str.isprintable, words)), "a name with control characters")
     for communicator in told.communicators:
         members = [rank for group in communicator.groups for rank in group]
         _require(len(set(members)) == len(members), "a rank is in a communicator twice")
         _require(all(rank in known for rank in members), "a communicator of unknown ranks")
-    comms = range(len(told.communicators))
+        _require(bool(members) and all(communicator.groups), "a communicator without ranks")
     for shape in told.shapes:
-        _require(shape.kind is Kind.WAIT or shape.comm in comms, "an unknown communicator")
-        _require(all(place >= 0 for place in shape.places), "a place below zero")
-        is_half = shape.kind is not Kind.EXCHANGE or shape.name in set(Half)
-        _require(is_half, "an unknown half of an exchange")
+        _check_shape(told, shape)
     counts = 0
     for node, around in walk(told.body):
         ranks = node.ranks
@@ -90,6 +100,16 @@ def _check(told: Specification) -> None:
     _require(counts == told.operations, f"{counts} operations are not {told.operations}")
 
 
+def _check_shape(told: Specification, shape: Shape) -> None:
+    comms = range(len(told.communicators))
+    _require(shape.kind is Kind.WAIT or shape.comm in comms, "an unknown communicator")
+    _require(all(place >= 0 for place in shape.places), "a place below zero")
+    names = _NAMES.get(shape.kind)
+    _require(names is None or shape.name in names, f"an unknown name of a {shape.kind}")
+    _require(shape.name.isprintable(), "a name with control characters")
+    _require(all(0 < abs(size) < _MOST_BYTES for size in shape.grid), "a grid of no size")
+
+
 def _check_step(told: Specification, step: Step, counts: Sequence[int]) -> None:
     _require(step.shape in range(len(told.shapes)), "an unknown shape")
     shape = told.shapes[step.shape]
@@ -99,14 +119,43 @@ def _check_step(told: Specification, step: Step, counts: Sequence[int]) -> None:
     for partner in step.partners.values():
         is_torus = partner.relation is Relation.TORUS
         _require(
-            not is_torus or size_of(partner.dimensions) == told.processes, "a torus of other sizes"
+            not is_torus
+            or (size_of(partner.dimensions) == told.processes and min(partner.dimensions) > 0),
+            "a torus of other sizes",
         )
+    size_of_group = {}
+    if shape.comm >= 0:
+        groups = told.communicators[shape.comm].groups
+        size_of_group = {rank: len(group) for group in groups for rank in group}
+        _require(size_of_group.keys() >= set(step.ranks), "a rank outside of its communicator")
     lengths = {RANK: len(step.ranks), **dict(enumerate(counts))}
-    for number in step.numbers.values():
+    for field, number in step.numbers.items():
         sizes = tuple(lengths.get(axis, -1) for axis in number.axes)
         fits = sizes == number.sizes and list(number.axes) == sorted(set(number.axes))
         fits &= len(number.table) == (size_of(sizes) if sizes else 0)
         _require(fits and len(number.steps) <= len(counts), "a table of other sizes")
+        for rank, (low, high) in zip(step.ranks, _bounds(number, step.ranks, counts), strict=True):
+            most = told.processes if field in partners else _MOST_BYTES
+            if field == "root":
+                most = size_of_group[rank]
+            is_distance = field in partners and step.partners[field].relation is Relation.DISTANCE
+            shift = rank if is_distance else 0
+            _require(low + shift >= 0 and high + shift < most, f"a {field} out of range")
+
+
+def _bounds(
+    number: Expression, ranks: Sequence[int], counts: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Yield the least and the most number of each rank, which loops need not be expanded for."""
+    ends = [
+        sorted((0, step * (count - 1))) for step, count in zip(number.steps, counts, strict=False)
+    ]
+    least, most = (number.base + sum(end[k] for end in ends) for k in (0, 1))
+    row = len(number.table) // len(ranks) if RANK in number.axes else 0
+    for place, rank in enumerate(ranks):
+        own = number.table[place * row : (place + 1) * row] if row else number.table
+        shift = number.rank * rank
+        yield least + shift + min(own, default=0), most + shift + max(own, default=0)
 
 
 def _require(holds: bool, what: str) -> None:

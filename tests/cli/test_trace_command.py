@@ -72,7 +72,7 @@ def test_the_format_is_that_of_the_ending(run, line, tmp_path):
         assert (done.status, done.out) == (0, "")
         assert done.err.startswith("app: 544 operations of 6 ranks in 8 lines\n")
         assert path.read_text().startswith(begin)
-    run("trace", "spec", line, "-o", tmp_path / "spec.f90").fails(2, ".f90", "text, c, json")
+    run("trace", "spec", line, "-o", tmp_path / "spec.f90").fails(2, ".f90", "-f: c, ")
     run("trace", "spec", line, "-o", tmp_path / "spec.c").fails(6, "exists")
     assert run("trace", "spec", line, "-o", tmp_path / "spec.c", "--force").status == 0
 

@@ -1,4 +1,4 @@
-"""The trace that a command reads."""
+"""The trace or the specification that a command reads."""
 
 from __future__ import annotations
 
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from cpmodel_commspec.operations import Traced
 
 TRACE = click.argument("trace", type=A_FILE, metavar="TRACE")
+
+
+def is_specification(path: Path) -> bool:
+    """Tell whether a file is a specification rather than the anchor of a trace."""
+    if path.suffix == ".json" and not path.is_dir():
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(64).lstrip().startswith(b"{")
+    except OSError:
+        return False
 
 
 def read_trace(console: Console, trace: Path) -> tuple[Traced, list[Finding]]:

@@ -1,4 +1,4 @@
-"""`cpmodel trace spec`: the communication of a run as loops, or as a program."""
+"""`cpmodel trace spec`: the communication of a run as loops, as a program, or for a simulator."""
 
 from __future__ import annotations
 
@@ -8,33 +8,40 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.configured_command import was_asked
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
-from callpath_modeler.errors import UsageError
-from cpmodel_commspec.commands.reading import TRACE, read_trace
+from callpath_modeler.errors import DataError, UsageError
+from cpmodel_commspec.commands.reading import is_specification, read_trace
+from cpmodel_commspec.commands.writing import (
+    ALLOW_UNSAFE,
+    FORMAT,
+    WithFormats,
+    chosen,
+    safety,
+    write,
+)
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
     from cpmodel_commspec.specification import Specification
     from cpmodel_commspec.wildcards import Resolution
 
-_ENDINGS = {"": "text", ".txt": "text", ".c": "c", ".json": "json"}
 _NAMELESS = "trace"
 """The subject of findings about a trace whose name is not told."""
 
+_MOST_OPERATIONS = 50_000_000
+"""Operations of a file that are expanded: a few lines can mean more than memory holds."""
 
-@click.command("spec", cls=Configured)
-@TRACE
-@output_file()
-@click.option(
-    "-f",
-    "--format",
-    "format_",
-    type=click.Choice(["text", "c", "json"]),
-    help="Text, a program in C with MPI, or JSON for `check`. Default: by the ending of FILE.",
-)
-@click.option("--allow-unsafe", is_flag=True, help="Write a C program even if it can hang.")
+_OF_TRACES = {"any_source": "--any-source", "other_runs": "--another-run"}
+"""Options about the operations of a trace."""
+
+
+@click.command("spec", cls=WithFormats)
+@click.argument("source", type=A_FILE, metavar="TRACE|SPEC.json")
+@output_file("Default: standard output. Some formats need a directory.")
+@FORMAT
+@ALLOW_UNSAFE
 @click.option(
     "--any-source",
     "any_source",
@@ -65,25 +72,72 @@ _NAMELESS = "trace"
     help="Refuse to write more lines.",
 )
 @FORCE
-@click.pass_obj
+@click.pass_context
 def spec(
-    console: Console, *, trace: Path, output: Path | None, format_: str | None,
+    ctx: click.Context, /, *, source: Path, output: Path | None, format_: str | None,
     allow_unsafe: bool, any_source: tuple[str, ...], other_runs: tuple[Path, ...],
     is_anonymous: bool, most_lines: int, force: bool,
 ) -> None:  # fmt: skip
     """Write all communication of a run in a few loops.
 
     cpmodel expands the loops and compares every operation with the trace. It also simulates the
-    run, with eager and with rendezvous sends. A C program that can hang is refused.
+    run, with eager and with rendezvous sends. A program that can hang is refused. SPEC.json, which
+    this command wrote, can be written in any other format.
     """
-    from callpath_modeler.cli.render import render_lines
+    from cpmodel_commspec.text import summary
+
+    console: Console = ctx.obj
+    generator = chosen(format_, output)
+    subject = _NAMELESS if is_anonymous else str(source)
+    findings: list[Finding] = []
+    if is_specification(source):
+        for name, option in _OF_TRACES.items():
+            if was_asked(ctx, name):
+                raise UsageError(
+                    f"{option} needs a trace, and {source} is a specification",
+                    hint="give the trace from which it was made",
+                )
+        told = _read(source, most_lines, is_anonymous=is_anonymous)
+    else:
+        told, findings = _extracted(
+            console, source, subject, any_source, other_runs, most_lines, is_anonymous=is_anonymous
+        )
+    findings += safety(told, subject, generator, allow_unsafe=allow_unsafe)
+    write(console, told, generator, output, force=force)
+    if output is not None:
+        for line in summary(told):
+            console.note(line)
+    console.findings(findings)
+
+
+def _read(source: Path, most_lines: int, *, is_anonymous: bool) -> Specification:
+    from cpmodel_commspec.anonymity import anonymous_specification
+    from cpmodel_commspec.exchange import read_json
+
+    told = read_json(source)
+    if told.operations > _MOST_OPERATIONS:
+        raise DataError(
+            f"{source}: {told.operations} operations are too many to simulate",
+            hint=f"write fewer rounds; {_MOST_OPERATIONS} operations are possible",
+        )
+    if told.lines > most_lines:
+        raise DataError(
+            f"the specification has {told.lines} lines, more than {most_lines}",
+            hint=f"use --max-lines {told.lines}",
+        )
+    return anonymous_specification(told) if is_anonymous else told
+
+
+def _extracted(
+    console: Console, trace: Path, subject: str, any_source: tuple[str, ...],
+    other_runs: tuple[Path, ...], most_lines: int, *, is_anonymous: bool,
+) -> tuple[Specification, list[Finding]]:  # fmt: skip
+    """Return the specification of a trace, compared with the trace, and findings."""
     from cpmodel_commspec.anonymity import anonymous
     from cpmodel_commspec.checking import differences
     from cpmodel_commspec.specify import specify
-    from cpmodel_commspec.text import specification_text, summary
     from cpmodel_commspec.wildcards import inferred, marked, resolved
 
-    form = _format(format_, output)
     traced, findings = read_trace(console, trace)
     if other_runs:
         traced = inferred(traced, [read_trace(console, other)[0] for other in other_runs])
@@ -92,7 +146,6 @@ def spec(
     if is_anonymous:
         traced = anonymous(traced)
         findings = [replace(one, subject=_NAMELESS) for one in findings]
-    subject = _NAMELESS if is_anonymous else str(trace)
     resolution = resolved(traced)
     # Operations of a long trace are most of the memory: none of them stay longer than needed.
     del traced
@@ -100,29 +153,7 @@ def spec(
     for what in differences(told, resolution.traced):
         raise AssertionError(f"the expanded specification differs from the trace: {what}")
     findings += _orders(told, subject, resolution)
-    del resolution
-    findings += _safety(told, subject, is_program=form == "c", allow_unsafe=allow_unsafe)
-    if form == "text":
-        width = None if output is not None else console.width
-        render_lines(console, specification_text(told, width), output, force=force)
-    else:
-        console.write(_written(told, form), output, overwrite=force)
-    if form != "text" or output is not None:
-        for line in summary(told):
-            console.note(line)
-    console.findings(findings)
-
-
-def _format(format_: str | None, output: Path | None) -> str:
-    if format_ is not None:
-        return format_
-    ending = "" if output is None else output.suffix
-    if ending not in _ENDINGS:
-        raise UsageError(
-            f"{output}: no format is known by the ending {ending!r}",
-            hint="name one with -f: text, c, json",
-        )
-    return _ENDINGS[ending]
+    return told, findings
 
 
 def _orders(told: Specification, subject: str, resolution: Resolution) -> list[Finding]:
@@ -147,34 +178,3 @@ def _orders(told: Specification, subject: str, resolution: Resolution) -> list[F
         )
         findings.append(Finding("CPM146", subject, f"{who} the source of each message"))
     return findings
-
-
-def _safety(
-    told: Specification, subject: str, *, is_program: bool, allow_unsafe: bool
-) -> list[Finding]:
-    """Return a finding if the program can hang.
-
-    Raises
-    ------
-    DataError
-        If a program is to be written, and cannot run to the end.
-    """
-    from callpath_modeler.diagnostics import Finding
-    from cpmodel_commspec.deadlocks import deadlock, require_safe
-    from cpmodel_commspec.matching import mismatches
-
-    if is_program:
-        found = require_safe(told, allow_unsafe=allow_unsafe)
-    else:
-        found = None if any(mismatches(told)) else deadlock(told)
-    return [] if found is None else [Finding("CPM144", subject, str(found))]
-
-
-def _written(told: Specification, form: str) -> str:
-    if form == "c":
-        from cpmodel_commspec.generators.c import c_source
-
-        return c_source(told)
-    from cpmodel_commspec.exchange import to_json
-
-    return to_json(told)

@@ -1,1 +1,1 @@
-"""Generators of programs from specifications, each in a module or folder of its own."""
+"""Generators: what a specification can be written as, each in a module or folder of its own."""

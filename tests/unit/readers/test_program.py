@@ -102,3 +102,13 @@ def test_the_least_disturbed_repetition_speaks_for_its_point():
     values = {"main": [[8 / p, 900 * p] for p in POINTS]}
     assert scaling_of(values) is Scaling.STRONG
     assert replace(experiment(values, POINTS)).runs[1].repetition == 2
+
+
+@pytest.mark.parametrize("others", [{}, {"p": 8}])
+def test_threads_count_as_workers_where_processes_do_not_vary(others):
+    made = experiment({"main": list(8 / P)}, POINTS)
+    runs = tuple(
+        replace(run, parameters={**others, "threads": run.parameters["p"]}) for run in made.runs
+    )
+    scaling, why = recognise_scaling(made.tree, made.columns, runs, Reduction.SUM)
+    assert (scaling, why) == (Scaling.STRONG, "computation goes as threads^-1.00")
