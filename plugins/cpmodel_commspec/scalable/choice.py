@@ -33,11 +33,11 @@ from cpmodel_commspec.scalable.tables import Messages, Statement, Table
 _MOST_NUMBERS = 32
 """Numbers of one form; a form with more tells nothing."""
 
-_FORMULA, _SERIES, _FAMILY = 1.5, 2.0, 1.5
+_FORMULA, _SERIES, _FAMILY = 1.2, 1.4, 1.5
 """What it costs to tell a partner by a formula of p, by the round, or by a power of two."""
 
 _UNEXPLAINED = 10.0
-_DIMENSION = 0.25
+_DIMENSION, _NO_RULE = 0.25, 2.0
 _PLAIN = (Relation.GRID, Relation.LINE, Relation.RANK, Relation.LAST, Relation.MIRRORED,
           Relation.TRANSPOSED, Relation.XOR)  # fmt: skip
 _EACH = 0.01
@@ -130,7 +130,7 @@ class Chooser:
                     continue
                 found = self._completed(Scale(*grid), dimensions)
                 cost = self._total(found) + _DIMENSION * dimensions
-                cost += (common_order(found, dimensions) is None) * _DIMENSION / 2
+                cost += (common_order(found, dimensions) is None) * _NO_RULE
                 if best is None or cost < best[0] - 1e-9:
                     best = cost, Choice(found, dimensions)
         assert best is not None

@@ -21,6 +21,7 @@ from cpmodel_commspec.scalable.groups import Division, kept, layouts
 from cpmodel_commspec.scalable.joint import Joint, join
 from cpmodel_commspec.scalable.merging import Merger
 from cpmodel_commspec.scalable.quantities import Quantity, fit
+from cpmodel_commspec.scalable.rounds import split
 from cpmodel_commspec.scalable.scales import common_order
 from cpmodel_commspec.scalable.specification import Group, ScalableSpecification
 from cpmodel_commspec.scalable.tables import Table, tabulated
@@ -115,8 +116,9 @@ def _programs(
         for code, ranks in known.items():
             trace_of.append(k)
             ranks_of.append(np.array(ranks, np.int64))
-            sequences.append(compress(np.frombuffer(code, np.int64).tolist()))
             rows = np.arange(table.begins[ranks[0]], table.begins[ranks[0] + 1])
+            folded = compress(np.frombuffer(code, np.int64).tolist())
+            sequences.append(split(folded, found.given[k][rows, 0], found.families))
             begins.append([(x,) for x in _calls(joint, table, k, rows).tolist()])
     return Programs(trace_of, ranks_of), sequences, begins
 

@@ -58,6 +58,14 @@ class Tokens:
     given: list[Int64Array]
     meanings: list[Meaning] = field(default_factory=list)
 
+    @property
+    def families(self) -> frozenset[int]:
+        """The tokens whose partners are at powers of two."""
+        powers = (
+            (k, form.relation in POWERS) for k, x in enumerate(self.meanings) for form in x.forms
+        )
+        return frozenset(k for k, is_power in powers if is_power)
+
 
 def tokens(
     tables: Sequence[Table], statements: Sequence[Statement], choice: Choice, chooser: Chooser
