@@ -184,6 +184,7 @@ DAMAGES = {
     "name": lambda told: told["shapes"][0].update(name="barrier(){} int x"),
     "communicator": lambda told: told["communicators"][0].update(groups=[]),
     "name with control characters": lambda told: told["communicators"][0].update(name="a\x1b[2J"),
+    "form": lambda told: told["shapes"][-1].update(name="alltoallv"),
     "too many": lambda told: told.update(operations=2**40),
 }
 
