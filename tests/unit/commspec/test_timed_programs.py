@@ -20,7 +20,8 @@ AS_ANYBODY = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_btl": "self,vader",
-    "TMPDIR": "/tmp",
+    # Names of sockets have to be short.
+    "TMPDIR": "/tmp",  # noqa: S108
 }
 PLATFORM = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
@@ -30,7 +31,7 @@ PLATFORM = """<?xml version='1.0'?>
 """
 SMPI = (
     "--cfg=smpi/host-speed:1Gf", "--cfg=smpi/simulate-computation:no", "--cfg=smpi/wtime:0",
-    "--cfg=smpi/or:0", "--cfg=smpi/os:0", "--cfg=network/model:CM02", "--log=root.thresh:error",
+    "--cfg=network/model:CM02", "--log=root.thresh:error",
 )  # fmt: skip
 TABLE = re.compile(r"(?:(\d+) )?(\S.*?) +" + r" +".join([r"(\d+\.\d+)"] * 4))
 RUN_TIME = re.compile(r"run time: (\S+) s of the trace, (\S+) s of the program")
@@ -169,7 +170,7 @@ def test_ranks_with_common_rounds_have_them_together(smpi, tmp_path):
     computing = np.stack([told.computing_of_rank(rank) for rank in range(4)])
     _, (_, seconds) = smpi.times(c_source(told), 4)
     assert seconds == pytest.approx(computing.max(axis=0).sum(), rel=1e-3)
-    assert seconds == pytest.approx(computing[0].sum(), rel=0.05)
+    assert seconds == pytest.approx(computing[0].sum(), rel=0.1)
 
 
 @pytest.mark.parametrize(

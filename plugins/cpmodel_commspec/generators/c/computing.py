@@ -37,7 +37,7 @@ def times(told: Specification, functions: Functions) -> Iterator[str]:
     yield _table("struct bin bins", bins)
     yield _table("struct share shares", shares)
     head = "struct {\n    int line;\n    const char *call;\n    double seconds[2];\n} lines"
-    yield "/* The trace: seconds of computation before each line and in calls, mean of all ranks. */"
+    yield "/* The trace: seconds before each line and in its calls, mean of all ranks. */"
     yield _table(head, rows)
     yield f"static const double run_time = {_seconds(told.seconds)}; /* of the trace */\n"
     yield functions.text("timers").replace("@end@", str(end))
