@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from callpath_modeler.printable import printable
 from cpmodel_commspec.collective_messages import ALGORITHMS
+from cpmodel_commspec.collectives import ROOTED, Form
 from cpmodel_commspec.generators.interface import Options
 from cpmodel_commspec.generators.schedules import (
     Compute,
@@ -21,6 +22,7 @@ from cpmodel_commspec.generators.schedules import (
     Together,
 )
 from cpmodel_commspec.generators.statements import heading
+from cpmodel_commspec.operations import COLLECTIVES, Kind
 from cpmodel_commspec.specification import Specification, Step, walk
 
 _NANOSECONDS = 1e9
@@ -64,18 +66,19 @@ def _heading(told: Specification) -> Iterator[str]:
 
 
 def collectives_of(told: Specification) -> list[tuple[str, str]]:
-    """Return the collective operations of a specification, and how messages stand for each."""
-    found = {}
+    """Return the collective operations of a specification, each with its algorithm as messages."""
+    found = set[tuple[str, str]]()
     for node, _ in walk(told.body):
         if isinstance(node, Step):
             shape = told.shapes[node.shape]
-            known = ALGORITHMS.get(shape.name)
-            if known is not None:
-                found[shape.name] = next(iter(known))
-            elif shape.comm >= 0 and not shape.ends:
-                is_handle = shape.kind == "handle"
-                found[shape.name] = "of a barrier" if is_handle else "linear"
-    return sorted(found.items())
+            if shape.kind is Kind.HANDLE:
+                found.add((shape.name, f"{next(iter(ALGORITHMS['barrier']))}, as a barrier"))
+            elif shape.kind in COLLECTIVES and shape.form is Form.TOTAL:
+                # See `unequal_rounds`.
+                found.add((shape.name, "p2p" if shape.name in ROOTED else "pairwise"))
+            elif shape.kind in COLLECTIVES:
+                found.add((shape.name, next(iter(ALGORITHMS[shape.name]))))
+    return sorted(found)
 
 
 class _Rank:
@@ -134,21 +137,9 @@ class _Rank:
     def _together(self, event: Together) -> None:
         ready, tag = self._ready, self._tags.of_collectives + event.comm
         for one in event.messages:
-            labels = [
-                self._message(is_sent, peer, size, tag, ready)
-                for is_sent, peer, size in own_messages(one, self._rank)
-            ]
-            if labels:
-                ready = self._joined(labels)
+            labels = [self._message(*own, tag, ready) for own in one]
+            ready = self._joined(labels)
         if event.is_blocking:
             self._ready = ready
         else:
             self._requests[event.request] = ready
-
-
-def own_messages(one: Sequence[tuple[int, int, int]], rank: int) -> Iterator[tuple[bool, int, int]]:
-    """Yield the messages of a rank in a round, receives first: is sent, partner and bytes."""
-    for is_sent in (False, True):
-        for sender, receiver, size in one:
-            if (sender if is_sent else receiver) == rank:
-                yield is_sent, receiver if is_sent else sender, size

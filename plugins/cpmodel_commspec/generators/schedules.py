@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -52,6 +52,14 @@ class Finish(NamedTuple):
     requests: tuple[int, ...]
 
 
+class Own(NamedTuple):
+    """A message of a rank, as the rank sees it."""
+
+    is_sent: bool
+    peer: int
+    bytes: int
+
+
 class Together(NamedTuple):
     """A collective operation.
 
@@ -60,7 +68,7 @@ class Together(NamedTuple):
     request : as that of a message
     bytes : as in the call, if all members have one size
     is_equal : whether they have
-    messages : what it is in messages between two ranks; see `Schedule.messages`
+    messages : of this rank in each round of the messages that stand for it, receives first
     """
 
     request: int
@@ -71,7 +79,7 @@ class Together(NamedTuple):
     bytes: int
     is_equal: bool
     is_blocking: bool
-    messages: tuple[Round, ...]
+    messages: Sequence[Sequence[Own]]
 
 
 Event: TypeAlias = "Compute | Start | Finish | Together"
@@ -91,7 +99,7 @@ class Schedule:
     def __init__(self, told: Specification) -> None:
         self._told = told
         self._unequal = self._find_unequal()
-        self._known: dict[tuple[object, ...], tuple[Round, ...]] = {}
+        self._known: dict[tuple[object, ...], Mapping[int, Sequence[Sequence[Own]]]] = {}
 
     def events(self, rank: int) -> Iterator[Event]:
         """Yield what a rank does, in order.
@@ -156,17 +164,17 @@ class Schedule:
             self._known[key] = self._messages(name, members, size, root, sizes, shape)
         return Together(
             request, name, shape.comm, members, root, size, sizes is None, is_blocking,
-            self._known[key],
+            self._known[key].get(rank, ()),
         )  # fmt: skip
 
     def _messages(
         self, name: str, members: tuple[int, ...], size: int, root: int,
         sizes: list[list[int]] | None, shape: Shape,
-    ) -> tuple[Round, ...]:  # fmt: skip
+    ) -> Mapping[int, Sequence[Sequence[Own]]]:  # fmt: skip
         try:
             if sizes is None:
-                return tuple(rounds(name, members, size, root))
-            return tuple(unequal_rounds(name, members, sizes[0], sizes[1], root))
+                return _by_rank(rounds(name, members, size, root))
+            return _by_rank(unequal_rounds(name, members, sizes[0], sizes[1], root))
         except KeyError:
             where = " or ".join(sites(shape))
             raise DataError(
@@ -209,6 +217,20 @@ class Schedule:
         return {key: found[key] for key in unequal}
 
 
+def _by_rank(found: Sequence[Round]) -> Mapping[int, Sequence[Sequence[Own]]]:
+    """Return the rounds in which each rank has messages, with its messages."""
+    ranks: dict[int, list[list[Own]]] = {}
+    for one in found:
+        here: dict[int, list[Own]] = {}
+        for sender, receiver, size in one:
+            here.setdefault(receiver, []).append(Own(False, sender, size))
+        for sender, receiver, size in one:
+            here.setdefault(sender, []).append(Own(True, receiver, size))
+        for rank, own in here.items():
+            ranks.setdefault(rank, []).append(own)
+    return ranks
+
+
 class Tags:
     """Numbers of channels, for formats with one communicator.
 
@@ -222,12 +244,16 @@ class Tags:
 
     def __init__(self, told: Specification) -> None:
         channels = set[tuple[int, int]]()
-        for shape_number, shape in enumerate(told.shapes):
-            for end in shape.ends:
-                for rank in range(told.processes):
-                    recorded = told.of_rank(rank)
-                    own = recorded.values[recorded.shapes == shape_number, end.columns[1]]
-                    channels.update((shape.comm, tag) for tag in np.unique(own).tolist())
+        comms = np.array([shape.comm for shape in told.shapes], np.int64)
+        for end in sorted({end for shape in told.shapes for end in shape.ends}):
+            has_end = np.array([end in shape.ends for shape in told.shapes], np.bool_)
+            for rank in range(told.processes):
+                recorded = told.of_rank(rank)
+                here = has_end[recorded.shapes]
+                pairs = np.stack(
+                    [comms[recorded.shapes[here]], recorded.values[here, end.columns[1]]], axis=1
+                )
+                channels.update(map(tuple, np.unique(pairs, axis=0).tolist()))
         largest = max((tag for _, tag in channels), default=0)
         is_one = len({comm for comm, _ in channels}) <= 1 and largest < _LARGEST_TAG
         self._number = {

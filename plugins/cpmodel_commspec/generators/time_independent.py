@@ -8,12 +8,13 @@ receiver and tag of a request.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from cpmodel_commspec.communicators import world_of
-from cpmodel_commspec.generators.goal import collectives_of, own_messages
+from cpmodel_commspec.generators.goal import collectives_of
 from cpmodel_commspec.generators.interface import Options
 from cpmodel_commspec.generators.schedules import (
     INSTEAD,
@@ -104,20 +105,24 @@ def _heading(told: Specification) -> Iterator[str]:
 def _slots(schedule: Schedule, rank: int) -> int:
     """Return how many tags a channel needs, so that all requests under way have different ones."""
     under_way: dict[int, tuple[tuple[bool, int, tuple[int, int]], int]] = {}
-    oldest: dict[tuple[bool, int, tuple[int, int]], list[int]] = {}
+    oldest: dict[tuple[bool, int, tuple[int, int]], deque[int]] = {}
+    ended: dict[tuple[bool, int, tuple[int, int]], set[int]] = {}
     most = 1
     for event in schedule.events(rank):
         if isinstance(event, Start) and not event.is_blocking and event.peer != rank:
             key = event.is_sent, event.peer, event.channel
             under_way[event.request] = key, event.number
-            waiting = oldest.setdefault(key, [])
+            waiting = oldest.setdefault(key, deque())
             waiting.append(event.number)
             most = max(most, event.number - waiting[0] + 1)
         elif isinstance(event, Finish):
             for request in event.requests:
                 if request in under_way:
                     key, number = under_way.pop(request)
-                    oldest[key].remove(number)
+                    done = ended.setdefault(key, set())
+                    done.add(number)
+                    while oldest[key] and oldest[key][0] in done:
+                        done.remove(oldest[key].popleft())
     return most
 
 
@@ -170,7 +175,7 @@ class _Rank:
         tag = (self._tags.of_collectives + event.comm) * self._slots
         for one in event.messages:
             waits = []
-            for is_sent, peer, size in own_messages(one, self._rank):
+            for is_sent, peer, size in one:
                 yield f"{'isend' if is_sent else 'irecv'} {peer} {tag} {max(size, 1)}"
                 waits.append(self._wait(is_sent, peer, tag))
             yield from waits

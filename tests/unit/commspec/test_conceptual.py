@@ -230,6 +230,14 @@ def test_messages_that_only_communicators_tell_apart_are_refused(recording):
         conceptual_source(told)
 
 
+def test_non_blocking_collectives_are_refused(recording):
+    def program(rank: Rank) -> None:
+        rank.wait(rank.icollective("barrier", 0, 0))
+
+    with pytest.raises(DataError, match="has no non-blocking barrier"):
+        conceptual_source(specify(recording(2, program)))
+
+
 def test_long_tables_are_refused(recording):
     def program(rank: Rank) -> None:
         for step in range(150):

@@ -231,7 +231,7 @@ def test_simgrid_replays_all_collectives(tmp_path, recording):
 
     told = specify(recording(4, program))
     words = TimeIndependent().write(told, Options())["rank-2.txt"]
-    assert "# alltoallv is messages by the algorithm linear." in words
+    assert "# alltoallv is messages by the algorithm pairwise." in words
     assert "\n2 bcast 32 1\n" in words
     replay(told, tmp_path)
 

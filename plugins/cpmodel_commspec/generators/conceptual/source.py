@@ -346,6 +346,10 @@ class _Source:
 
     def _together(self, steps: Sequence[Step], around: tuple[Loop, ...]) -> list[_Statement]:
         shape = self._told.shapes[steps[0].shape]
+        if shape.kind is Kind.ICOLLECTIVE:
+            raise DataError(
+                f"no program: coNCePTuaL has no non-blocking {shape.name}", hint=INSTEAD
+            )
         made = self._collectives.statements(steps, [loop.count for loop in around])
         found = []
         for group in made:
@@ -361,7 +365,11 @@ class _Source:
 def _has_first(loop: Loop) -> bool:
     """Tell whether the first round of a loop computes otherwise than the others."""
     steps = (node for node in loop.body if isinstance(node, Step))
-    return any(step.computing is not None and step.computing.first for step in steps)
+    return any(
+        (_microseconds(told.first, step.ranks) != _microseconds(told.usual, step.ranks)).any()
+        for step in steps
+        if (told := step.computing) is not None and told.first
+    )
 
 
 def _microseconds(shares: Sequence[Share], ranks: Sequence[int]) -> Int64Array:
