@@ -57,9 +57,7 @@ class Goal:
 
 def _heading(told: Specification) -> Iterator[str]:
     commands = ["txt2bin -i THIS_FILE.goal -o schedule.bin", "LogGOPSim -f schedule.bin"]
-    for line in heading(told, told.program, commands):
-        if not line.endswith(" here."):
-            yield line
+    yield from heading(told, commands, has_calls=False)
     yield "Times are nanoseconds. Messages of 0 bytes have 1 byte here: simulators count from it."
     for name, algorithm in collectives_of(told):
         yield f"{name} is messages by the algorithm {algorithm}."

@@ -212,7 +212,7 @@ def mpi_function(shape: Shape) -> str:
     return _sending(shape)
 
 
-def replaced(told: Specification) -> Iterator[str]:
+def _replaced(told: Specification) -> Iterator[str]:
     """Yield the functions that the program replaces by others."""
     pairs = {
         (shape.call, mpi_function(shape))
@@ -250,22 +250,25 @@ def buffered(told: Specification) -> tuple[int, int]:
     return int(total), int(messages)
 
 
-def heading(told: Specification, program: str, commands: Sequence[str]) -> Iterator[str]:
+def heading(
+    told: Specification, commands: Sequence[str], *, has_calls: bool = True
+) -> Iterator[str]:
     """Yield the lines of the comment at the beginning of a program; names are as they are.
 
     Parameters
     ----------
-    program : as it was called, in a form that the comment can hold
     commands : that make and run the program
+    has_calls : whether the program makes the MPI calls of the run
     """
-    yield f"The communication of {program or 'a run'}, from a trace:"
+    yield f"The communication of {told.program or 'a run'}, from a trace:"
     yield f"{told.operations} operations of {told.processes} ranks."
     yield ""
     yield from (f"    {command}" for command in commands)
     yield ""
     if told.from_any_source:
         yield "Receives from any source name one possible source each."
-    yield from replaced(told)
+    if has_calls:
+        yield from _replaced(told)
     if told.left_out:
         yield "Not part of it:"
         yield from (f"    {count} {what}" for what, count in told.left_out.items())

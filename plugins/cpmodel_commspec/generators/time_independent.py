@@ -25,6 +25,7 @@ from cpmodel_commspec.generators.schedules import (
     Tags,
     Together,
 )
+from cpmodel_commspec.generators.statements import heading
 from cpmodel_commspec.operations import Kind
 from cpmodel_commspec.specification import Specification, Step, walk
 
@@ -82,11 +83,8 @@ class TimeIndependent:
 
 
 def _heading(told: Specification) -> Iterator[str]:
-    yield f"The communication of {told.program or 'a run'}, from a trace:"
-    yield f"{told.operations} operations of {told.processes} ranks. In this directory:"
-    yield ""
-    yield f"    smpirun -np {told.processes} -platform PLATFORM.xml -hostfile HOSTS -replay index"
-    yield ""
+    smpirun = f"smpirun -np {told.processes} -platform PLATFORM.xml -hostfile HOSTS"
+    yield from heading(told, ["cd THIS_DIRECTORY", f"{smpirun} -replay index"], has_calls=False)
     yield "Computation is in floating-point operations at 1 Gflop/s."
     yield "Messages of 0 bytes have 1 byte here. Messages of a rank to itself are left out."
     world = world_of(told.communicators, told.processes)

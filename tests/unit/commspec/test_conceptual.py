@@ -9,14 +9,15 @@ from communication import Rank, exchange, recorded
 from conceptual import Run, UnknownError
 from cpmodel_commspec.collectives import Form
 from cpmodel_commspec.generators.conceptual import conceptual_source
-from cpmodel_commspec.operations import Awaited, Kind
+from cpmodel_commspec.operations import Kind
+from cpmodel_commspec.simulation import completed
 from cpmodel_commspec.specify import specify
 from cpmodel_commspec.wildcards import resolved
 
 
 def events_of(found, rank):
     """Return the events that statements of the language should have for a rank of a trace."""
-    events, pending, started = [], 0, 0
+    events, pending, started = [], 0, []
     one = found.ranks[rank]
     for number, values in zip(one.shapes.tolist(), one.values.tolist(), strict=True):
         shape = found.shapes[number]
@@ -24,20 +25,17 @@ def events_of(found, rank):
         if shape.kind is Kind.EXCHANGE:
             taken = "receive", source, received, source_tag, False
             events += [("send", peer, size, tag, True), taken]
-            pending += started
+            pending += bool(started)
             events += [("await",)] * (not started)
         elif shape.ends:
             is_started = shape.kind in {Kind.ISEND, Kind.IRECV}
-            started += is_started
+            started += [shape] * is_started
             pending += is_started
             verb = "send" if shape.ends[0].is_sent else "receive"
             events.append((verb, peer, size, tag, is_started))
         elif shape.kind is Kind.WAIT:
-            if shape.awaited is Awaited.CHOSEN:
-                started -= len(shape.places)
-            else:
-                started = 0
-            if started == 0:
+            _, started = completed(started, shape)
+            if not started:
                 events.append(("await",))
                 pending = 0
         else:
@@ -88,15 +86,16 @@ def check(found):
 
 
 TRACES = [
-    "fig4.3", "fig6.3", "lu.8.run2",
-    *[f"{name}.{p}" for name in ("ring", "stencil", "ft", "cg", "lu", "subcomm", "master")
+    *[f"scorep/traces/{name}" for name in ("lulesh.trace/p8", "snap.trace/p4", "snap.trace/p9")],
+    *[f"traces/{name}" for name in ("fig4.3", "fig6.3", "lu.8.run2")],
+    *[f"traces/{name}.{p}" for name in ("ring", "stencil", "ft", "cg", "lu", "subcomm", "master")
       for p in (4, 8, 16)],
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("trace", TRACES)
 def test_programs_of_measured_traces_have_their_events(trace, shared_data):
-    check(recorded(shared_data / "traces" / trace / "traces.otf2"))
+    check(recorded(shared_data / trace / "traces.otf2"))
 
 
 @pytest.mark.parametrize("ranks", [4, 8, 16])
@@ -202,7 +201,36 @@ def test_waits_for_some_operations_are_told(recording):
         rank.wait(first, call="MPI_Wait")
 
     words = check(recording(4, program))
-    assert "# waits for some operations; here, the next AWAIT does" in words
+    assert "# waits for some operations; the next AWAIT completes them" in words
+
+
+def test_ranks_that_wait_for_all_operations_do_so_where_others_do_not(recording):
+    def program(rank: Rank) -> None:
+        peer = rank.rank ^ 1
+        more = [rank.ireceive(peer, 8, tag=1)] if rank.rank >= 2 else []
+        first = rank.ireceive(peer, 8)
+        for tag in range(1 + len(more)):
+            rank.send(peer, 8, tag=tag)
+        rank.wait(first, call="MPI_Waitany")
+        rank.collective("barrier", 0, 0)
+        if more:
+            rank.wait(*more, call="MPI_Wait")
+
+    check(recording(4, program))
+
+
+def test_a_loop_of_waits_is_one_await(recording):
+    def program(rank: Rank) -> None:
+        for _ in range(3):
+            peers = [peer for peer in range(rank.ranks) if peer != rank.rank]
+            many = [rank.ireceive(peer, 8) for peer in peers]
+            many += [rank.isend(peer, 8) for peer in peers]
+            for one in many:
+                rank.wait(one, call="MPI_Wait")
+            rank.collective("barrier", 0, 0)
+
+    words = check(recording(5, program))
+    assert words.count("AWAIT COMPLETION") == 1
 
 
 def test_an_exchange_does_not_wait_for_what_was_started_before(recording):
@@ -215,7 +243,7 @@ def test_an_exchange_does_not_wait_for_what_was_started_before(recording):
         rank.exchange(peer, peer, 8)
 
     words = check(recording(4, program))
-    assert words.count("# the next AWAIT waits for its send") == 1
+    assert words.count("# started operations before; the next AWAIT completes them") == 1
 
 
 def test_messages_that_only_communicators_tell_apart_are_refused(recording):

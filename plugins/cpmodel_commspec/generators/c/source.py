@@ -104,7 +104,7 @@ def _heading(told: Specification) -> str:
         "mpicc -O2 -o communicate THIS_FILE.c",
         f"mpirun -n {told.processes} ./communicate",
     ]
-    lines = [*heading(told, told.program, commands), *_times(told)]
+    lines = [*heading(told, commands), *_times(told)]
     return "/*\n" + "".join(f" * {c_comment(line)}".rstrip() + "\n" for line in lines) + " */"
 
 

@@ -6,12 +6,12 @@ MPI. Wu, Mueller and Pakin (ICS 2011, Table I) tell which statements stand for t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from callpath_modeler.arrays import Int64Array
+from callpath_modeler.arrays import BoolArray, Int64Array
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from cpmodel_commspec import formulas
@@ -22,6 +22,7 @@ from cpmodel_commspec.generators.conceptual.phrases import (
     INSTEAD,
     everyone,
     factor,
+    member,
     number,
     target,
     tasks,
@@ -29,7 +30,7 @@ from cpmodel_commspec.generators.conceptual.phrases import (
 from cpmodel_commspec.generators.statements import heading
 from cpmodel_commspec.operations import TOGETHER, End, Kind, Mode, Shape
 from cpmodel_commspec.simulation import completed
-from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
+from cpmodel_commspec.specification import Loop, Node, Specification, Step, lines_in, walk
 from cpmodel_commspec.text import functions_text
 
 _STEP = "  "
@@ -112,7 +113,7 @@ class _Source:
     def __init__(self, told: Specification) -> None:
         self._told = told
         self._collectives = Collectives(told)
-        self._partial, self._rest = _partial_waits(told)
+        self._waits = _Waits.of(told)
         self._line = {id(node): k for k, (node, _) in enumerate(walk(told.body), 1)}
         _refuse_mixed_messages(told)
 
@@ -122,10 +123,10 @@ class _Source:
         statements = self._statements(told.body, ())
         if told.ending is not None:
             statements += self._computed(tuple(range(told.processes)), told.ending, 0)
-        if self._rest:
-            end = _Statement("ALL TASKS AWAIT COMPLETION")
-            end.comments.append("operations that no statement before waits for")
-            statements.append(end)
+        if self._waits.left:
+            who = everyone(self._waits.left, told.processes)
+            about = ["operations that no statement before waits for"]
+            statements.append(_Statement(f"{who} AWAIT{_s(who)} COMPLETION", about))
         lines = [f"# {printable(line)}".rstrip() for line in self._heading()]
         lines += ["", 'Require language version "1.5".', ""]
         lines.append(
@@ -142,9 +143,7 @@ class _Source:
             "ncptl --backend=c_mpi --output=communicate THIS_FILE.ncptl",
             f"mpirun -n {self._told.processes} ./communicate",
         ]
-        for line in heading(self._told, self._told.program, commands):
-            if not line.endswith(" here."):
-                yield line
+        yield from heading(self._told, commands, has_calls=False)
         if self._told.ending is not None:
             yield "Computation is the mean of all rounds; less than a microsecond is left out."
 
@@ -154,7 +153,7 @@ class _Source:
         while k < len(nodes):
             node = nodes[k]
             if isinstance(node, Loop):
-                found.append(self._loop(node, around))
+                found += self._loop(node, around)
             elif self._told.shapes[node.shape].kind in TOGETHER:
                 steps = self._whole(nodes, k)
                 k += len(steps) - 1
@@ -192,7 +191,7 @@ class _Source:
         who = everyone(ranks, processes) if is_same else tasks(ranks, processes)
         return [_Statement(f"{who} COMPUTE{_s(who)} FOR {factor(duration)} MICROSECONDS")]
 
-    def _loop(self, node: Loop, around: tuple[Loop, ...]) -> _Statement:
+    def _loop(self, node: Loop, around: tuple[Loop, ...]) -> list[_Statement]:
         body = self._statements(node.body, (*around, node))
         variable = formulas.variable(len(around))
         head = f"FOR {node.count} REPETITIONS"
@@ -201,7 +200,14 @@ class _Source:
             if node.count > 2:
                 values = f"0, ..., {node.count - 1}"
             head = f"FOR EACH {variable} IN {{{values}}}"
-        return _Statement(head, body=body)
+        loop = _Statement(head, body=body)
+        waiting = self._waits.last.get(self._line[id(node.body[-1])])
+        if not waiting:
+            return [loop]
+        who = everyone(sorted(waiting), self._told.processes)
+        # A loop of nothing but such waits is the last of them.
+        kept = [loop] if any(map(_is_said, body)) else _comments_of(body)
+        return [*kept, _Statement(f"{who} AWAIT{_s(who)} COMPLETION")]
 
     def _place(self, shape: Shape) -> list[str]:
         """Return the comment of a statement."""
@@ -216,11 +222,7 @@ class _Source:
         shape = self._told.shapes[node.shape]
         comments = self._place(shape)
         if shape.kind is Kind.WAIT:
-            who = everyone(node.ranks, self._told.processes)
-            if self._line[id(node)] in self._partial:
-                comments.append("waits for some operations; here, the next AWAIT does")
-                return [_Statement("", comments)]
-            return [_Statement(f"{who} AWAIT{_s(who)} COMPLETION", comments)]
+            return [self._await(node, "waits for some operations", comments)]
         if shape.kind is Kind.EXCHANGE:
             comments.append(f"{shape.call or 'MPI_Sendrecv'} is a send and a receive here")
         elif shape.kind in {Kind.SEND, Kind.ISEND} and shape.name != Mode.STANDARD:
@@ -234,13 +236,22 @@ class _Source:
                 is_started = end.is_sent
             messages = self._messages(node, end, around)
             found += (self._sends if end.is_sent else self._receives)(messages, is_started)
-        if shape.kind is Kind.EXCHANGE and self._line[id(node)] in self._partial:
-            comments.append("the next AWAIT waits for its send")
-        elif shape.kind is Kind.EXCHANGE and any(end.is_sent for end in shape.ends):
-            who = everyone(node.ranks, self._told.processes)
-            found.append(_Statement(f"{who} AWAIT{_s(who)} COMPLETION"))
+        if shape.kind is Kind.EXCHANGE and any(end.is_sent for end in shape.ends):
+            found.append(self._await(node, "started operations before", []))
         found[0].comments = comments
         return found
+
+    def _await(self, node: Step, why: str, comments: list[str]) -> _Statement:
+        """Return the statement that waits, for those ranks that wait for all their operations."""
+        partial = self._waits.partial.get(self._line[id(node)], set())
+        left = [rank for rank in node.ranks if rank not in partial]
+        if not left:
+            return _Statement("", [*comments, f"{why}; the next AWAIT completes them"])
+        if partial:
+            some = member("task", sorted(partial)).lower()
+            comments.append(f"{why} if {some}; there, the next AWAIT completes them")
+        who = everyone(left, self._told.processes)
+        return _Statement(f"{who} AWAIT{_s(who)} COMPLETION", comments)
 
     def _messages(self, node: Step, end: End, around: tuple[Loop, ...]) -> _Messages:
         counts = [loop.count for loop in around]
@@ -414,48 +425,91 @@ def _lines(statement: _Statement, depth: int, end: str) -> Iterator[str]:
     yield f"{indent}}}{end}"
 
 
+def _comments_of(body: Sequence[_Statement]) -> list[_Statement]:
+    """Return the comments of a loop that says nothing."""
+    return [_Statement("", one.comments) for one in body]
+
+
 def _is_said(statement: _Statement) -> bool:
     return bool(statement.text)
 
 
-def _partial_waits(told: Specification) -> tuple[set[int], bool]:
-    """Return the lines that wait for some operations only, and whether some are never awaited.
+@dataclass(frozen=True, slots=True)
+class _Waits:
+    """The waits that are not for all operations of a rank, as AWAIT is.
 
-    A statement of the language waits for all operations of its tasks. An exchange is a send and a
-    wait, which should not wait for what was started before.
+    An exchange is a send and a wait, which should not wait for what was started before.
+
+    Attributes
+    ----------
+    partial : by line, the ranks that wait for some operations only, in any round
+    last : by line, those of them that wait for all in the last round of the loop around alone;
+        only for lines at the end of a loop
+    left : ranks with operations at the end that no AWAIT completes
     """
-    partial = set[int]()
-    starts = {Kind.ISEND, Kind.IRECV}
-    is_start = np.array([shape.kind in starts for shape in told.shapes], np.bool_)
-    completing = {Kind.WAIT, Kind.EXCHANGE}
-    is_wait = np.array([shape.kind in completing for shape in told.shapes], np.bool_)
-    actions = []
-    for rank in range(told.processes):
-        shapes = told.of_rank(rank).shapes
-        here = is_start[shapes] | is_wait[shapes]
-        actions.append((shapes[here], told.lines_of_rank(rank)[here]))
-        started: list[Shape] = []
-        for number_, line in np.stack(actions[-1], axis=1).tolist():
-            shape = told.shapes[number_]
-            if shape.kind in starts:
-                started += [shape] * shape.is_awaited
-                continue
-            if shape.kind is Kind.WAIT:
-                _, started = completed(started, shape)
-            if started:
-                partial.add(line)
-    exchanges = {
-        line
-        for line, (node, _) in enumerate(walk(told.body), 1)
-        if isinstance(node, Step) and told.shapes[node.shape].kind is Kind.EXCHANGE
-    }
-    is_left = False
-    for shapes, lines in actions:
-        waits = np.flatnonzero(is_wait[shapes] & ~np.isin(lines, sorted(partial)))
-        last = int(waits[-1]) if len(waits) else 0
-        is_sent = is_start[shapes] | np.isin(lines, sorted(exchanges & partial))
-        is_left |= bool(is_sent[last:].any())
-    return partial, is_left
+
+    partial: dict[int, set[int]]
+    last: dict[int, set[int]]
+    left: list[int]
+
+    @classmethod
+    def of(cls, told: Specification) -> _Waits:
+        """Find them in the operations of each rank."""
+        partial: dict[int, set[int]] = {}
+        last: dict[int, set[int]] = {}
+        left: list[int] = []
+        ends = _ends(told.body, 1)
+        starts, completing = {Kind.ISEND, Kind.IRECV}, {Kind.WAIT, Kind.EXCHANGE}
+        is_start = np.array([shape.kind in starts for shape in told.shapes], np.bool_)
+        is_wait = np.array([shape.kind in completing for shape in told.shapes], np.bool_)
+        is_exchange = np.array([shape.kind is Kind.EXCHANGE for shape in told.shapes], np.bool_)
+        for rank in range(told.processes):
+            shapes = told.of_rank(rank).shapes
+            here = is_start[shapes] | is_wait[shapes]
+            shapes, lines = shapes[here], told.lines_of_rank(rank)[here]
+            is_full = _full(told, shapes.tolist(), starts)
+            is_kept = is_wait[shapes] & is_full
+            for line in np.unique(lines[is_wait[shapes] & ~is_full]).tolist():
+                partial.setdefault(line, set()).add(rank)
+                rounds = is_full[lines == line].reshape(-1, ends.get(line, 1))
+                is_last = not rounds[:, :-1].any() and bool(rounds[:, -1].all())
+                if is_last:
+                    last.setdefault(line, set()).add(rank)
+                else:
+                    is_kept &= lines != line
+            waits = np.flatnonzero(is_kept)
+            begin = int(waits[-1]) if len(waits) else 0
+            is_dropped = is_exchange[shapes] & ~is_kept
+            if (is_start[shapes] | is_dropped)[begin:].any():
+                left.append(rank)
+        return cls(partial, last, left)
+
+
+def _full(told: Specification, shapes: Sequence[int], starts: Set[Kind]) -> BoolArray:
+    """Return whether nothing is under way after each wait of a rank, [n]."""
+    found = np.zeros(len(shapes), np.bool_)
+    started: list[Shape] = []
+    for place, number_ in enumerate(shapes):
+        shape = told.shapes[number_]
+        if shape.kind in starts:
+            started += [shape] * shape.is_awaited
+            continue
+        if shape.kind is Kind.WAIT:
+            _, started = completed(started, shape)
+        found[place] = not started
+    return found
+
+
+def _ends(nodes: Sequence[Node], line: int) -> dict[int, int]:
+    """Return the lines at the end of loops, with the rounds of the loop; loops nest a few deep."""
+    found: dict[int, int] = {}
+    for node in nodes:
+        if isinstance(node, Loop):
+            found |= _ends(node.body, line + 1)
+            if isinstance(node.body[-1], Step):
+                found[line + lines_in(node) - 1] = node.count
+        line += lines_in(node)
+    return found
 
 
 def _refuse_mixed_messages(told: Specification) -> None:

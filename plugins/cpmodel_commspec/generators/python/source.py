@@ -116,7 +116,7 @@ def _attach(told: Specification, functions: Functions) -> str:
 
 def _heading(told: Specification) -> str:
     command = f"mpirun -n {told.processes} python3 -m mpi4py THIS_FILE.py"
-    first, *lines = (python_docstring(line) for line in heading(told, told.program, [command]))
+    first, *lines = (python_docstring(line) for line in heading(told, [command]))
     return "\n".join([f'"""{first}', *lines]).rstrip() + '\n"""\n'
 
 
