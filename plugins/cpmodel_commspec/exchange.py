@@ -10,15 +10,21 @@ import msgspec
 
 from callpath_modeler.errors import InputError
 from cpmodel_commspec.collectives import NAMES
+from cpmodel_commspec.computation import Computation, Share
 from cpmodel_commspec.expressions import RANK, Expression, size_of
 from cpmodel_commspec.operations import Half, Kind, Mode, Shape
 from cpmodel_commspec.partners import Relation
 from cpmodel_commspec.specification import Loop, Specification, Step, walk
 
-_SCHEMA = 2
+_SCHEMA = 3
+_READ = (2, _SCHEMA)
+"""Schema 2 has no computation."""
+
 _MOST_LOOPS = 100
 """So many loops may lie in each other."""
 _MOST_OPERATIONS = 2**48
+_MOST_SECONDS = 1e9
+_MOST_KEY = 2**48
 _MOST_BYTES = 2**53
 """Numbers of a specification are smaller, so that sums of them are exact."""
 
@@ -56,7 +62,7 @@ def read_json(path: Path) -> Specification:
         raise InputError(f"{path}: {cause.strerror}", hint="check the file") from cause
     try:
         file = msgspec.json.decode(content, type=_File)
-        _require(file.schema == _SCHEMA, f"schema {file.schema} is not {_SCHEMA}")
+        _require(file.schema in _READ, f"schema {file.schema} is not {_SCHEMA}")
         told = file.specification
         # Communicators list their ranks, so a specification of many is long.
         _require(told.processes <= len(content), f"{told.processes} ranks are too many")
@@ -97,7 +103,10 @@ def _check(told: Specification) -> None:
             counts += len(ranks) * size_of(counted)
             _require(counts <= _MOST_OPERATIONS, "there are too many operations")
             _check_step(told, node, counted)
+            _check_computation(node.computing, ranks, counted)
     _require(counts == told.operations, f"{counts} operations are not {told.operations}")
+    _check_computation(told.ending, tuple(known), ())
+    _require(_is_time(told.seconds), "an impossible run time")
 
 
 def _check_shape(told: Specification, shape: Shape) -> None:
@@ -156,6 +165,41 @@ def _bounds(
         own = number.table[place * row : (place + 1) * row] if row else number.table
         shift = number.rank * rank
         yield least + shift + min(own, default=0), most + shift + max(own, default=0)
+
+
+def _check_computation(
+    told: Computation | None, ranks: Sequence[int], counts: Sequence[int]
+) -> None:
+    if told is None:
+        return
+    _require(0 <= told.key <= _MOST_KEY and told.key % 2 == 0, "a key that cannot be")
+    rounds = size_of(counts)
+    inner = counts[-1] if counts else 1
+    _require(not told.first or inner > 1, "first rounds of no loop")
+    first = rounds // inner if told.first else 0
+    _check_shares(told.usual, ranks, rounds - first)
+    if told.first:
+        _check_shares(told.first, ranks, first)
+
+
+def _check_shares(shares: Sequence[Share], ranks: Sequence[int], rounds: int) -> None:
+    members = sorted(rank for share in shares for rank in share.ranks)
+    _require(members == list(ranks), "computation of other ranks")
+    for share in shares:
+        told = share.seconds
+        _require(bool(share.ranks), "computation of no rank")
+        _require(all(a < b for a, b in pairwise(share.ranks)), "ranks out of order")
+        _require(len(told.counts) == len(told.means), "a histogram of other sizes")
+        _require(all(count > 0 for count in told.counts), "an empty bin")
+        _require(told.count == rounds * len(share.ranks), "computation of other rounds")
+        seconds = (told.least, *told.means, told.most)
+        _require(all(map(_is_time, seconds)), "an impossible time")
+        _require(all(a <= b for a, b in pairwise(seconds)), "times out of order")
+
+
+def _is_time(seconds: float) -> bool:
+    """Tell whether a program can compute for so long; not a number compares as False."""
+    return 0 <= seconds <= _MOST_SECONDS
 
 
 def _require(holds: bool, what: str) -> None:

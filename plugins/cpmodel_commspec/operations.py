@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from callpath_modeler.arrays import Int64Array
+from callpath_modeler.arrays import FloatArray, Int64Array
 from cpmodel_commspec.collectives import ROOTED, Form
 
 
@@ -168,10 +168,19 @@ class Recorded:
     shapes : int64 [n], numbers of shapes
     values : int64 [n x `FIELDS`]; peers and sources are world ranks, roots ranks in the
         communicator; zero where the shape has no such number
+    computing : float64 [n], seconds outside MPI before each operation, since the one before; [0]
+        if times are not known
+    calling : float64 [n], seconds in the call of each operation, or [0]
+    last : seconds outside MPI after the last operation
+    seconds : from the end of MPI_Init to the begin of MPI_Finalize
     """
 
     shapes: Int64Array
     values: Int64Array
+    computing: FloatArray = field(default_factory=lambda: np.empty(0))
+    calling: FloatArray = field(default_factory=lambda: np.empty(0))
+    last: float = 0.0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,3 +215,8 @@ class Traced:
     def of_rank(self, rank: int) -> Recorded:
         """Return the operations of one rank, in order."""
         return self.ranks[rank]
+
+    @property
+    def seconds(self) -> float:
+        """The run time: that of the rank that takes longest, between MPI_Init and MPI_Finalize."""
+        return max((one.seconds for one in self.ranks), default=0.0)

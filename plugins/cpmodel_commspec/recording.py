@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.printable import printable
 from cpmodel_commspec import collectives
 from cpmodel_commspec.calls import (
@@ -36,6 +38,7 @@ from cpmodel_commspec.operations import (
     Shape,
     Traced,
 )
+from cpmodel_commspec.timing import CLOCK, MpiPaths, RankTimes, Times
 from cpmodel_otf2.definitions import UNRESOLVED, Location, TraceDefinitions
 from cpmodel_otf2.events import EventSource, Message, Request
 from cpmodel_otf2.paths import PathTable
@@ -92,6 +95,7 @@ class _Recording:
         self._source, self._definitions = source, source.definitions
         self._paths, self._forks = PathTable(), Forks()
         self._names = CallNames(self._paths, self._definitions)
+        self._mpi = MpiPaths(self._paths, self._definitions)
         self._watch, self._waiting = Watch(self._definitions), waits(self._definitions)
         self._keys: dict[_Key, int] = {}
         self._left_out: Counter[str] = Counter()
@@ -103,6 +107,7 @@ class _Recording:
         rank = self._definitions.ranks.get(location.reference)
         one = _Rank(rank or 0, location, self._definitions, self._left_out)
         replay = Replay(self._paths, self._forks, Counters(self._definitions.metric_classes))
+        times = RankTimes(self._mpi, self._definitions)
         passed = seen = 0
         for batch in self._source.batches(location):
             seen += count_events(batch)
@@ -112,13 +117,15 @@ class _Recording:
                 continue
             replay.add(batch)
             self._watch.count(batch, self._left_out)
-            one.add(rows(batch, replay, passed, self._waiting), self._names)
+            begun = one.add(rows(batch, replay, passed, self._waiting), self._names)
+            times.add(batch, replay, [at - passed for at in begun])
             passed += len(batch.calls.time)
         # Not every writer counts.
         self._events += location.events or seen
         self._program = self._program or printable(replay.tally.program)
         if rank is not None:
-            self._ranks[rank] = one.finish(self._keys)
+            self._ranks[rank] = one.finish(self._keys, times.finish())
+            self._left_out[CLOCK] += times.mended
 
     def traced(self) -> Traced:
         """Return all operations; a rank whose events are missing has none."""
@@ -134,7 +141,7 @@ class _Recording:
             self._events,
             tuple(shapes),
             communicators,
-            tuple(Recorded(renumbered[x.shapes], x.values) for x in ranks),
+            tuple(replace(x, shapes=renumbered[x.shapes]) for x in ranks),
             {what: count for what, count in self._left_out.items() if count > 0},
         )
 
@@ -216,11 +223,17 @@ class _Rank:
         self._groups: dict[int, tuple[int, ...]] = {}
         self._at = -1
 
-    def add(self, events: Iterable[tuple[int, ...]], names: CallNames) -> None:
-        """Take in the events of a batch, see `rows`."""
+    def add(self, events: Iterable[tuple[int, ...]], names: CallNames) -> list[int]:
+        """Take in the events of a batch, see `rows`.
+
+        Returns
+        -------
+        the number of calls before each operation that begins in the batch
+        """
+        begun = []
         for what, at, path, peer, comm, tag, size, received, request, is_any in events:
             op = _Op(Kind.WAIT, *names.of(path), is_any=bool(is_any))
-            is_same_call, self._at = at == self._at, at
+            is_same_call, self._at, known = at == self._at, at, len(self._ops)
             if what == WAIT:
                 self._ops.append(op)
             elif what == COLLECTIVE:
@@ -238,8 +251,10 @@ class _Rank:
             elif request in self._open and what == REQUEST + Request.CANCELLED:
                 self._ops[self._open.pop(request)] = None
                 self._left_out[_CANCELLED] += 1
+            begun += [at] * (len(self._ops) - known)
+        return begun
 
-    def finish(self, keys: dict[_Key, int]) -> Recorded:
+    def finish(self, keys: dict[_Key, int], times: Times) -> Recorded:
         """Return all operations, numbering their shapes in `keys`."""
         for number in (*self._abandoned, *self._open.values()):
             op = self._ops[number]
@@ -248,7 +263,7 @@ class _Rank:
                 self._left_out[_NEVER_COMPLETED[op.kind]] += 1
             elif op is not None:
                 op.is_awaited = False
-        shapes, values = [], []
+        shapes, values = array("q"), array("q")
         under_way: dict[int, Kind] = {}
         for number, op in enumerate(self._ops):
             if op is None:
@@ -265,10 +280,14 @@ class _Rank:
                 *(op.call, op.grid, op.path),
             )
             shapes.append(keys.setdefault(key, len(keys)))
-            values.append(op.values)
+            values.extend(op.values)
+        is_kept = np.array([op is not None for op in self._ops], np.bool_)
         self._ops.clear()
         table = np.array(values, np.int64).reshape(-1, len(FIELDS))
-        return Recorded(np.array(shapes, np.int64), table)
+        computing, last = _kept(times, is_kept)
+        return Recorded(
+            np.array(shapes, np.int64), table, computing, times.calling[is_kept], last, times.total
+        )
 
     def _message(
         self, op: _Op, what: Message, about: tuple[int, ...], request: int, is_same_call: bool
@@ -367,6 +386,13 @@ class _Rank:
             group = members(self._definitions, comm, self._location.reference)
             self._groups[comm] = group if self._rank in group else ()
         return self._groups[comm]
+
+
+def _kept(times: Times, is_kept: BoolArray) -> tuple[FloatArray, float]:
+    """Return the computation before each operation that is kept, and after the last one."""
+    following = np.concatenate(([0], np.cumsum(is_kept)))[:-1]
+    sums = np.bincount(following, times.computing, int(is_kept.sum()) + 1).astype(np.float64)
+    return sums[:-1], float(sums[-1]) + times.last
 
 
 def _awaited(wait: _Op, under_way: dict[int, Kind]) -> tuple[frozenset[Awaited], tuple[int, ...]]:

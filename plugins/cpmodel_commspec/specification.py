@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from callpath_modeler.arrays import Int64Array
+from callpath_modeler.arrays import FloatArray, Int64Array
+from cpmodel_commspec.computation import Computation
 from cpmodel_commspec.expressions import Expression, size_of
 from cpmodel_commspec.operations import FIELDS, Communicator, Recorded, Shape
 from cpmodel_commspec.partners import Partner
@@ -24,12 +26,14 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     ranks : who takes part, in order
     numbers : by the fields of the shape; partners are numbers that `partners` turn into ranks
     partners : of messages, by the field of the partner
+    computing : of the ranks before the operation; None if the trace has no times
     """
 
     shape: int
     ranks: tuple[int, ...]
     numbers: Mapping[str, Expression]
     partners: Mapping[str, Partner] = {}
+    computing: Computation | None = None
 
 
 class Loop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="loop"):
@@ -81,6 +85,8 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     body : the program, in the order of every rank
     left_out : number of excluded calls, by kind
     irregular : statements that do not repeat, those of most lines first
+    ending : computation of all ranks after their last operations; None if the trace has no times
+    seconds : run time of the trace, from the end of MPI_Init to the begin of MPI_Finalize
     """
 
     program: str
@@ -93,6 +99,8 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     body: tuple[Node, ...]
     left_out: Mapping[str, int]
     irregular: tuple[Irregular, ...] = ()
+    ending: Computation | None = None
+    seconds: float = 0.0
 
     @property
     def lines(self) -> int:
@@ -123,17 +131,41 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return counts
 
     def of_rank(self, rank: int) -> Recorded:
-        """Return the operations of one rank, in order."""
-        rows = self._rows(rank)
-        return Recorded(rows[:, 0], rows[:, 2:])
+        """Return the operations of one rank, in order; `computing_of_rank` has their times."""
+
+        def row(step: Step, place: int, counts: tuple[int, ...], _line: int) -> Int64Array:
+            return _operations(step, rank, place, counts)
+
+        rows: Int64Array = _unrolled(self.body, rank, row, (1 + len(FIELDS),))
+        return Recorded(rows[:, 0], rows[:, 1:])
 
     def lines_of_rank(self, rank: int) -> Int64Array:
         """Return the line of each operation of one rank, from 1, in the order of `walk`."""
-        return self._rows(rank)[:, 1]
 
-    def _rows(self, rank: int) -> Int64Array:
-        rows: Int64Array = _unrolled(self.body, rank, (), 1)[0]
-        return rows
+        def row(_step: Step, _place: int, counts: tuple[int, ...], line: int) -> Int64Array:
+            return np.full(size_of(counts), line, np.int64)
+
+        lines: Int64Array = _unrolled(self.body, rank, row)
+        return lines
+
+    def computing_of_rank(self, rank: int) -> FloatArray:
+        """Return the seconds that one rank computes before each operation, as in `of_rank`.
+
+        They are what a program computes, and not those of the trace: rounds take them in another
+        order. They are 0 if the trace has no times.
+        """
+
+        def row(step: Step, _place: int, counts: tuple[int, ...], _line: int) -> FloatArray:
+            if step.computing is None:
+                return np.zeros(size_of(counts))
+            return step.computing.of_rank(rank)
+
+        seconds: FloatArray = _unrolled(self.body, rank, row, dtype=np.float64)
+        return seconds
+
+    def ending_of_rank(self, rank: int) -> float:
+        """Return the seconds that one rank computes after its last operation."""
+        return 0.0 if self.ending is None else float(self.ending.of_rank(rank)[0])
 
 
 def walk(
@@ -150,35 +182,52 @@ def _lines(nodes: Sequence[Node]) -> int:
     return sum(1 for _ in walk(nodes))
 
 
-def _unrolled(nodes: Sequence[Node], rank: int, counts: tuple[int, ...], line: int) -> Int64Array:
-    """Return the operations of a rank.
+_Row: TypeAlias = Callable[[Step, int, tuple[int, ...], int], npt.NDArray[Any]]
+"""From a step, the place of the rank in it, the rounds of loops around and the line to the rows of
+all rounds, [rounds x ...]."""
+
+
+def _unrolled(
+    nodes: Sequence[Node], rank: int, row: _Row, width: tuple[int, ...] = (),
+    dtype: npt.DTypeLike = np.int64, counts: tuple[int, ...] = (), line: int = 1,
+) -> npt.NDArray[Any]:  # fmt: skip
+    """Return the rows of the operations of a rank, in order.
 
     Parameters
     ----------
+    width, dtype : of a row
     counts : rounds of each loop around
     line : the line of the first node
 
     Returns
     -------
-    [rounds of all loops around x operations x (shape, line, `FIELDS`)]
+    [rounds of all loops around * operations x width]
     """
-    rounds, width = size_of(counts), 2 + len(FIELDS)
-    parts = [np.empty((rounds, 0, width), np.int64)]
+    rounds = size_of(counts)
+    parts = [np.empty((rounds, 0, *width), dtype)]
     for node in nodes:
         begin, line = line, line + _lines((node,))
         place = bisect_left(node.ranks, rank)
         if place == len(node.ranks) or node.ranks[place] != rank:
             continue
         if isinstance(node, Loop):
-            inner = _unrolled(node.body, rank, (*counts, node.count), begin + 1)
-            parts.append(inner.reshape(rounds, node.count * inner.shape[1], width))
-            continue
-        rows = np.zeros((rounds, 1, width), np.int64)
-        rows[:, 0, 0], rows[:, 0, 1] = node.shape, begin
-        for field, expression in node.numbers.items():
-            column = expression.of_rank(place).values((rank,), counts).ravel()
-            if field in node.partners:
-                column = node.partners[field].peer(np.full(rounds, rank), column)
-            rows[:, 0, 2 + FIELDS.index(field)] = column
-        parts.append(rows)
-    return np.concatenate(parts, axis=1)
+            own = (*counts, node.count)
+            rows = _unrolled(node.body, rank, row, width, dtype, own, begin + 1)
+        else:
+            rows = row(node, place, counts, begin)
+        parts.append(rows.reshape(rounds, len(rows) // rounds, *width))
+    rows = np.concatenate(parts, axis=1)
+    return rows.reshape(-1, *width)
+
+
+def _operations(step: Step, rank: int, place: int, counts: tuple[int, ...]) -> Int64Array:
+    """Return the operations of a rank in all rounds, [rounds x (shape, `FIELDS`)]."""
+    rounds = size_of(counts)
+    rows = np.zeros((rounds, 1 + len(FIELDS)), np.int64)
+    rows[:, 0] = step.shape
+    for field, expression in step.numbers.items():
+        column = expression.of_rank(place).values((rank,), counts).ravel()
+        if field in step.partners:
+            column = step.partners[field].peer(np.full(rounds, rank), column)
+        rows[:, 1 + FIELDS.index(field)] = column
+    return rows

@@ -14,6 +14,7 @@ from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
 from cpmodel_commspec import expressions, merging
 from cpmodel_commspec.alignment import statements
+from cpmodel_commspec.computed import with_computation
 from cpmodel_commspec.loops import compress
 from cpmodel_commspec.merging import Shared, SharedLoop, SharedNode
 from cpmodel_commspec.operations import FIELDS, TOGETHER, Shape, Traced
@@ -57,7 +58,7 @@ def specify(traced: Traced, most_lines: int | None = None) -> Specification:
             hint=f"use --any-source for receives from any source, or --max-lines {lines}",
         )
     body = build.nodes(merged)
-    return Specification(
+    told = Specification(
         traced.program,
         len(traced.ranks),
         traced.events,
@@ -69,6 +70,7 @@ def specify(traced: Traced, most_lines: int | None = None) -> Specification:
         traced.left_out,
         found,
     )
+    return with_computation(told, traced)
 
 
 def _begins(traced: Traced, rank: int, values: Int64Array) -> list[merging.Begin]:

@@ -251,7 +251,7 @@ def _with_sources(traced: Traced, outcome: Outcome) -> Traced:
             peer, _, size = end.columns
             rows = sources[shapes == number]
             values[rows[:, 0], peer], values[rows[:, 0], size] = rows[:, 1], rows[:, 2]
-        ranks.append(Recorded(one.shapes, values))
+        ranks.append(replace(one, values=values))
     return replace(traced, ranks=tuple(ranks))
 
 

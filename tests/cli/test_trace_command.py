@@ -66,7 +66,7 @@ def test_ranks_that_do_the_same_are_said_to(run, tmp_path):
 
 
 def test_the_format_is_that_of_the_ending(run, line, tmp_path):
-    for ending, begin in ((".txt", "app: "), (".c", "/*"), (".json", '{"schema":2')):
+    for ending, begin in ((".txt", "app: "), (".c", "/*"), (".json", '{"schema":3')):
         path = tmp_path / f"spec{ending}"
         done = run("trace", "spec", line, "-o", path)
         assert (done.status, done.out) == (0, "")

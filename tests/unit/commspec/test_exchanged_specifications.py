@@ -6,10 +6,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from callpath_modeler.errors import InputError
-from communication import recorded
+from communication import recorded, untimed
 from cpmodel_commspec.checking import differences
 from cpmodel_commspec.exchange import read_json, to_json
 from cpmodel_commspec.specify import specify
@@ -65,6 +66,63 @@ def test_what_makes_no_sense_is_refused(told, keys, to, words, tmp_path):
     assert refused.value.hint
 
 
+def compute(counts, means, least=0.0, most=1.0, ranks=(0, 1, 2, 3)):
+    seconds = {"counts": counts, "means": means, "least": least, "most": most}
+    return {"key": 0, "usual": [{"ranks": ranks, "seconds": seconds}]}
+
+
+@pytest.mark.parametrize(
+    ("to", "words"),
+    [
+        (compute([4], [-1e-9]), "impossible time"),
+        (compute([4], [1.0], most=1e300), "impossible time"),
+        (compute([4], [2.0]), "times out of order"),
+        (compute([2, 2], [0.5, 0.25]), "times out of order"),
+        (compute([4, 0], [0.5, 0.6]), "empty bin"),
+        (compute([4], [0.5, 0.6]), "other sizes"),
+        (compute([5], [0.5]), "other rounds"),
+        (compute([8], [0.5]), "other rounds"),
+        (compute([3], [0.5], ranks=[0, 1, 2]), "other ranks"),
+        (compute([5], [0.5], ranks=[0, 1, 2, 3, 3]), "other ranks"),
+        (compute([4], [0.5], ranks=[3, 2, 1, 0]), "ranks out of order"),
+        ({"key": 0}, "other ranks"),
+        ({**compute([4], [0.5]), "key": -2}, "key"),
+        ({**compute([4], [0.5]), "key": 3}, "key"),
+        ({**compute([4], [0.5]), "key": 2**70}, "specification"),
+        ({**compute([4], [0.5]), "first": compute([4], [0.5])["usual"]}, "first rounds"),
+        (compute([4], ["1"]), "float"),
+    ],
+)
+@pytest.mark.parametrize("place", [["ending"], ["body", 0, "computing"]])
+def test_computation_that_cannot_be_is_refused(told, to, words, place, tmp_path):
+    path = tmp_path / "spec.json"
+    path.write_text(changed(told, *place, to=compute([4], [0.5])))
+    assert read_json(path).ending is not None
+    path.write_text(changed(told, *place, to=to))
+    with pytest.raises(InputError, match=words):
+        read_json(path)
+
+
+@pytest.mark.parametrize("seconds", ["-1", "1e300", "1e999", "NaN", "Infinity", "null"])
+def test_an_impossible_run_time_is_refused(told, seconds, tmp_path):
+    path = tmp_path / "spec.json"
+    text = to_json(msgspec.structs.replace(told, seconds=123.5))
+    path.write_text(text.replace("123.5", seconds))
+    with pytest.raises(InputError, match="no specification"):
+        read_json(path)
+
+
+def test_a_specification_without_times_is_read(all_kinds, tmp_path):
+    told = specify(untimed(recorded(all_kinds)))
+    path = tmp_path / "spec.json"
+    document = json.loads(to_json(told))
+    for name in ("ending", "seconds"):
+        del document["specification"][name]
+    path.write_text(json.dumps({**document, "schema": 2}))
+    assert read_json(path) == told
+    assert not told.computing_of_rank(1).any()
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"{}", b"[1]", b"\xff\xfe", b'{"schema": 9}', b"[" * 9999]
 )
@@ -77,8 +135,8 @@ def test_what_is_no_specification_is_refused(content, tmp_path):
 
 def test_a_schema_of_tomorrow_is_refused(told, tmp_path):
     path = tmp_path / "spec.json"
-    path.write_text(to_json(told).replace('"schema":2', '"schema":3'))
-    with pytest.raises(InputError, match="schema 3 is not 2"):
+    path.write_text(to_json(told).replace('"schema":3', '"schema":4'))
+    with pytest.raises(InputError, match="schema 4 is not 3"):
         read_json(path)
 
 
