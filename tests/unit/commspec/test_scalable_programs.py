@@ -27,7 +27,7 @@ def extrapolated(folder, pattern):
     for p in pattern.traces:
         path = traced(folder / str(p), p, pattern.program, pattern.communicators(p))
         traces.append(recorded(path))
-    return extrapolate(traces)
+    return extrapolate(traces).told
 
 
 def compiled(told, counting, folder):
@@ -55,7 +55,7 @@ def test_programs_of_measured_traces_make_the_calls_of_the_largest(
     name, shared_data, counting, tmp_path
 ):
     found = [recorded(shared_data / "traces" / f"{name}.{p}" / "traces.otf2") for p in (4, 8, 16)]
-    told = extrapolate(found)
+    told = extrapolate(found).told
     totals, calls = run_processes([compiled(told, counting, tmp_path)], tmp_path, 16)
     there = expanded(told, scale_at(told, 16))
     if name == "lu":
