@@ -10,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
+from callpath_modeler.arrays import Int64Array
+from cpmodel_commspec.collectives import ROOTED
+
 
 class Message(NamedTuple):
     """A message of a collective operation: world ranks and bytes."""
@@ -25,10 +30,62 @@ Round: TypeAlias = "tuple[Message, ...]"
 A rank sends the messages of a round when all messages to it in earlier rounds have arrived.
 """
 
-_Pair: TypeAlias = "tuple[int, int, int]"
-"""A message between places in the group: sender, receiver, bytes."""
-_Algorithm: TypeAlias = "Callable[[int, int], Iterator[list[_Pair]]]"
-"""Rounds for (members, bytes), with the root at place 0."""
+
+class Batch(NamedTuple):
+    """The messages of a round between places in the group, [messages] each, without copies to self.
+
+    Attributes
+    ----------
+    is_burst : whether a place sends or receives more than one message
+    """
+
+    senders: Int64Array
+    receivers: Int64Array
+    bytes: Int64Array
+    is_burst: bool = False
+
+
+_Algorithm: TypeAlias = "Callable[[int, Int64Array], Iterator[Batch]]"
+"""Rounds for (members, bytes of each member), with the root at place 0."""
+
+
+def usual(name: str, n: int, sizes: Int64Array) -> str:
+    """Return the algorithm that MPICH chooses for the number of members and the size.
+
+    The limits are those of Thakur, Rabenseifner and Gropp, section 4. More than 1024 members do not
+    send everything at once, because the messages of all of them would take too much memory.
+
+    Parameters
+    ----------
+    name : collective operation, one of `ALGORITHMS`
+    sizes : bytes of each member, [n]
+    """
+    largest, total = int(sizes.max(initial=0)), int(sizes.sum())
+    is_power = n & (n - 1) == 0
+    is_long = {
+        "bcast": n >= 8 and largest >= 12288,
+        "allgather": total >= (524288 if is_power else 81920),
+        "alltoall": n < 8 or largest > 256,
+        "allreduce": largest > 2048,
+        "reduce_scatter_block": total >= 524288,
+    }
+    if name == "alltoall" and is_long[name] and largest <= 32768 and n <= 1024:
+        return "p2p"
+    short, long = _BY_SIZE.get(name, (next(iter(ALGORITHMS[name])),) * 2)
+    return long if is_long.get(name) else short
+
+
+def batches(name: str, algorithm: str, n: int, sizes: Int64Array) -> Iterator[Batch]:
+    """Yield the rounds of a collective operation, with the root at place 0.
+
+    Parameters
+    ----------
+    name : collective operation, one of `ALGORITHMS`
+    algorithm : one of ``ALGORITHMS[name]``
+    sizes : bytes of each member, [n]: those that it gives to each other, or gives or gets in all of
+        a gather, scatter or reduction
+    """
+    return (one for one in ALGORITHMS[name][algorithm](n, sizes) if len(one.senders))
 
 
 def rounds(
@@ -53,14 +110,15 @@ def rounds(
     KeyError
         If the operation or the algorithm is not known.
     """
-    known = ALGORITHMS[name]
-    made = known[algorithm if algorithm is not None else next(iter(known))]
+    chosen = algorithm if algorithm is not None else next(iter(ALGORITHMS[name]))
     n = len(members)
-    turned = [members[(root + k) % n] for k in range(n)] if name in _ROOTED else members
+    turned = [members[(root + k) % n] for k in range(n)] if name in ROOTED else members
     return [
-        tuple(Message(turned[a], turned[b], size) for a, b, size in pairs)
-        for pairs in made(n, size)
-        if pairs
+        tuple(
+            Message(turned[a], turned[b], size)
+            for a, b, size in zip(*map(np.ndarray.tolist, one[:3]), strict=True)
+        )
+        for one in batches(name, chosen, n, np.full(n, size, np.int64))
     ]
 
 
@@ -133,103 +191,201 @@ def _powers(n: int) -> list[int]:
     return [1 << k for k in range((n - 1).bit_length())]
 
 
-def _dissemination(n: int, size: int) -> Iterator[list[_Pair]]:
+def _shifted(n: int, distance: int, sizes: Int64Array) -> Batch:
+    """Return the round in which each place sends to the one at a distance."""
+    own = np.arange(n)
+    return Batch(own, (own + distance) % n, sizes)
+
+
+def _parts_of(size: int, parts: int) -> Int64Array:
+    """Return the bytes of the parts of a buffer, which differ by one at most."""
+    return size // parts + (np.arange(parts) < size % parts).astype(np.int64)
+
+
+def _largest(sizes: Int64Array) -> int:
+    return int(sizes.max(initial=0))
+
+
+def _dissemination(n: int, sizes: Int64Array) -> Iterator[Batch]:
     for distance in _powers(n):
-        yield [(k, (k + distance) % n, size) for k in range(n)]
+        yield _shifted(n, distance, sizes)
 
 
-def _binomial(n: int, size: int) -> Iterator[list[_Pair]]:
+def _binomial(n: int, sizes: Int64Array) -> Iterator[Batch]:
     for distance in _powers(n):
-        yield [(k, k + distance, size) for k in range(distance) if k + distance < n]
+        own = np.arange(min(distance, n - distance))
+        yield Batch(own, own + distance, sizes[own])
 
 
-def _binomial_parts(n: int, size: int) -> Iterator[list[_Pair]]:
+def _binomial_parts(n: int, sizes: Int64Array) -> Iterator[Batch]:
     """Yield the rounds of a root that has a part for each: half of them to one other, and so on."""
+    sums = np.concatenate([[0], np.cumsum(sizes)])
     for distance in reversed(_powers(n)):
-        yield [
-            (k, k + distance, size * (min(n, k + 2 * distance) - k - distance))
-            for k in range(0, n - distance, 2 * distance)
-        ]
+        own = np.arange(0, n - distance, 2 * distance)
+        end = np.minimum(n, own + 2 * distance)
+        yield Batch(own, own + distance, sums[end] - sums[own + distance])
 
 
-def _linear(n: int, size: int) -> Iterator[list[_Pair]]:
-    yield [(0, k, size) for k in range(1, n)]
+def _linear(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    others = np.arange(1, n)
+    yield Batch(np.zeros(n - 1, np.int64), others, sizes[1:], is_burst=True)
 
 
 def _back(algorithm: _Algorithm) -> _Algorithm:
     """Return the algorithm of the opposite direction."""
 
-    def made(n: int, size: int) -> Iterator[list[_Pair]]:
-        for pairs in reversed(list(algorithm(n, size))):
-            yield [(b, a, size) for a, b, size in pairs]
+    def made(n: int, sizes: Int64Array) -> Iterator[Batch]:
+        for one in reversed(list(algorithm(n, sizes))):
+            yield one._replace(senders=one.receivers, receivers=one.senders)
 
     return made
 
 
-def _all_at_once(n: int, size: int) -> Iterator[list[_Pair]]:
-    yield [(a, (a + k) % n, size) for k in range(1, n) for a in range(n)]
+def _all_at_once(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    distance, own = (x.ravel() for x in np.indices((n - 1, n)))
+    yield Batch(own, (own + distance + 1) % n, sizes[own], is_burst=True)
 
 
-def _pairwise(n: int, size: int) -> Iterator[list[_Pair]]:
-    for k in range(1, n):
-        yield [(a, (a + k) % n, size) for a in range(n)]
+def _pairwise(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    for distance in range(1, n):
+        yield _shifted(n, distance, sizes)
 
 
-def _ring(n: int, size: int) -> Iterator[list[_Pair]]:
-    for _ in range(n - 1):
-        yield [(a, (a + 1) % n, size) for a in range(n)]
+def _pairwise_results(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    """Yield rounds in which each place sends to another the part of its result."""
+    for distance in range(1, n):
+        yield _shifted(n, distance, np.roll(sizes, -distance))
 
 
-def _recursive_doubling(n: int, size: int) -> Iterator[list[_Pair]]:
-    """Yield exchanges of a power of two; the others give to one of them before, and get after."""
-    core = 1 << (n.bit_length() - 1)
-    rest = n - core
-    yield [(core + k, k, size) for k in range(rest)]
-    for distance in _powers(core):
-        yield [(k, k ^ distance, size) for k in range(core)]
-    yield [(k, core + k, size) for k in range(rest)]
+def _ring(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    """Yield rounds in which each place passes on what it got in the round before."""
+    for step in range(n - 1):
+        yield _shifted(n, 1, np.roll(sizes, step))
 
 
-def _ring_of_parts(n: int, size: int) -> Iterator[list[_Pair]]:
-    """Yield the rounds in which the parts of a sum go round twice: to add, and to tell."""
-    parts = [size // n + (k < size % n) for k in range(n)]
-    for step in range(2 * (n - 1)):
-        yield [(a, (a + 1) % n, parts[(a - step) % n]) for a in range(n)]
-
-
-def _to_root_and_back(n: int, size: int) -> Iterator[list[_Pair]]:
-    yield from _back(_binomial)(n, size)
-    yield from _binomial(n, size)
-
-
-def _line(n: int, size: int) -> Iterator[list[_Pair]]:
-    for k in range(1, n):
-        yield [(k - 1, k, size)]
-
-
-def _doubling_line(n: int, size: int) -> Iterator[list[_Pair]]:
+def _bruck_allgather(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    sums, own = np.concatenate([[0], np.cumsum(np.tile(sizes, 2))]), np.arange(n)
     for distance in _powers(n):
-        yield [(k, k + distance, size) for k in range(n - distance)]
+        blocks = min(distance, n - distance)
+        yield _shifted(n, -distance, sums[own + blocks] - sums[own])
 
 
-_ROOTED = frozenset({"bcast", "reduce", "gather", "scatter"})
+def _bruck_alltoall(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    for distance in _powers(n):
+        yield _shifted(n, distance, int((np.arange(n) & distance > 0).sum()) * sizes)
+
+
+def _scatter_allgather(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    parts = _parts_of(_largest(sizes), n)
+    yield from _binomial_parts(n, parts)
+    yield from _ring(n, parts)
+
+
+def _around_core(n: int, sizes: Int64Array) -> tuple[int, Batch, Batch]:
+    """Return a power of two of places, and the rounds before and after.
+
+    All other places give their data to one of them before, and get the result after.
+    """
+    core = 1 << (n.bit_length() - 1)
+    own = np.arange(n - core)
+    before = Batch(core + own, own, sizes[core:])
+    return core, before, Batch(own, core + own, sizes[core:])
+
+
+def _exchanged(n: int, distance: int, size: int) -> Batch:
+    own = np.arange(n)
+    return Batch(own, own ^ distance, np.full(n, size, np.int64))
+
+
+def _recursive_doubling(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    core, before, after = _around_core(n, sizes)
+    yield before
+    for distance in _powers(core):
+        yield _exchanged(core, distance, _largest(sizes))
+    yield after
+
+
+def _rabenseifner(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    """Yield the rounds that halve the buffer until each has a part of the sum, and then double it.
+
+    The parts are rounded up.
+    """
+    core, before, after = _around_core(n, sizes)
+    exchanges = [_exchanged(core, d, -(-_largest(sizes) * d // core)) for d in _powers(core)]
+    yield before
+    yield from reversed(exchanges)
+    yield from exchanges
+    yield after
+
+
+def _recursive_halving(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    total = int(sizes.sum())
+    core, before, after = _around_core(n, sizes)
+    yield before._replace(bytes=np.full(n - core, total, np.int64))
+    for distance in reversed(_powers(core)):
+        yield _exchanged(core, distance, -(-total * distance // core))
+    yield after
+
+
+def _ring_of_parts(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    """Yield the rounds in which the parts of a sum go round twice: to add, and to tell."""
+    parts = _parts_of(_largest(sizes), n)
+    for step in range(2 * (n - 1)):
+        yield _shifted(n, 1, np.roll(parts, step))
+
+
+def _to_root_and_back(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    yield from _back(_binomial)(n, sizes)
+    yield from _binomial(n, sizes)
+
+
+def _line(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    for k in range(1, n):
+        yield Batch(np.array([k - 1]), np.array([k]), sizes[k : k + 1])
+
+
+def _doubling_line(n: int, sizes: Int64Array) -> Iterator[Batch]:
+    for distance in _powers(n):
+        own = np.arange(n - distance)
+        yield Batch(own, own + distance, sizes[own])
+
 
 ALGORITHMS: Mapping[str, Mapping[str, _Algorithm]] = {
     "barrier": {"dissemination": _dissemination, "tree": _to_root_and_back},
-    "bcast": {"binomial": _binomial, "p2p": _linear},
+    "bcast": {"binomial": _binomial, "scatter-allgather": _scatter_allgather, "p2p": _linear},
     "reduce": {"binomial": _back(_binomial), "p2p": _back(_linear)},
     "gather": {"binomial": _back(_binomial_parts), "p2p": _back(_linear)},
     "scatter": {"binomial": _binomial_parts, "p2p": _linear},
-    "allgather": {"ring": _ring, "p2p": _all_at_once},
-    "alltoall": {"pairwise": _pairwise, "p2p": _all_at_once},
+    "gatherv": {"p2p": _back(_linear)},
+    "scatterv": {"p2p": _linear},
+    "allgather": {"ring": _ring, "bruck": _bruck_allgather, "p2p": _all_at_once},
+    "allgatherv": {"ring": _ring, "bruck": _bruck_allgather, "p2p": _all_at_once},
+    "alltoall": {"pairwise": _pairwise, "bruck": _bruck_alltoall, "p2p": _all_at_once},
+    "alltoallv": {"pairwise": _pairwise, "p2p": _all_at_once},
+    "alltoallw": {"pairwise": _pairwise, "p2p": _all_at_once},
     "allreduce": {
         "recursive-doubling": _recursive_doubling,
+        "rabenseifner": _rabenseifner,
         "ring": _ring_of_parts,
         "tree": _to_root_and_back,
         "p2p": _all_at_once,
     },
-    "reduce_scatter_block": {"pairwise": _pairwise, "p2p": _all_at_once},
+    "reduce_scatter": {"pairwise": _pairwise_results, "recursive-halving": _recursive_halving},
+    "reduce_scatter_block": {
+        "pairwise": _pairwise_results,
+        "recursive-halving": _recursive_halving,
+        "p2p": _all_at_once,
+    },
     "scan": {"recursive-doubling": _doubling_line, "line": _line},
     "exscan": {"recursive-doubling": _doubling_line, "line": _line},
 }
 """Algorithms by the name of the operation, the usual one first; ``p2p`` sends all at once."""
+
+_BY_SIZE = {
+    "bcast": ("binomial", "scatter-allgather"),
+    "allgather": ("bruck", "ring"),
+    "alltoall": ("bruck", "pairwise"),
+    "allreduce": ("recursive-doubling", "rabenseifner"),
+    "reduce_scatter_block": ("recursive-halving", "pairwise"),
+}
+"""Algorithms of short and long messages."""

@@ -107,6 +107,23 @@ def booked(
     return shares[name](n, place, place == root, size)
 
 
+def member_size(name: str, form: Form, size: int, received: int, n: int) -> int:
+    """Return the bytes that a member gives to each, or gets from each; means where pairs differ.
+
+    For gatherv and scatterv, they are those that it gives or gets in all.
+
+    Parameters
+    ----------
+    size, received : as `share` returns them
+    n : processes in the communicator
+    """
+    if form is not Form.TOTAL or name == "gatherv":
+        return size
+    if name == "scatterv":
+        return received
+    return -(-(received if name.startswith("reduce_scatter") else size) // n)
+
+
 def _candidates(name: str, n: int, place: int, sent: int, received: int) -> list[int]:
     """Return what m may be; what it is shows when it is booked."""
     if name not in _SHARES:

@@ -204,6 +204,11 @@ class Traced:
     left_out: dict[str, int] = field(default_factory=dict)
 
     @property
+    def seconds(self) -> float:
+        """The run time: that of the rank that takes longest, between MPI_Init and MPI_Finalize."""
+        return max((one.seconds for one in self.ranks), default=0.0)
+
+    @property
     def processes(self) -> int:
         """Number of ranks."""
         return len(self.ranks)
@@ -215,8 +220,3 @@ class Traced:
     def of_rank(self, rank: int) -> Recorded:
         """Return the operations of one rank, in order."""
         return self.ranks[rank]
-
-    @property
-    def seconds(self) -> float:
-        """The run time: that of the rank that takes longest, between MPI_Init and MPI_Finalize."""
-        return max((one.seconds for one in self.ranks), default=0.0)

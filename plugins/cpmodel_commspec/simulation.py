@@ -11,6 +11,7 @@ order. With wildcards, an outcome without a deadlock does not exclude a deadlock
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections import deque
 from collections.abc import Sequence
@@ -71,6 +72,10 @@ class Outcome:
     sources: tuple[Int64Array, ...]
 
 
+_EAGER = {Sends.EAGER: sys.maxsize, Sends.RENDEZVOUS: -1}
+"""Bytes of the largest standard send that is complete at once."""
+
+
 class _Action(IntEnum):
     START = 0
     """Start an operation, which a later wait completes."""
@@ -81,7 +86,7 @@ class _Action(IntEnum):
     WAIT = 3
 
 
-class _Request:
+class Request:
     """An operation that was started.
 
     Attributes
@@ -89,9 +94,27 @@ class _Request:
     rank, number : its rank, and its index among the operations of the rank
     kind, peer, size : of a message; `peer` is -1 for any source
     is_awaited : whether its rank waits for it now
+    shape, values : of a collective operation, its shape and its numbers
+
+    In simulations with clocks, requests also have times in seconds:
+
+    called : when its rank called the operation, or posted the receive
+    announced, begin : when the receiver learns of a message, and when its data can leave
+    ready, done : when the partner was ready, and when the operation is complete
+    is_received : whether it is a receive
     """
 
-    __slots__ = ("is_awaited", "is_done", "kind", "number", "peer", "rank", "size")
+    __slots__ = ("announced", "begin", "called", "done", "is_awaited", "is_done", "is_received",
+                 "kind", "number", "peer", "rank", "ready", "shape", "size", "values")  # fmt: skip
+
+    called: float
+    announced: float
+    begin: float
+    ready: float
+    done: float
+    is_received: bool
+    shape: int
+    values: Sequence[int]
 
     def __init__(self, rank: int, number: int, kind: Kind, peer: int, size: int) -> None:
         self.rank, self.number, self.kind, self.peer, self.size = rank, number, kind, peer, size
@@ -103,7 +126,7 @@ _BLOCK = 1024
 
 
 @dataclass(slots=True)
-class _Rank:
+class RankState:
     """The state of a rank: the next operation, started requests, and those it waits for."""
 
     recorded: Recorded
@@ -111,8 +134,8 @@ class _Rank:
     begin: int = 0
     shapes: list[int] = field(default_factory=list)
     values: list[list[int]] = field(default_factory=list)
-    started: list[_Request] = field(default_factory=list)
-    awaited: list[_Request] = field(default_factory=list)
+    started: list[Request] = field(default_factory=list)
+    awaited: list[Request] = field(default_factory=list)
     pending: int = 0
 
     def next(self) -> tuple[int, list[int]] | None:
@@ -143,41 +166,53 @@ def simulate(
     shapes, communicators : the definitions that operations refer to
     ranks : the operations of each rank
     """
-    return _Simulation(shapes, communicators, ranks, sends).run()
+    return Simulation(shapes, communicators, ranks, _EAGER[sends]).run()
 
 
-class _Simulation:
+class Simulation:
+    """A run in progress; simulations with clocks override how messages and collectives complete.
+
+    Parameters
+    ----------
+    shapes, communicators : the definitions that operations refer to
+    ranks : the operations of each rank
+    eager : bytes of the largest standard send that is complete without its receive
+    """
+
     def __init__(
         self,
         shapes: Sequence[Shape],
         communicators: Sequence[Communicator],
         ranks: Sequence[Recorded],
-        sends: Sends,
+        eager: int,
     ) -> None:
         self._shapes, self._communicators = shapes, communicators
         self._actions = [_action(shape) for shape in shapes]
         self._ends = [[(end.is_sent, *end.columns) for end in shape.ends] for shape in shapes]
-        self._is_prompt = [_is_prompt(shape, sends) for shape in shapes]
+        self._prompt = [_prompt(shape, eager) for shape in shapes]
         self._has_wildcards = any(shape.is_any for shape in shapes)
-        self._ranks = [_Rank(one) for one in ranks]
+        self._ranks = [self._state(number, one) for number, one in enumerate(ranks)]
         self._groups = [
             {rank: k for k, group in enumerate(one.groups) for rank in group}
             for one in communicators
         ]
         self._runnable = deque(range(len(ranks)))
         # Unmatched sends and receives by (communicator, source, destination, tag).
-        self._sent: dict[tuple[int, int, int, int], deque[_Request]] = {}
-        self._posted: dict[tuple[int, int, int, int], deque[tuple[int, _Request]]] = {}
-        self._arrivals: dict[tuple[int, int, int], deque[_Request]] = {}
+        self._sent: dict[tuple[int, int, int, int], deque[Request]] = {}
+        self._posted: dict[tuple[int, int, int, int], deque[tuple[int, Request]]] = {}
+        self._arrivals: dict[tuple[int, int, int], deque[Request]] = {}
         self._posts = 0
-        self._calls: dict[tuple[int, int, int], list[_Request]] = {}
+        self._calls: dict[tuple[int, int, int], list[Request]] = {}
         self._numbers: dict[tuple[int, int], int] = {}
         self._sources = [array("q") for _ in ranks]
 
     def run(self) -> Outcome:
         """Run all ranks to the end, or as far as they come."""
-        while self._runnable:
-            self._advance(self._runnable.popleft())
+        while True:
+            while self._runnable:
+                self._advance(self._runnable.popleft())
+            if not self._decide():
+                break
         blocked = tuple(
             Blocked(number, rank.at - 1, self._missing(rank))
             for number, rank in enumerate(self._ranks)
@@ -185,6 +220,14 @@ class _Simulation:
         )
         sources = (np.array(rows, np.int64).reshape(-1, 3) for rows in self._sources)
         return Outcome(blocked, tuple(sources))
+
+    def _state(self, _number: int, recorded: Recorded) -> RankState:
+        """Return the state of a rank at its beginning."""
+        return RankState(recorded)
+
+    def _decide(self) -> bool:
+        """Decide what was left open while ranks could run; return whether any can run now."""
+        return False
 
     def _advance(self, number: int) -> None:
         rank, actions = self._ranks[number], self._actions
@@ -203,31 +246,32 @@ class _Simulation:
             if rank.pending:
                 return
 
-    def _wait(self, rank: _Rank, requests: list[_Request]) -> None:
+    def _wait(self, rank: RankState, requests: list[Request]) -> None:
         rank.awaited = [request for request in requests if not request.is_done]
         rank.pending = len(rank.awaited)
         for request in rank.awaited:
             request.is_awaited = True
 
-    def _start(self, rank: int, number: int, shape: int, values: Sequence[int]) -> list[_Request]:
+    def _start(self, rank: int, number: int, shape: int, values: Sequence[int]) -> list[Request]:
         about = self._shapes[shape]
         if not self._ends[shape]:
-            request = _Request(rank, number, about.kind, -1, 0)
+            request = Request(rank, number, about.kind, -1, 0)
+            request.shape, request.values = shape, values
             self._join(request, about.comm)
             return [request]
         requests = []
         for is_sent, peer, tag, size in self._ends[shape]:
             partner = -1 if about.is_any and not is_sent else values[peer]
-            request = _Request(rank, number, about.kind, partner, values[size])
+            request = Request(rank, number, about.kind, partner, values[size])
             if is_sent:
-                request.is_done = self._is_prompt[shape]
+                request.is_done = request.size <= self._prompt[shape]
                 self._send(request, about.comm, values[tag])
             else:
                 self._receive(request, about.comm, values[tag])
             requests.append(request)
         return requests
 
-    def _send(self, send: _Request, comm: int, tag: int) -> None:
+    def _send(self, send: Request, comm: int, tag: int) -> None:
         key = comm, send.rank, send.peer, tag
         posted = self._posted.get(key)
         if self._has_wildcards:
@@ -241,7 +285,7 @@ class _Simulation:
         if self._has_wildcards:
             self._arrivals.setdefault((comm, send.peer, tag), deque()).append(send)
 
-    def _receive(self, receive: _Request, comm: int, tag: int) -> None:
+    def _receive(self, receive: Request, comm: int, tag: int) -> None:
         if receive.peer < 0:
             arrived = self._arrivals.get((comm, receive.rank, tag))
             # A message that a receive from its source took is still listed among the arrivals.
@@ -261,13 +305,13 @@ class _Simulation:
         key = comm, receive.peer, receive.rank, tag
         self._posted.setdefault(key, deque()).append((self._posts, receive))
 
-    def _match(self, send: _Request, receive: _Request) -> None:
+    def _match(self, send: Request, receive: Request) -> None:
         if receive.peer < 0:
             self._sources[receive.rank].extend((receive.number, send.rank, send.size))
         self._complete(send)
         self._complete(receive)
 
-    def _join(self, request: _Request, comm: int) -> None:
+    def _join(self, request: Request, comm: int) -> None:
         """Take part in the next collective operation of a communicator."""
         place = comm, request.rank
         number = self._numbers[place] = self._numbers.get(place, -1) + 1
@@ -276,10 +320,14 @@ class _Simulation:
         arrived.append(request)
         if len(arrived) == len(self._communicators[comm].groups[group]):
             del self._calls[comm, group, number]
-            for one in arrived:
-                self._complete(one)
+            self._finish(arrived, comm, group)
 
-    def _complete(self, request: _Request) -> None:
+    def _finish(self, arrived: Sequence[Request], _comm: int, _group: int) -> None:
+        """Complete a collective operation that all members of a group have called."""
+        for one in arrived:
+            self._complete(one)
+
+    def _complete(self, request: Request) -> None:
         if request.is_done:
             return
         request.is_done = True
@@ -289,7 +337,7 @@ class _Simulation:
             if not rank.pending:
                 self._runnable.append(request.rank)
 
-    def _missing(self, rank: _Rank) -> tuple[int, ...]:
+    def _missing(self, rank: RankState) -> tuple[int, ...]:
         """Return the ranks that a blocked rank waits for."""
         missing: dict[int, None] = {}
         for request in rank.awaited:
@@ -339,8 +387,8 @@ def _action(shape: Shape) -> _Action:
     return _Action.CALL
 
 
-def _is_prompt(shape: Shape, sends: Sends) -> bool:
-    """Tell whether a send is complete without its receive."""
+def _prompt(shape: Shape, eager: int) -> int:
+    """Return the bytes of the largest send that is complete without its receive."""
     if shape.name == Mode.SYNCHRONOUS:
-        return False
-    return shape.name == Mode.BUFFERED or sends is Sends.EAGER
+        return -1
+    return sys.maxsize if shape.name == Mode.BUFFERED else eager

@@ -122,9 +122,9 @@ def resolved(traced: Traced) -> Resolution:
     """
     if not any(shape.is_any for shape in traced.shapes):
         return Resolution(traced)
-    answering = tuple(rank for rank, one in enumerate(traced.ranks) if _has_answers(traced, one))
-    if answering:
-        return Resolution(traced, answering=answering)
+    answers = answering(traced.shapes, traced.ranks)
+    if answers:
+        return Resolution(traced, answering=answers)
     chosen: Outcome | None = None
     named = [msgspec.structs.replace(shape, is_any=False) for shape in traced.shapes]
     for sends in Sends:
@@ -134,6 +134,13 @@ def resolved(traced: Traced) -> Resolution:
         elif not simulate(named, traced.communicators, traced.ranks, sends).blocked:
             return Resolution(traced, outcome, sends)
     return Resolution(traced if chosen is None else _with_sources(traced, chosen))
+
+
+def answering(shapes: Sequence[Shape], ranks: Sequence[Recorded]) -> tuple[int, ...]:
+    """Return the ranks that answer the source of each message from any source."""
+    if not any(shape.is_any for shape in shapes):
+        return ()
+    return tuple(rank for rank, one in enumerate(ranks) if _has_answers(shapes, one))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +181,12 @@ class _Answers:
         return has_many and self._answers >= _MOST_ANSWERS * total
 
 
-def _has_answers(traced: Traced, one: Recorded) -> bool:
+def _has_answers(shapes: Sequence[Shape], one: Recorded) -> bool:
     """Tell whether a rank communicates with the source of each message before the next one.
 
     The source of a receive that does not block is known after its wait.
     """
-    shapes, found = traced.shapes, _Answers()
+    found = _Answers()
     ends = [[(x.is_any and not e.is_sent, e.columns[0]) for e in x.ends] for x in shapes]
     started: list[_Posted] = []
     for shape, values in zip(one.shapes.tolist(), one.values.tolist(), strict=True):

@@ -159,7 +159,7 @@ class _Writer:
     def _handle(self, step: Step, shape: Shape, line: int) -> str:
         from cpmodel_commspec.generators.statements import HANDLES
 
-        name = HANDLES.get(shape.name.lower(), "dup")
+        name = HANDLES.get(shape.name.lower(), "duplicate")
         if name != "cart_create":
             return self._functions.call(name, str(shape.comm))
         sizes = self._told.grids.get(step.shape, ())

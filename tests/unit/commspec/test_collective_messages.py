@@ -28,9 +28,9 @@ def test_everybody_gets_what_the_operation_gives(name, algorithm, n):
     found = rounds(name, members, 6, root, algorithm)
     known = spread(found, members, lambda rank: [rank])
     everything = set(members)
-    if name in {"bcast", "scatter"}:
+    if name in {"bcast", "scatter", "scatterv"}:
         assert all(members[root] in parts for parts in known.values())
-    elif name in {"reduce", "gather"}:
+    elif name in {"reduce", "gather", "gatherv"}:
         assert known[members[root]] == everything
     elif name in {"scan", "exscan"}:
         assert all(known[rank] == set(members[: k + 1]) for k, rank in enumerate(members))

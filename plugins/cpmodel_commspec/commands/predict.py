@@ -1,0 +1,60 @@
+"""`cpmodel trace predict`: the run time with faster communication or computation."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import click
+
+from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
+from callpath_modeler.errors import UsageError
+from cpmodel_commspec.commands.factors import FACTOR
+from cpmodel_commspec.commands.replay import SOURCE, read_source
+
+
+@click.command("predict", cls=Configured)
+@SOURCE
+@click.option(
+    "--comm-speedup",
+    "communication",
+    type=FACTOR,
+    metavar="S",
+    default="1",
+    show_default=True,
+    help="How many times faster communication becomes.",
+)
+@click.option(
+    "--comp-speedup",
+    "computation",
+    type=FACTOR,
+    metavar="S",
+    default="1",
+    show_default=True,
+    help="How many times faster computation becomes.",
+)
+@output_options
+@click.pass_obj
+def predict(
+    console: Console, *, source: Path, communication: Fraction, computation: Fraction,
+    output: OutputRequest,
+) -> None:  # fmt: skip
+    """Estimate the run time if communication or computation were faster.
+
+    The estimate divides the measured times of the trace. `cpmodel trace replay` predicts from the
+    program, and tells waiting from transfer.
+    """
+    from cpmodel_commspec.replay.speedup import estimate, estimate_table, estimate_text
+
+    if not communication or not computation:
+        raise UsageError("a speedup of 0 takes forever", hint="e.g. --comm-speedup 4")
+    form = output.form
+    told, _, findings = read_source(console, source)
+    found = estimate(told, float(communication), float(computation))
+    if form == TABLE:
+        output.write_lines(console, estimate_text(found, output.style(console)))
+    else:
+        output.write_table(console, estimate_table(found))
+    console.findings(findings)

@@ -1,0 +1,217 @@
+"""`cpmodel trace replay`: the run time of a program on another machine."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.options import A_FILE
+from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
+from callpath_modeler.errors import DataError
+from cpmodel_commspec.commands.factors import FACTOR
+from cpmodel_commspec.commands.reading import is_specification, read_trace
+
+if TYPE_CHECKING:
+    from callpath_modeler.diagnostics import Finding
+    from cpmodel_commspec.operations import Recorded, Traced
+    from cpmodel_commspec.replay.answer import Prediction
+    from cpmodel_commspec.replay.loggp import Replayed
+    from cpmodel_commspec.replay.platform import Platform
+    from cpmodel_commspec.specification import Specification
+
+SOURCE = click.argument("source", type=A_FILE, metavar="TRACE|SPEC.json")
+_MOST_OPERATIONS = 20_000_000
+_PLATFORM = "NAME|FILE|L=...,..."
+
+
+@click.command("replay", cls=Configured)
+@SOURCE
+@click.option(
+    "--platform",
+    "first",
+    metavar=_PLATFORM,
+    default="infiniband",
+    show_default=True,
+    help="Network: infiniband, loggopsim, meiko-cs2, a TOML file, or parameters of LogGP.",
+)
+@click.option(
+    "--another-platform", "second", metavar=_PLATFORM, help="A second network, side by side."
+)
+@click.option(
+    "--scale-compute",
+    type=FACTOR,
+    metavar="F",
+    help="Multiply the computation, e.g. by 0.5 for processors of twice the speed.",
+)
+@click.option("--scale-bytes", type=FACTOR, metavar="F", help="Multiply the sizes of messages.")
+@click.option(
+    "--lower",
+    "lower",
+    multiple=True,
+    metavar="NAME=IMPLEMENTATION",
+    help="Replace a collective by messages, e.g. alltoall=p2p.",
+)
+@click.option(
+    "--smpi",
+    "is_simulated",
+    is_flag=True,
+    help="Run the C program on SimGrid SMPI; --platform is one of its XML files.",
+)
+@click.option(
+    "--selector",
+    type=click.Choice(["ompi", "mpich", "mvapich2", "impi"]),
+    default="ompi",
+    show_default=True,
+    help="MPI library whose collective algorithms --smpi uses.",
+)
+@output_options
+@click.pass_obj
+def replay(
+    console: Console, *, source: Path, first: str, second: str | None,
+    scale_compute: Fraction | None, scale_bytes: Fraction | None, lower: tuple[str, ...],
+    is_simulated: bool, selector: str, output: OutputRequest,
+) -> None:  # fmt: skip
+    """Predict the run time of a program on another network, in all and by line.
+
+    cpmodel replays the program on the clock of each rank, with the parameters of LogGP. Lines are
+    those of `cpmodel trace spec`.
+    """
+    from cpmodel_commspec import what_if
+
+    form = output.form
+    names = [text for text in (first, second) if text is not None]
+    chosen = what_if.lowered_names(lower)
+    platforms = [] if is_simulated else _platforms(names)
+    told, traced, findings = read_source(console, source)
+    changes = []
+    if scale_compute is not None:
+        told = what_if.with_computation(told, float(scale_compute))
+        changes.append(f"--scale-compute {float(scale_compute):g}")
+    if scale_bytes is not None:
+        told = what_if.with_bytes(told, scale_bytes)
+        changes.append(f"--scale-bytes {float(scale_bytes):g}")
+    if chosen:
+        told = what_if.lowered(told, chosen)
+        changes += [f"--lower {name}={implementation}" for name, implementation in chosen.items()]
+    require_few(told)
+    if is_simulated:
+        _simulate(console, told, names, selector, changes, output)
+    else:
+        found = _predicted(told, None if changes else traced, platforms, changes)
+        from cpmodel_commspec.replay.answer import prediction_table, prediction_text
+
+        if form == TABLE:
+            output.write_lines(console, prediction_text(found, output.style(console)))
+        else:
+            output.write_table(console, prediction_table(found))
+    console.findings(findings)
+
+
+def _platforms(names: Sequence[str]) -> list[Platform]:
+    from cpmodel_commspec.replay.platform import platform_of
+
+    return [platform_of(name) for name in names]
+
+
+def _predicted(
+    told: Specification, traced: Traced | None, platforms: Sequence[Platform],
+    changes: Sequence[str],
+) -> Prediction:  # fmt: skip
+    """Return the run time on each platform, and that of the trace itself on the first."""
+    from cpmodel_commspec.replay.answer import Prediction
+    from cpmodel_commspec.replay.run_time import program_of, run_time
+
+    program = program_of(told)
+    lines = [told.lines_of_rank(rank) for rank in range(told.processes)]
+    times = [run_time(told, lines, _replayed(told, program, one)) for one in platforms]
+    of_trace = None
+    if traced is not None:
+        recorded = [
+            dataclasses.replace(one, computing=own.computing, last=own.last)
+            for one, own in zip(program, traced.ranks, strict=True)
+        ]
+        of_trace = _replayed(told, recorded, platforms[0]).seconds
+    return Prediction(told, tuple(platforms), tuple(times), tuple(changes), of_trace)
+
+
+def _simulate(
+    console: Console, told: Specification, names: Sequence[str], selector: str,
+    changes: Sequence[str], output: OutputRequest,
+) -> None:  # fmt: skip
+    """Write the run time on SimGrid SMPI for each platform file."""
+    from cpmodel_commspec.deadlocks import require_safe
+    from cpmodel_commspec.generators.c import c_source
+    from cpmodel_commspec.replay.answer import Simulated, simulated_table, simulated_text
+    from cpmodel_commspec.replay.smpi import smpi_seconds
+
+    require_safe(told)
+    source = c_source(told)
+    seconds = [smpi_seconds(source, told.processes, Path(name), selector) for name in names]
+    found = Simulated(told, tuple(names), selector, tuple(seconds), tuple(changes))
+    if output.form == TABLE:
+        output.write_lines(console, simulated_text(found, output.style(console)))
+    else:
+        output.write_table(console, simulated_table(found))
+
+
+def read_source(
+    console: Console, source: Path
+) -> tuple[Specification, Traced | None, list[Finding]]:
+    """Return the program of a trace or a specification, the trace, and findings."""
+    from cpmodel_commspec.exchange import read_json
+    from cpmodel_commspec.specify import specify
+    from cpmodel_commspec.wildcards import resolved
+
+    if is_specification(source):
+        return read_json(source), None, []
+    traced, findings = read_trace(console, source)
+    traced = resolved(traced).traced
+    return specify(traced), traced, findings
+
+
+def require_few(told: Specification) -> None:
+    """Raise `DataError` if a program has too many operations, or lacks partners."""
+    from cpmodel_commspec.matching import mismatches
+
+    if told.operations > _MOST_OPERATIONS:
+        raise DataError(
+            f"{told.operations} operations are too many to replay",
+            hint=f"{_MOST_OPERATIONS} are possible; replay fewer rounds",
+        )
+    for what in mismatches(told):
+        raise DataError(f"no run time: {what}", hint="trace all ranks to the end")
+
+
+def _replayed(told: Specification, ranks: Sequence[Recorded], platform: Platform) -> Replayed:
+    """Return the times of all operations.
+
+    Receives from any source take the first message to arrive. Where the program depends on their
+    order, they take the message of the source that the program names.
+
+    Raises
+    ------
+    DataError
+        If ranks wait for each other.
+    """
+    from cpmodel_commspec.deadlocks import explain
+    from cpmodel_commspec.replay.loggp import replay as timed
+    from cpmodel_commspec.simulation import Sends
+    from cpmodel_commspec.wildcards import answering
+
+    orders = [False] if answering(told.shapes, ranks) else [True, False]
+    for by_arrival in orders:
+        found = timed(told.shapes, told.communicators, ranks, platform, by_arrival=by_arrival)
+        if not found.outcome.blocked:
+            return found
+    what = explain(told, found.outcome, Sends.RENDEZVOUS)
+    raise DataError(
+        f"no run time: {what}",
+        hint="`cpmodel trace spec` names the lines; a larger eager limit of the platform may help",
+    )

@@ -1,0 +1,363 @@
+"""Replay of a run on a network with the parameters of LogGP: the clock of each rank.
+
+The simulation of `simulation.py` matches messages; here every rank has a clock besides.
+
+- A send takes the overhead o. Its data leave when the port of the rank is free; then the port is
+  busy for g + (k-1) G, with k bytes. They arrive (k-1) G + L later.
+- A message beyond the eager limit, and a synchronous send, first asks the receiver, which answers
+  when the receive is posted; each of both takes L.
+- A receive is complete when the data have arrived; each takes the overhead o, in the order of
+  arrival.
+- Collective operations are their messages, see `collective_times.py`. Those that make or free a
+  communicator are barriers.
+- The network has no contention: the ports of senders alone limit the rate of messages.
+
+A clock depends on the clocks of partners alone, so that the result does not depend on the order in
+which ranks run. Receives from any source are decided last: when no rank can run, the receive whose
+message arrives first takes it. All later messages arrive later, because every rank waits for such a
+decision. The time is linear in the number of operations.
+"""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from callpath_modeler.arrays import FloatArray
+from cpmodel_commspec.collectives import ROOTED, member_size
+from cpmodel_commspec.operations import FIELDS, Communicator, Kind, Recorded, Shape
+from cpmodel_commspec.replay.collective_times import Call, CollectiveTimes
+from cpmodel_commspec.replay.platform import Platform
+from cpmodel_commspec.simulation import Outcome, RankState, Request, Simulation
+
+_BYTES, _RECEIVED, _ROOT = (FIELDS.index(name) for name in ("bytes", "received", "root"))
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The times of a replayed run.
+
+    Attributes
+    ----------
+    outcome : ranks that did not reach the end, and the sources of receives from any source
+    ends : float64 [ranks], seconds at which each rank ends
+    computing : float64 [n] for each rank, seconds of computation before each operation
+    last : float64 [ranks], seconds of computation after the last operation
+    calling : float64 [n] for each rank, seconds in the call of each operation
+    waiting : float64 [n] for each rank, the part of `calling` before the partner was ready
+    """
+
+    outcome: Outcome
+    ends: FloatArray
+    computing: tuple[FloatArray, ...]
+    last: FloatArray
+    calling: tuple[FloatArray, ...]
+    waiting: tuple[FloatArray, ...]
+
+    @property
+    def seconds(self) -> float:
+        """The run time: that of the rank that ends last."""
+        return float(self.ends.max(initial=0.0))
+
+
+def replay(
+    shapes: Sequence[Shape],
+    communicators: Sequence[Communicator],
+    ranks: Sequence[Recorded],
+    platform: Platform,
+    *,
+    by_arrival: bool = True,
+) -> Replayed:
+    """Return the times of a run.
+
+    Parameters
+    ----------
+    shapes, communicators : the definitions that operations refer to
+    ranks : the operations of each rank, with the seconds of computation before each of them
+    by_arrival : False = receives from any source take the message of the source that they name
+    """
+    if not by_arrival:
+        shapes = [msgspec.structs.replace(shape, is_any=False) for shape in shapes]
+    return _Replay(shapes, communicators, ranks, platform).replayed()
+
+
+_BLOCK = 1024
+
+
+@dataclass(slots=True)
+class _Clock(RankState):
+    """The state of a rank with its clock.
+
+    Attributes
+    ----------
+    now : seconds of its clock
+    port : seconds from which on it can send
+    entered : seconds at which it began the current operation
+    completing : the requests that the current operation completes
+    """
+
+    overhead: float = 0.0
+    now: float = 0.0
+    port: float = 0.0
+    entered: float = 0.0
+    completing: Sequence[Request] = ()
+    computing: list[float] = field(default_factory=list)
+    calling: array[float] = field(default_factory=lambda: array("d"))
+    waiting: array[float] = field(default_factory=lambda: array("d"))
+    is_over: bool = False
+
+    def next(self) -> tuple[int, list[int]] | None:
+        """Return the next operation, after the computation before it; None at the end."""
+        at = self.at
+        if at > len(self.calling):
+            self._leave()
+        operation = RankState.next(self)
+        if operation is None:
+            if not self.is_over:
+                self.is_over = True
+                self.now += self.recorded.last
+            return None
+        begin = at - self.begin
+        if not begin:
+            self.computing = self.recorded.computing[at : at + _BLOCK].tolist()
+        if self.computing:
+            self.now += self.computing[begin]
+        self.entered, self.completing = self.now, ()
+        return operation
+
+    def _leave(self) -> None:
+        """End the current operation: its requests are complete."""
+        now, ready, arrived = self.now, self.entered, []
+        for request in self.completing:
+            if request.is_received:
+                arrived.append(request.done)
+            elif request.done > now:
+                now = request.done
+            ready = max(ready, request.ready)
+        if len(arrived) > 1:
+            arrived.sort()
+        for time in arrived:
+            now = (max(now, time)) + self.overhead
+        self.calling.append(now - self.entered)
+        self.waiting.append(min(ready, now) - self.entered)
+        self.now = now
+
+
+class _Channel:
+    """Messages to a rank with one tag on one communicator, where any receive is from any source.
+
+    Attributes
+    ----------
+    expected : posted receives from each source that no receive from any source precedes
+    later : the first receive from any source, and all that were posted after it
+    sent : messages of each source that no receive took
+    heads : the first message of each source by the time of arrival, a heap; some were taken since
+    """
+
+    __slots__ = ("expected", "heads", "later", "sent")
+
+    def __init__(self) -> None:
+        self.expected: dict[int, deque[Request]] = {}
+        self.later: deque[Request] = deque()
+        self.sent: dict[int, deque[Request]] = {}
+        self.heads: list[tuple[float, int, int]] = []
+
+    def add(self, send: Request) -> bool:
+        """Add a message; return whether it is the first of its source."""
+        waiting = self.sent.setdefault(send.rank, deque())
+        waiting.append(send)
+        if len(waiting) == 1:
+            heapq.heappush(self.heads, (send.announced, send.rank, send.number))
+        return len(waiting) == 1
+
+    def take(self, source: int) -> Request:
+        """Take the first message of a source."""
+        waiting = self.sent[source]
+        send = waiting.popleft()
+        if waiting:
+            following = waiting[0]
+            heapq.heappush(self.heads, (following.announced, source, following.number))
+        return send
+
+    def first(self) -> Request | None:
+        """Return the message that arrives first, or None."""
+        while self.heads:
+            _, source, number = self.heads[0]
+            waiting = self.sent[source]
+            if waiting and waiting[0].number == number:
+                return waiting[0]
+            heapq.heappop(self.heads)
+        return None
+
+
+class _Replay(Simulation):
+    def __init__(
+        self,
+        shapes: Sequence[Shape],
+        communicators: Sequence[Communicator],
+        ranks: Sequence[Recorded],
+        platform: Platform,
+    ) -> None:
+        self._clocks: list[_Clock] = []
+        self._platform, self._times = platform, CollectiveTimes(platform)
+        super().__init__(shapes, communicators, ranks, platform.eager)
+        self._recorded = ranks
+        self._open = {shape.comm for shape in shapes if shape.is_any}
+        self._channels: dict[tuple[int, int, int], _Channel] = {}
+        self._choices: list[tuple[float, float, int, int, int]] = []
+        self._places: dict[tuple[int, int], dict[int, int]] = {}
+
+    def replayed(self) -> Replayed:
+        """Run all ranks to the end, and return their times."""
+        outcome = self.run()
+        computing = tuple(
+            one.computing if len(one.computing) else np.zeros(len(one.shapes))
+            for one in self._recorded
+        )
+        return Replayed(
+            outcome,
+            np.array([clock.now for clock in self._clocks]),
+            computing,
+            np.array([one.last for one in self._recorded]),
+            tuple(np.array(clock.calling) for clock in self._clocks),
+            tuple(np.array(clock.waiting) for clock in self._clocks),
+        )
+
+    def _state(self, _number: int, recorded: Recorded) -> RankState:
+        clock = _Clock(recorded, overhead=self._platform.overhead)
+        self._clocks.append(clock)
+        return clock
+
+    def _wait(self, rank: RankState, requests: list[Request]) -> None:
+        assert isinstance(rank, _Clock)
+        rank.completing = requests
+        super()._wait(rank, requests)
+
+    def _send(self, send: Request, comm: int, tag: int) -> None:
+        clock, network = self._clocks[send.rank], self._platform
+        clock.now = send.done = now = clock.now + network.overhead
+        begin = max(now, clock.port)
+        clock.port = begin + network.gap + max(send.size - 1, 0) * network.gap_per_byte
+        send.called, send.ready, send.begin, send.is_received = clock.entered, 0.0, begin, False
+        send.announced = (now if self._asks(send) else begin) + network.latency
+        if comm not in self._open:
+            super()._send(send, comm, tag)
+            return
+        channel, key = self._channel(comm, send.peer, tag)
+        expected = channel.expected.get(send.rank)
+        if expected:
+            self._match(send, expected.popleft())
+        elif channel.add(send):
+            self._offer(channel, key)
+
+    def _receive(self, receive: Request, comm: int, tag: int) -> None:
+        receive.called, receive.is_received = self._clocks[receive.rank].now, True
+        if comm not in self._open:
+            super()._receive(receive, comm, tag)
+            return
+        channel, key = self._channel(comm, receive.rank, tag)
+        if channel.later:
+            channel.later.append(receive)
+        else:
+            self._post(channel, receive, key)
+
+    def _asks(self, send: Request) -> bool:
+        """Tell whether a message waits for its receive."""
+        return not send.is_done or send.size > self._platform.eager
+
+    def _match(self, send: Request, receive: Request) -> None:
+        latency = self._platform.latency
+        tail = max(send.size - 1, 0) * self._platform.gap_per_byte
+        begin = send.begin
+        if self._asks(send):
+            begin = max(begin, max(send.announced, receive.called) + latency)
+            if not send.is_done:
+                send.done, send.ready = begin + tail, receive.called
+        receive.done = max(begin + tail + latency, receive.called)
+        receive.ready = send.called
+        super()._match(send, receive)
+
+    def _channel(self, comm: int, rank: int, tag: int) -> tuple[_Channel, tuple[int, int, int]]:
+        key = comm, rank, tag
+        found = self._channels.get(key)
+        if found is None:
+            found = self._channels[key] = _Channel()
+        return found, key
+
+    def _post(self, channel: _Channel, receive: Request, key: tuple[int, int, int]) -> None:
+        """Post a receive that no receive from any source precedes."""
+        if receive.peer < 0:
+            channel.later.append(receive)
+            self._offer(channel, key)
+        elif channel.sent.get(receive.peer):
+            self._match(channel.take(receive.peer), receive)
+        else:
+            channel.expected.setdefault(receive.peer, deque()).append(receive)
+
+    def _offer(self, channel: _Channel, key: tuple[int, int, int]) -> None:
+        """Note the first message that the next receive from any source can take."""
+        first = channel.first()
+        if channel.later and first is not None:
+            time = max(channel.later[0].called, first.announced)
+            heapq.heappush(self._choices, (time, first.announced, *key))
+
+    def _decide(self) -> bool:
+        """Match receives from any source, the earliest first, until a rank can run."""
+        while self._choices and not self._runnable:
+            time, announced, *key = heapq.heappop(self._choices)
+            place = key[0], key[1], key[2]
+            channel = self._channels[place]
+            first = channel.first()
+            if not channel.later or first is None:
+                continue
+            receive = channel.later[0]
+            if (time, announced) != (max(receive.called, first.announced), first.announced):
+                continue  # the receive of this choice has its message
+            channel.later.popleft()
+            self._match(channel.take(first.rank), receive)
+            following = channel.later
+            channel.later = deque()
+            while following and not channel.later:
+                self._post(channel, following.popleft(), place)
+            channel.later.extend(following)
+        return bool(self._runnable)
+
+    def _join(self, request: Request, comm: int) -> None:
+        request.called, request.is_received = self._clocks[request.rank].now, False
+        super()._join(request, comm)
+
+    def _size(self, one: Request, name: str, n: int) -> int:
+        """Return the bytes of a member of a collective operation."""
+        if name == "barrier":
+            return 0
+        form = self._shapes[one.shape].form
+        return member_size(name, form, one.values[_BYTES], one.values[_RECEIVED], n)
+
+    def _finish(self, arrived: Sequence[Request], comm: int, group: int) -> None:
+        """Complete a collective operation: each member leaves at a time of its own."""
+        places = self._places.get((comm, group))
+        if places is None:
+            members = self._communicators[comm].groups[group]
+            places = self._places[comm, group] = {rank: k for k, rank in enumerate(members)}
+        ordered = sorted(arrived, key=lambda one: places[one.rank])
+        first = self._shapes[ordered[0].shape]
+        name = "barrier" if first.kind is Kind.HANDLE else first.name
+        n, is_started = len(ordered), first.kind is Kind.ICOLLECTIVE
+        entered = np.array([one.called for one in ordered])
+        port = np.array([self._clocks[one.rank].port for one in ordered])
+        sizes = [self._size(one, name, n) for one in ordered]
+        root = ordered[0].values[_ROOT] if name in ROOTED else 0
+        call = Call(name, root % n, np.array(sizes, np.int64))
+        left, port = self._times.leave(call, entered, port)
+        ready = max(one.called for one in ordered)
+        for one, done, free in zip(ordered, left.tolist(), port.tolist(), strict=True):
+            one.done, one.ready = done, ready
+            if not is_started:
+                self._clocks[one.rank].port = free
+        super()._finish(arrived, comm, group)
