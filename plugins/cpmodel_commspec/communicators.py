@@ -64,14 +64,19 @@ def world_of(communicators: Sequence[Communicator], processes: int) -> int:
     return next((k for k, one in enumerate(communicators) if one.groups == everybody), -1)
 
 
-def layout(one: Communicator) -> tuple[str, str] | None:
-    """Return formulas of the group that a rank is in and its place there; None if irregular."""
+def layout(one: Communicator, quotient: str = "/") -> tuple[str, str] | None:
+    """Return formulas of the group that a rank is in and its place there; None if irregular.
+
+    Parameters
+    ----------
+    quotient : operator that divides whole numbers
+    """
     n, groups = len(one.groups[0]), one.groups
     if all(group == tuple(range(k * n, k * n + n)) for k, group in enumerate(groups)):
-        return (f"rank / {n}", f"rank % {n}") if len(groups) > 1 else ("0", "rank")
+        return (f"rank {quotient} {n}", f"rank % {n}") if len(groups) > 1 else ("0", "rank")
     step = len(groups)
     if all(group == tuple(range(k, k + n * step, step)) for k, group in enumerate(groups)):
-        return f"rank % {step}", f"rank / {step}"
+        return f"rank % {step}", f"rank {quotient} {step}"
     return None
 
 

@@ -1,15 +1,30 @@
-"""Numbers, partners and conditions as formulas, which read the same in text and in C."""
+"""Numbers, partners and conditions as formulas of the language in which they are read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cpmodel_commspec.conditions import Condition, Interval
 from cpmodel_commspec.expressions import RANK, Expression
 from cpmodel_commspec.partners import Partner, Relation
 
 _LOOP_VARIABLES = "ijkmnuvwxyz"
+
+
+class Dialect(NamedTuple):
+    """The words of a language where languages differ."""
+
+    quotient: str = "/"
+    conjunction: str = " && "
+    disjunction: str = " || "
+    negation: str = "!({})"
+
+
+C = Dialect()
+PYTHON = Dialect("//", " and ", " or ", "not ({})")
+TEXT = Dialect("/", " and ", " or ", "not ({})")
 
 
 def variable(depth: int) -> str:
@@ -90,17 +105,18 @@ def partner(told: Partner, formula: str) -> str:
     return f"rank ^ ({formula})" if " " in formula else f"rank ^ {formula}"
 
 
-def condition(told: Condition) -> str:
+def condition(told: Condition, words: Dialect = C) -> str:
     """Return the formula of who takes part; "" for everybody."""
     if told.listed:
-        return " || ".join(_stretch(first, last) for first, last in stretches(told.listed))
-    formula = " && ".join(map(_interval, told.intervals))
+        parts = (_stretch(first, last, words) for first, last in stretches(told.listed))
+        return words.disjunction.join(parts)
+    formula = words.conjunction.join(_interval(one, words) for one in told.intervals)
     if not told.is_negated:
         return formula
     one = told.intervals[0]
     if len(told.intervals) == 1 and one.low == one.high:
-        return f"{_place(one)} != {one.low}"
-    return f"!({formula})"
+        return f"{_place(one, words)} != {one.low}"
+    return words.negation.format(formula)
 
 
 def stretches(ranks: Sequence[int]) -> list[tuple[int, int]]:
@@ -124,23 +140,23 @@ def _sum(base: int, terms: Sequence[tuple[int, str]]) -> str:
     return formula
 
 
-def _place(told: Interval) -> str:
-    place = "rank" if told.unit == 1 else f"rank / {told.unit}"
+def _place(told: Interval, words: Dialect) -> str:
+    place = "rank" if told.unit == 1 else f"rank {words.quotient} {told.unit}"
     return f"{place} % {told.size}" if told.size else place
 
 
-def _interval(told: Interval) -> str:
-    place = _place(told)
+def _interval(told: Interval, words: Dialect) -> str:
+    place = _place(told, words)
     if told.low is None:
         return f"{place} <= {told.high}" if told.high else f"{place} == 0"
     if told.high is None and not (told.size and told.low == told.size - 1):
         return f"{place} >= {told.low}"
     if told.high in (None, told.low):
         return f"{place} == {told.low}"
-    return f"{place} >= {told.low} && {place} <= {told.high}"
+    return f"{place} >= {told.low}{words.conjunction}{place} <= {told.high}"
 
 
-def _stretch(first: int, last: int) -> str:
+def _stretch(first: int, last: int, words: Dialect) -> str:
     if first == last:
         return f"rank == {first}"
-    return f"(rank >= {first} && rank <= {last})"
+    return f"(rank >= {first}{words.conjunction}rank <= {last})"

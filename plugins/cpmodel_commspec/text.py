@@ -131,8 +131,7 @@ def _who(node: Node, processes: int) -> str:
         return f"rank {node.ranks[0]}"
     told = condition(node.ranks, processes)
     if not told.listed:
-        formula = formulas.condition(told)
-        return formula.replace(" && ", " and ").replace("!(", "not (") or "all"
+        return formulas.condition(told, formulas.TEXT) or "all"
     parts = [f"{a}" if a == b else f"{a} to {b}" for a, b in formulas.stretches(told.listed)]
     return "ranks " + ", ".join(parts)
 

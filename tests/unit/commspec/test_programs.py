@@ -1,10 +1,13 @@
-"""Programs in C: compiled, run, and counted by a library between the program and MPI."""
+"""Programs in C and Python: run, and counted by a library between the program and MPI."""
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
+import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +18,13 @@ from communication import WORLD, Rank, recorded, traced
 from cpmodel_commspec.collectives import booked
 from cpmodel_commspec.deadlocks import require_safe
 from cpmodel_commspec.generators.c import c_source
+from cpmodel_commspec.generators.python import python_source
 from cpmodel_commspec.operations import COLLECTIVES, Half, Kind
 from cpmodel_commspec.specify import specify
 from cpmodel_commspec.wildcards import resolved
 from cpmodel_otf2.event_source import opened
 from cpmodel_otf2.events import Message
+from trace_writer import Comm
 
 COUNTING = Path(__file__).with_name("counting.c")
 HANDLES = 17
@@ -33,12 +38,32 @@ AS_ANYBODY = {
 
 @pytest.fixture(scope="session")
 def counting(tmp_path_factory):
-    """The counting library, compiled."""
+    """The counting library, compiled for programs in C and as a library to load before MPI."""
     if shutil.which("mpicc") is None or shutil.which("mpirun") is None:
         pytest.skip("needs mpicc and mpirun, such as those of openmpi-bin and libopenmpi-dev")
-    compiled = tmp_path_factory.mktemp("counting") / "counting.o"
-    compile_c("-c", COUNTING, "-o", compiled)
-    return compiled
+    folder = tmp_path_factory.mktemp("counting")
+    compile_c("-c", COUNTING, "-o", folder / "counting.o")
+    compile_c("-shared", "-fPIC", COUNTING, "-o", folder / "counting.so")
+    return folder
+
+
+_LIBRARY = (
+    "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; "
+    "print(MPI.Get_library_version())"
+)
+
+
+@cache
+def python_with_mpi():
+    """Return a Python whose mpi4py is for Open MPI, or None."""
+    for python in (sys.executable, "/usr/bin/python3", shutil.which("python3")):
+        if python and Path(python).exists():
+            done = subprocess.run(
+                [python, "-c", _LIBRARY], capture_output=True, text=True, check=False
+            )
+            if done.returncode == 0 and "Open MPI" in done.stdout:
+                return python
+    return None
 
 
 def compile_c(*arguments):
@@ -52,13 +77,39 @@ def compile_c(*arguments):
     assert done.returncode == 0, done.stderr
 
 
-def run_program(program, counting, folder, ranks):
-    """Run a program, and return the totals and the calls of each rank."""
+def c_command(program, counting, folder):
     source, binary = folder / "program.c", folder / "program"
     source.write_text(program)
-    compile_c(source, counting, "-o", binary)
+    compile_c(source, counting / "counting.o", "-o", binary)
+    return [binary]
+
+
+def python_command(program, counting, folder):
+    python = python_with_mpi()
+    if python is None:
+        pytest.skip("needs mpi4py for Open MPI, such as that of python3-mpi4py")
+    source = folder / "program.py"
+    source.write_text(program, encoding="utf-8")
+    return ["-x", f"LD_PRELOAD={counting / 'counting.so'}", python, "-m", "mpi4py", source]
+
+
+LANGUAGES = {"c": (c_source, c_command), "mpi4py": (python_source, python_command)}
+
+
+@pytest.fixture(params=LANGUAGES)
+def language(request):
+    return request.param
+
+
+def run_program(told, counting, folder, language):
+    """Run the program of a specification, and return the totals and the calls of each rank."""
+    write, command = LANGUAGES[language]
+    return run_processes(command(write(told), counting, folder), folder, told.processes)
+
+
+def run_processes(command, folder, ranks):
     done = subprocess.run(
-        [shutil.which("mpirun"), "-n", str(ranks), str(binary)],
+        [shutil.which("mpirun"), "-n", str(ranks), *map(str, command)],
         capture_output=True,
         text=True,
         check=False,
@@ -125,19 +176,21 @@ def calls_of(found, rank):
     return lines
 
 
-def check_program(path, counting, folder, ranks, *, allow_unsafe=False):
+def check_program(path, counting, folder, language, *, allow_unsafe=False):
     found = resolved(recorded(path)).traced
     told = specify(found)
     require_safe(told, allow_unsafe=allow_unsafe)
-    totals, calls = run_program(c_source(told), counting, folder, ranks)
+    totals, calls = run_program(told, counting, folder, language)
     assert totals == totals_of(path)
-    for rank in range(ranks):
+    for rank in range(told.processes):
         assert calls[rank] == calls_of(found, rank), rank
 
 
-def test_a_program_of_all_kinds_makes_the_calls_of_the_trace(all_kinds, counting, tmp_path):
+def test_a_program_of_all_kinds_makes_the_calls_of_the_trace(
+    all_kinds, counting, tmp_path, language
+):
     # It waits for a send to one side before it receives from the other.
-    check_program(all_kinds, counting, tmp_path, 4, allow_unsafe=True)
+    check_program(all_kinds, counting, tmp_path, language, allow_unsafe=True)
 
 
 def waits(rank):
@@ -181,9 +234,9 @@ def waits(rank):
     rank.collective("alltoallw", 4 * n, 4 * n)
 
 
-def test_calls_keep_their_names(counting, tmp_path):
+def test_calls_keep_their_names(counting, tmp_path, language):
     path = traced(tmp_path / "trace", 6, waits, grids=[[(2, False), (3, True)]])
-    check_program(path, counting, tmp_path, 6)
+    check_program(path, counting, tmp_path, language)
 
 
 def test_functions_that_programs_replace_are_named(recording):
@@ -212,18 +265,34 @@ TRACES = [
 
 @pytest.mark.parametrize("trace", TRACES)
 def test_programs_of_measured_traces_make_the_calls_of_these(
-    trace, shared_data, counting, tmp_path
+    trace, shared_data, counting, tmp_path, language
 ):
-    path = shared_data / trace / "traces.otf2"
-    with opened(path) as source:
-        ranks = len(source.definitions.ranks)
-    check_program(path, counting, tmp_path, ranks)
+    check_program(shared_data / trace / "traces.otf2", counting, tmp_path, language)
 
 
-def test_a_program_says_how_many_processes_it_needs(all_kinds, counting, tmp_path):
-    program = c_source(specify(recorded(all_kinds)))
+def test_a_program_says_how_many_processes_it_needs(all_kinds, counting, tmp_path, language):
+    write, command = LANGUAGES[language]
+    program = write(specify(recorded(all_kinds)))
     with pytest.raises(AssertionError, match="needs 4 processes, not 2"):
-        run_program(program, counting, tmp_path, 2)
+        run_processes(command(program, counting, tmp_path), tmp_path, 2)
+
+
+def test_names_change_no_statement_of_a_program_in_python(tmp_path):
+    def trees(name):
+        def program(rank: Rank) -> None:
+            with rank.region(name):
+                rank.collective("barrier", 0, 0, comm=Comm(name))
+                rank.handle(name)
+
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        path = traced(folder, 2, program, {name: [0, 1]})
+        module = ast.parse(python_source(specify(recorded(path))))
+        assert ast.get_docstring(module)
+        return [ast.dump(node) for node in module.body[1:]]
+
+    hostile = ('f"""\nimport os\n"""', "f\\", "f\r\nimport os #", "f\x0cimport os", "f'''", 'f"')
+    for name in hostile:
+        assert trees(name) == trees("harmless"), name
 
 
 def test_sizes_that_do_not_add_up_make_no_program(recording):

@@ -1,13 +1,12 @@
-"""The C functions of generated programs; a program has only the functions that it calls."""
+"""The C functions of generated programs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 
-from callpath_modeler.arrays import Int64Array
+from cpmodel_commspec.generators.functions import STARTED_SENDS, Functions
 
-_MARK = "//// "
 _NO_BYTES, _BYTES, _ROOTED = "int comm", "int comm, long bytes", "int comm, long bytes, long root"
 _SENT = "out, (int)bytes, MPI_BYTE, "
 _RECEIVED = "{result}, (int)bytes, MPI_BYTE, "
@@ -41,108 +40,46 @@ _PROMPT = {
     "MPI_Testany": "MPI_Testany(n, requests, indices, &count, MPI_STATUS_IGNORE);",
     "MPI_Testsome": "MPI_Testsome(n, requests, &count, indices, MPI_STATUSES_IGNORE);",
 }
-"""Calls that complete what is complete when they begin."""
-
-WAITS = {name.lower(): name for name in (*_DIRECT, *_PROMPT)}
-SENDS = {name.lower(): name for name in ("MPI_Send", "MPI_Ssend", "MPI_Bsend")}
-STARTED_SENDS = {name.lower(): name for name in ("MPI_Isend", "MPI_Issend", "MPI_Ibsend")}
-"""Functions that programs call by their own names, by the name in small letters."""
-
 _IN_PLACE, _STARTED = "_in_place", "start_"
 
 
-def _is_sum(parts: Int64Array, whole: Int64Array) -> bool:
-    return bool((parts.sum(axis=0) == whole).all())
-
-
-UNEQUAL: Mapping[str, Callable[[Int64Array, Int64Array], bool]] = {
-    "alltoallv": lambda sent, got: _is_sum(sent, got.sum(axis=0)),
-    "alltoallw": lambda sent, got: _is_sum(sent, got.sum(axis=0)),
-    "gatherv": lambda sent, got: _is_sum(sent, got.max(axis=0)),
-    "scatterv": lambda sent, got: _is_sum(got, sent.max(axis=0)),
-    "allgatherv": lambda sent, got: _is_sum(sent, len(sent) * got),
-    "reduce_scatter": lambda sent, got: _is_sum(got, len(sent) * sent),
-}
-"""Test of bytes sent and received [members x ...]: one call can move them. By its name."""
-
-
-class Functions:
-    """The functions of a program, in the order of their first call."""
+class CFunctions(Functions):
+    """The functions of a program in C."""
 
     def __init__(self) -> None:
-        self._parts = _parts()
-        self._used: dict[str, None] = {}
+        source = files("cpmodel_commspec.generators.c").joinpath("functions.c")
+        super().__init__(source.read_text(encoding="utf-8"), "//// ", ";")
 
-    def call(self, name: str, *arguments: str) -> str:
-        """Return a call as a statement."""
-        self.use(name)
-        return f"{name}({', '.join(arguments)});"
+    def array(self, numbers: Sequence[int]) -> str:
+        """Return numbers as an array."""
+        return f"(int[]){{{', '.join(map(str, numbers))}}}"
 
     def collective(self, name: str, *arguments: str, is_in_place: bool, is_started: bool) -> str:
         """Return the call of a collective operation that moves equal sizes on all ranks."""
         function = _STARTED * is_started + name + _IN_PLACE * is_in_place
         if is_started:
             self.use("start")
-        self._parts.setdefault(function, ((), _collective(function, name)))
+        self.add(function, _collective(function, name))
         return self.call(function, *arguments)
 
     def wait(self, function: str, kind: str, places: Sequence[int]) -> str:
-        """Return the call of a function of `WAITS`.
-
-        Parameters
-        ----------
-        kind : the operations, ``SEND``, ``RECEIVE`` or ``-1`` for all; "" for those at `places`
-        """
+        """Return the call of a function that waits."""
         name = function[4:].lower()
         needs = ("take", "until_complete") if function in _PROMPT else ("take",)
-        self._parts.setdefault(name, (needs, _wait(name, function)))
+        self.add(name, _wait(name, function), needs)
         if not kind:
-            chosen = ", ".join(map(str, places or (0,)))
-            return self.call(name, str(len(places)), f"(int[]){{{chosen}}}")
-        self._parts.setdefault(f"{name}_of", ((name, "places_of"), _wait_of(name)))
+            return self.call(name, str(len(places)), self.array(places or (0,)))
+        self.add(f"{name}_of", _wait_of(name), (name, "places_of"))
         return self.call(f"{name}_of", kind)
 
     def send(self, function: str, *arguments: str, is_awaited: bool = True) -> str:
-        """Return the call of a function of `SENDS` or `STARTED_SENDS`."""
+        """Return the call of a function that sends."""
         name = function[4:].lower() + "_and_forget" * (not is_awaited)
         is_started = function.lower() in STARTED_SENDS
         needs = ("start",) if is_started and is_awaited else ()
         text = _send(name, function, is_started=is_started, is_awaited=is_awaited)
-        self._parts.setdefault(name, (needs, text))
+        self.add(name, text, needs)
         return self.call(name, *arguments)
-
-    def use(self, name: str) -> None:
-        """Note that the program uses a function, and the functions that it needs."""
-        for needed in self._parts[name][0]:
-            self.use(needed)
-        self._used.setdefault(name)
-
-    def text(self, name: str) -> str:
-        """Return one function."""
-        return self._parts[name][1]
-
-    def used(self) -> Iterator[str]:
-        """Yield the functions of the program; a function comes after those that it needs."""
-        for name in self._used:
-            yield self.text(name)
-
-
-def sizes_fit(name: str, sent: Int64Array, received: Int64Array) -> bool:
-    """Tell whether one call can move the bytes sent and received [members x ...]."""
-    return name in UNEQUAL and UNEQUAL[name](sent, received)
-
-
-def _parts() -> dict[str, tuple[Collection[str], str]]:
-    """Return the functions in C and the functions that each of them needs, by name."""
-    parts: dict[str, tuple[Collection[str], str]] = {}
-    source = (
-        files("cpmodel_commspec.generators.c").joinpath("functions.c").read_text(encoding="utf-8")
-    )
-    for part in source.split(_MARK)[1:]:
-        head, _, text = part.partition("\n")
-        name, _, needs = head.partition(":")
-        parts[name.strip()] = tuple(needs.split()), text
-    return parts
 
 
 def _wait(name: str, function: str) -> str:

@@ -1,0 +1,333 @@
+"""Statements of generated programs, which languages share: calls with formulas as arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from callpath_modeler.arrays import Int64Array
+from callpath_modeler.errors import DataError
+from cpmodel_commspec import formulas
+from cpmodel_commspec.collectives import Form
+from cpmodel_commspec.communicators import layout, world_of
+from cpmodel_commspec.conditions import condition
+from cpmodel_commspec.formulas import Dialect, Table, Tables
+from cpmodel_commspec.generators.functions import (
+    SENDS,
+    STARTED_SENDS,
+    WAITS,
+    Functions,
+    sizes_fit,
+)
+from cpmodel_commspec.operations import COLLECTIVES, Awaited, Kind, Mode, Shape
+from cpmodel_commspec.partners import Partner
+from cpmodel_commspec.specification import Node, Specification, Step, walk
+from cpmodel_commspec.text import functions_text
+
+_LARGEST = 2**31 - 1
+"""Bytes; MPI counts them with an int."""
+
+_OVERHEAD = 512
+"""Bytes that MPI libraries need at most for a buffered message, besides its own."""
+
+INSTEAD = "write it as text or json"
+_HANDLES = {
+    "mpi_comm_dup": "dup",
+    "mpi_comm_split": "split",
+    "mpi_comm_create": "create",
+    "mpi_cart_create": "cart_create",
+    "mpi_cart_sub": "cart_sub",
+    "mpi_comm_free": "free_handle",
+    "mpi_comm_disconnect": "disconnect",
+}
+"""Functions of programs for calls that make and free communicators."""
+
+_KINDS = {Awaited.SENDS: "SEND", Awaited.RECEIVES: "RECEIVE", Awaited.ALL: "-1"}
+
+
+class Statements:
+    """Writer of calls, each of which is one statement.
+
+    Parameters
+    ----------
+    told : the specification
+    functions, tables : of the program; they note what statements use
+    words : of the language
+    nobody : the partner of the missing half of an exchange
+    unequal : statement of an operation that moves different sizes: its name, the communicator,
+        the formulas of bytes sent and received by rank `other`, and further arguments
+    """
+
+    def __init__(
+        self, told: Specification, functions: Functions, tables: Tables, words: Dialect,
+        nobody: str, unequal: Callable[..., str],
+    ) -> None:  # fmt: skip
+        self._told, self._functions, self._tables = told, functions, tables
+        self._words, self._nobody, self._unequal_call = words, nobody, unequal
+
+    def guard(self, node: Node, around: tuple[int, ...]) -> str:
+        """Return the condition of those who take part; "" if all ranks of the loop around do."""
+        if node.ranks == around:
+            return ""
+        return formulas.condition(condition(node.ranks, self._told.processes), self._words)
+
+    def about(self, step: Step) -> str:
+        """Return the comment of a statement: the functions that make the call."""
+        shape = self._told.shapes[step.shape]
+        words = ["any source"] * shape.is_any + [functions_text(shape)] * bool(shape.functions)
+        return ", ".join(words)
+
+    def call(self, step: Step) -> str:
+        """Return the call of an operation.
+
+        Raises
+        ------
+        DataError
+            If MPI cannot express it.
+        """
+        shape = self._told.shapes[step.shape]
+        comm = str(shape.comm)
+        if shape.kind is Kind.WAIT:
+            return self._wait(shape)
+        if shape.kind is Kind.HANDLE:
+            return self._handle(shape)
+        numbers = {
+            field: formulas.number(expression, step.ranks, self._tables)
+            for field, expression in step.numbers.items()
+        }
+        if shape.ends:
+            return self._message(step, shape, numbers)
+        if shape.form is Form.TOTAL:
+            return self._unequal(step, shape, numbers)
+        given = [numbers[field] for field in ("bytes", "root") if field in numbers]
+        return self._functions.collective(
+            shape.name,
+            comm,
+            *given,
+            is_in_place=shape.form is Form.IN_PLACE,
+            is_started=shape.kind is Kind.ICOLLECTIVE,
+        )
+
+    def _peer(self, partner: Partner, number: str) -> str:
+        sizes = partner.dimensions
+        if not formulas.is_mixed(partner):
+            return formulas.partner(partner, number)
+        torus = self._functions.array((*sizes, 0))
+        return self._functions.call("neighbour", "rank", number, torus).removesuffix(";")
+
+    def _message(self, step: Step, shape: Shape, numbers: dict[str, str]) -> str:
+        about = {
+            end: (numbers[end.bytes], self._peer(step.partners[end.peer], numbers[end.peer]),
+                  numbers[end.tag])
+            for end in shape.ends
+        }  # fmt: skip
+        comm, functions = str(shape.comm), self._functions
+        if shape.kind is Kind.EXCHANGE:
+            nothing = "0", self._nobody, "0"
+            sent, taken = (
+                next((told for end, told in about.items() if end.is_sent is is_sent), nothing)
+                for is_sent in (True, False)
+            )
+            is_one = shape.call.lower() == "mpi_sendrecv_replace"
+            name = "exchange_replace" if is_one else "exchange"
+            return functions.call(name, comm, *sent, *taken)
+        [message] = about.values()
+        if not shape.ends[0].is_sent:
+            name = "start_to_receive" if shape.kind is Kind.IRECV else "receive"
+            return functions.call(name, comm, *message)
+        return functions.send(_sending(shape), comm, *message, is_awaited=shape.is_awaited)
+
+    def _handle(self, shape: Shape) -> str:
+        name = _HANDLES.get(shape.name.lower(), "dup")
+        if name != "cart_create":
+            return self._functions.call(name, str(shape.comm))
+        sizes = self._functions.array([abs(size) for size in shape.grid])
+        periodic = self._functions.array([int(size < 0) for size in shape.grid])
+        return self._functions.call(name, str(shape.comm), str(len(shape.grid)), sizes, periodic)
+
+    def _wait(self, shape: Shape) -> str:
+        function = WAITS.get(shape.call.lower(), "MPI_Waitall")
+        if shape.awaited is not Awaited.CHOSEN:
+            return self._functions.wait(function, _KINDS[shape.awaited], ())
+        return self._functions.wait(function, "", shape.places)
+
+    def _unequal(self, step: Step, shape: Shape, numbers: dict[str, str]) -> str:
+        """Return the call of an operation that moves different sizes on different ranks."""
+        self._check(step, shape)
+        sizes = [
+            formulas.number(step.numbers[field], step.ranks, self._tables, "other")
+            for field in ("bytes", "received")
+        ]
+        root = [numbers["root"]] if "root" in numbers else []
+        self._functions.use(shape.name)
+        return self._unequal_call(shape.name, str(shape.comm), *sizes, *root)
+
+    def _check(self, step: Step, shape: Shape) -> None:
+        """Raise `DataError` if the sums of a call do not give its sizes."""
+        groups = [
+            group
+            for group in self._told.communicators[shape.comm].groups
+            if not set(group).isdisjoint(step.ranks)
+        ]
+        where = f"{shape.name} in {'/'.join(shape.site)}"
+        is_whole = all(set(group) <= set(step.ranks) for group in groups)
+        if not is_whole or shape.kind is Kind.ICOLLECTIVE:
+            raise DataError(f"no program: sizes of {where} cannot be told", hint=INSTEAD)
+        around = next(loops for node, loops in walk(self._told.body) if node is step)
+        counts = [loop.count for loop in around]
+        sent, received = (
+            step.numbers[field].values(step.ranks, counts) for field in ("bytes", "received")
+        )
+        for group in groups:
+            rows = [step.ranks.index(rank) for rank in group]
+            if not sizes_fit(shape.name, sent[rows], received[rows]):
+                raise DataError(f"no program: {where} does not receive what it sends", hint=INSTEAD)
+
+
+def _sending(shape: Shape) -> str:
+    """Return the MPI function of a send."""
+    if shape.kind is Kind.SEND:
+        usual = {Mode.SYNCHRONOUS: "MPI_Ssend", Mode.BUFFERED: "MPI_Bsend"}
+        return SENDS.get(shape.call.lower(), usual.get(Mode(shape.name), "MPI_Send"))
+    usual = {Mode.SYNCHRONOUS: "MPI_Issend", Mode.BUFFERED: "MPI_Ibsend"}
+    return STARTED_SENDS.get(shape.call.lower(), usual.get(Mode(shape.name), "MPI_Isend"))
+
+
+def _called(shape: Shape) -> str:
+    """Return the MPI function that the program calls for an operation."""
+    if shape.kind is Kind.WAIT:
+        return WAITS.get(shape.call.lower(), "MPI_Waitall")
+    if shape.kind is Kind.HANDLE:
+        return shape.name if shape.name.lower() in _HANDLES else "MPI_Comm_dup"
+    if shape.kind in COLLECTIVES:
+        return f"MPI_{'I' * (shape.kind is Kind.ICOLLECTIVE)}{shape.name}"
+    if shape.kind is Kind.EXCHANGE:
+        is_one = shape.call.lower() == "mpi_sendrecv_replace"
+        return "MPI_Sendrecv_replace" if is_one else "MPI_Sendrecv"
+    if shape.kind in {Kind.RECV, Kind.IRECV}:
+        return "MPI_Recv" if shape.kind is Kind.RECV else "MPI_Irecv"
+    return _sending(shape)
+
+
+def replaced(told: Specification) -> Iterator[str]:
+    """Yield the functions that the program replaces by others."""
+    pairs = {
+        (shape.call, _called(shape))
+        for node, _ in walk(told.body)
+        if isinstance(node, Step)
+        for shape in (told.shapes[node.shape],)
+        if shape.call and shape.call.lower() != _called(shape).lower()
+    }
+    for call, called in sorted(pairs):
+        yield f"{call} is {called} here."
+
+
+def buffered(told: Specification) -> tuple[int, int]:
+    """Return the most bytes that a rank sends with buffered sends, and the most such messages.
+
+    Raises
+    ------
+    DataError
+        If MPI cannot count the bytes.
+    """
+    sizes = np.zeros((2, told.processes), np.int64)
+    for node, around in walk(told.body):
+        if isinstance(node, Step) and told.shapes[node.shape].name == Mode.BUFFERED:
+            counts = [loop.count for loop in around]
+            values = node.numbers["bytes"].values(node.ranks, counts).reshape(len(node.ranks), -1)
+            sizes[:, list(node.ranks)] += np.stack(
+                [values.sum(axis=1), np.full(len(node.ranks), values.shape[1])]
+            )
+    total, messages = sizes.max(axis=1).tolist()
+    if total + messages * _OVERHEAD > _LARGEST:
+        raise DataError(
+            f"no program: a rank sends {total} bytes with buffered sends, more than 2 GiB",
+            hint=INSTEAD,
+        )
+    return int(total), int(messages)
+
+
+def heading(told: Specification, program: str, commands: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of the comment at the beginning of a program; names are as they are.
+
+    Parameters
+    ----------
+    program : as it was called, in a form that the comment can hold
+    commands : that make and run the program
+    """
+    yield f"The communication of {program or 'a run'}, from a trace:"
+    yield f"{told.operations} operations of {told.processes} ranks."
+    yield ""
+    yield from (f"    {command}" for command in commands)
+    yield ""
+    if told.from_any_source:
+        yield "Receives from any source name one possible source each."
+    yield from replaced(told)
+    if told.left_out:
+        yield "Not part of it:"
+        yield from (f"    {count} {what}" for what, count in told.left_out.items())
+
+
+def rows(table: Table, processes: int) -> Int64Array:
+    """Return the numbers of a table, with a row for each rank if its first axis counts ranks."""
+    numbers = np.array(table.numbers, np.int64).reshape(table.sizes)
+    if not table.ranks:
+        return numbers
+    full = np.zeros((processes, *table.sizes[1:]), np.int64)
+    full[list(table.ranks)] = numbers
+    return full
+
+
+def divisions(
+    told: Specification, quotient: str
+) -> Iterator[tuple[int, tuple[str, str] | tuple[list[int], list[int]] | None]]:
+    """Yield the number of each communicator, and how it divides the ranks.
+
+    Yields
+    ------
+    number
+    None for that of all ranks; formulas of color and key; or the color and key of each rank, with
+    color -1 for ranks that are not in it
+    """
+    processes, world = told.processes, world_of(told.communicators, told.processes)
+    for number, one in enumerate(told.communicators):
+        if number == world:
+            yield number, None
+            continue
+        found = layout(one, quotient)
+        if found is not None and sum(map(len, one.groups)) == processes:
+            yield number, found
+            continue
+        color, key = [-1] * processes, [0] * processes
+        for k, group in enumerate(one.groups):
+            for place, rank in enumerate(group):
+                color[rank], key[rank] = k, place
+        yield number, (color, key)
+
+
+def room(told: Specification) -> int:
+    """Return the bytes of the largest buffer.
+
+    Raises
+    ------
+    DataError
+        If MPI cannot count them.
+    """
+    largest = 1
+    for node, around in walk(told.body):
+        if not isinstance(node, Step) or "bytes" not in node.numbers:
+            continue
+        shape, counts = told.shapes[node.shape], [loop.count for loop in around]
+        for field in ("bytes", "received"):
+            if field in node.numbers:
+                size = int(node.numbers[field].values(node.ranks, counts).max())
+                if size > _LARGEST:
+                    raise DataError(
+                        f"no program: {size} bytes in {'/'.join(shape.site)} are more than 2 GiB",
+                        hint=INSTEAD,
+                    )
+                members = max(map(len, told.communicators[shape.comm].groups))
+                is_each = shape.kind in COLLECTIVES and shape.form is not Form.TOTAL
+                largest = max(largest, size * members if is_each else size)
+    return largest
