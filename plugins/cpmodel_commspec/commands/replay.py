@@ -149,12 +149,12 @@ def _simulate(
     from cpmodel_commspec.deadlocks import require_safe
     from cpmodel_commspec.generators.c import c_source
     from cpmodel_commspec.replay.answer import Simulated, simulated_table, simulated_text
-    from cpmodel_commspec.replay.smpi import smpi_seconds
+    from cpmodel_commspec.replay.smpi import smpi_run
 
     require_safe(told)
     source = c_source(told)
-    seconds = [smpi_seconds(source, told.processes, Path(name), selector) for name in names]
-    found = Simulated(told, tuple(names), selector, tuple(seconds), tuple(changes))
+    runs = [smpi_run(source, told.processes, Path(name), selector) for name in names]
+    found = Simulated(told, tuple(names), selector, tuple(runs), tuple(changes))
     if output.form == TABLE:
         output.write_lines(console, simulated_text(found, output.style(console)))
     else:
