@@ -127,6 +127,18 @@ def load(
     return _chosen(whole, options, selection)
 
 
+def selected(experiment: Experiment, options: LoadOptions) -> Experiment:
+    """Return the selected runs and call paths of an experiment in memory.
+
+    Raises
+    ------
+    UsageError, DataError
+        As in `load`.
+    """
+    _refuse_unnamed([experiment], options)
+    return _chosen(experiment, options, RunSelection(options.where))
+
+
 def load_both(
     base: Sequence[str | Path],
     new: Sequence[str | Path],

@@ -91,4 +91,24 @@ OF_MODELS = {
         remedy="Measure each collective with a benchmark.",
         example="app: time divided by visits",
     ),
+    "CPM303": FindingKind(
+        what="Times of zero or less were not used",
+        why="The clock is too coarse for such short calls, so their medians rest on the other "
+        "times.",
+        remedy="Measure several calls at once, or use a finer clock.",
+        example="osu_bcast.p16.r1.txt: 2 times of zero, the first in line 4",
+    ),
+    "CPM304": FindingKind(
+        what="Files repeat times that other files have in more detail",
+        why="Using both would count mpiruns twice, so only the more detailed files are used.",
+        remedy="Name the files to check if this is wrong.",
+        example="results/summary.csv: 1 file repeats times that other files have in more detail",
+    ),
+    "CPM305": FindingKind(
+        what="Lines of a benchmark were not used",
+        why="They are error messages, or repetitions that failed. Too many of them may hide a "
+        "problem of the measurement.",
+        remedy="Look at these lines. Enlarge the window of ReproMPI if its repetitions fail.",
+        example="mpi_bench_r3.dat: 10 lines not used, the first is 22",
+    ),
 }

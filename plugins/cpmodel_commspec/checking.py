@@ -22,7 +22,7 @@ from cpmodel_commspec.specification import Specification
 _Groups = frozenset[tuple[int, ...]]
 
 
-def differences(told: Specification, traced: Traced) -> Iterator[str]:
+def differences(told: Specification | Traced, traced: Traced) -> Iterator[str]:
     """Yield the first difference of each rank, in words.
 
     The comparison covers functions, modes, partners, tags, bytes, roots, communicators, waits and

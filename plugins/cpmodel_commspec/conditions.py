@@ -55,6 +55,12 @@ def condition(ranks: Sequence[int], processes: int) -> Condition:
             intervals = _box(part, dimensions)
             if intervals is not None:
                 return Condition(intervals, is_negated)
+    step = int(chosen[1] - chosen[0]) if len(chosen) > 1 else 0
+    if len(chosen) > 2 and np.array_equal(chosen, np.arange(chosen[0], processes, step)):
+        first = int(chosen[0])
+        if first < step:
+            last = first if first < step - 1 else None
+            return Condition((Interval(1, step, first or None, last),))
     return Condition(listed=tuple(ranks))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from cpmodel_commspec.conditions import Condition, Interval
 from cpmodel_commspec.expressions import RANK, Expression
@@ -71,7 +71,15 @@ class Tables:
         return table.name + "".join(f"[{place}]" for place in places)
 
 
-def number(expression: Expression, ranks: Sequence[int], tables: Tables, rank: str = "rank") -> str:
+class Lookup(Protocol):
+    """The way in which a language looks up the numbers of tables."""
+
+    def lookup(self, expression: Expression, ranks: Sequence[int], rank: str) -> str:
+        """Return the formula of what the table of an expression adds."""
+        ...
+
+
+def number(expression: Expression, ranks: Sequence[int], tables: Lookup, rank: str = "rank") -> str:
     """Return the formula of a number.
 
     Parameters

@@ -207,3 +207,16 @@ class Traced:
     def seconds(self) -> float:
         """The run time: that of the rank that takes longest, between MPI_Init and MPI_Finalize."""
         return max((one.seconds for one in self.ranks), default=0.0)
+
+    @property
+    def processes(self) -> int:
+        """Number of ranks."""
+        return len(self.ranks)
+
+    def counts(self) -> Int64Array:
+        """Return how many operations each rank has, [processes]."""
+        return np.array([len(one.shapes) for one in self.ranks], np.int64)
+
+    def of_rank(self, rank: int) -> Recorded:
+        """Return the operations of one rank, in order."""
+        return self.ranks[rank]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from math import gcd
 from typing import TypeAlias
 
@@ -22,6 +21,7 @@ from cpmodel_commspec.operations import FIELDS, TOGETHER, Shape, Traced
 from cpmodel_commspec.partners import Partner, Relation, choose, is_series
 from cpmodel_commspec.regularity import irregular, irregular_text, lines_of
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
+from cpmodel_commspec.tags import Tags, choose_tags
 
 _COMPARED = [FIELDS.index("tag"), FIELDS.index("bytes")]
 
@@ -127,27 +127,6 @@ class _Sites:
         return self._used.setdefault(told, len(self._used))
 
 
-class _Tags(Enum):
-    """The origin of the number of a tag."""
-
-    ZERO = "zero"
-    RANK = "rank"
-    PEER = "peer"
-    NONE = "none"
-    """All tags have one number."""
-
-    def number(self, rank: int, tags: Int64Array, peers: Int64Array) -> Int64Array:
-        """Return the number of the tag of each message of a rank, [n]."""
-        if self is _Tags.ZERO:
-            return tags
-        if self is _Tags.RANK:
-            return tags - rank
-        return tags - peers if self is _Tags.PEER else np.zeros_like(tags)
-
-
-_MOST_TAGS = 8
-"""Tags of one call site that tell statements apart; more are numbers of one statement."""
-
 _Statement: TypeAlias = tuple[int, int]
 """A shape, and the number of the tag of its first message."""
 
@@ -176,7 +155,7 @@ class _Messages:
     partners : of each statement, by the field of the partner
     """
 
-    tags: Mapping[int, _Tags]
+    tags: Mapping[int, Tags]
     partners: Mapping[_Statement, Mapping[str, _Partners]]
 
     def of(self, statement: _Statement) -> dict[str, Partner]:
@@ -186,7 +165,7 @@ class _Messages:
 
 def _messages(traced: Traced) -> _Messages:
     """Return the criteria by which messages are different statements."""
-    tags: dict[int, _Tags] = {}
+    tags: dict[int, Tags] = {}
     partners: dict[_Statement, dict[str, _Partners]] = {}
     processes = len(traced.ranks)
     for shape, about in enumerate(traced.shapes):
@@ -197,9 +176,9 @@ def _messages(traced: Traced) -> _Messages:
         if not rows:
             continue
         peer, tag, _ = about.ends[0].columns
-        pairs = {rank: (values[:, tag], values[:, peer]) for rank, values in rows.items()}
-        tags[shape] = told = _tags(pairs)
-        numbers = {rank: told.number(rank, *pair) for rank, pair in pairs.items()}
+        pairs = {rank: (rank, x[:, tag], x[:, peer]) for rank, x in rows.items()}
+        tags[shape] = told = choose_tags(list(pairs.values()))
+        numbers = {rank: told.number(*pair) for rank, pair in pairs.items()}
         for number in np.unique(np.concatenate(list(numbers.values()))).tolist():
             here = {rank: values[numbers[rank] == number] for rank, values in rows.items()}
             partners[shape, number] = {
@@ -221,18 +200,6 @@ def _partners(peers: Mapping[int, Int64Array], processes: int, *, is_single: boo
     numbers = [partner.number(np.full(len(x), rank), x) for rank, x in peers.items()]
     is_one = all((column == column[0]).all() for column in peers.values())
     return _Partners(partner, is_single or is_one or is_series(numbers))
-
-
-def _tags(pairs: Mapping[int, tuple[Int64Array, Int64Array]]) -> _Tags:
-    """Return the origin with the fewest numbers; `pairs` are tags and partners by rank."""
-    if is_series([tags for tags, _ in pairs.values()]):
-        return _Tags.NONE
-    counts = {
-        tags: len(np.unique(np.concatenate([tags.number(k, *pair) for k, pair in pairs.items()])))
-        for tags in (_Tags.ZERO, _Tags.RANK, _Tags.PEER)
-    }
-    best = min(counts, key=counts.__getitem__)
-    return best if counts[best] <= _MOST_TAGS else _Tags.NONE
 
 
 def _tokens(

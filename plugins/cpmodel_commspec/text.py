@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
@@ -137,20 +137,37 @@ def _who(node: Node, processes: int) -> str:
 
 
 def _action(told: Specification, step: Step, shape: Shape, tables: Tables) -> str:
-    if shape.kind is Kind.WAIT:
-        return _waiting(shape)
     is_world = shape.comm == world_of(told.communicators, told.processes)
-    where = "" if is_world else f", on {told.communicators[shape.comm].name}"
-    if shape.kind is Kind.HANDLE:
-        return f"{shape.name}{where}"
+    where = "" if is_world or shape.comm < 0 else told.communicators[shape.comm].name
     numbers = {
         field: formulas.number(expression, step.ranks, tables)
         for field, expression in step.numbers.items()
     }
+    peers = {
+        field: formulas.partner(told_as, numbers[field]) for field, told_as in step.partners.items()
+    }
+    return action_text(shape, numbers, peers, where)
+
+
+def action_text(
+    shape: Shape, numbers: Mapping[str, str], peers: Mapping[str, str], where: str
+) -> str:
+    """Return what an operation does, in words.
+
+    Parameters
+    ----------
+    numbers, peers : formulas by the fields of the shape
+    where : the name of the communicator; "" for the one of all ranks
+    """
+    if shape.kind is Kind.WAIT:
+        return _waiting(shape)
+    where = f", on {where}" if where else ""
+    if shape.kind is Kind.HANDLE:
+        return f"{shape.name}{where}"
     if shape.ends:
         mode = "" if shape.kind is Kind.EXCHANGE or not shape.name else _MODES[Mode(shape.name)]
         never = "" if shape.is_awaited else ", never waited for"
-        words = "; ".join(_message(step, shape, end, numbers) for end in shape.ends)
+        words = "; ".join(_message(shape, end, numbers, peers[end.peer]) for end in shape.ends)
         exchange = "exchange: " if shape.kind is Kind.EXCHANGE else ""
         return f"{exchange}{mode}{words}{where}{never}"
     start = "start " if shape.kind is Kind.ICOLLECTIVE else ""
@@ -177,14 +194,15 @@ def usual(shape: Shape) -> bool:
     return shape.call.lower() in {name.lower() for name in usual_names}
 
 
-def _message(step: Step, shape: Shape, end: End, numbers: dict[str, str]) -> str:
-    peer = formulas.partner(step.partners[end.peer], numbers[end.peer])
+def _message(shape: Shape, end: End, numbers: Mapping[str, str], peer: str) -> str:
     if end.is_sent:
         verb, who = "send", f"to {peer}"
     else:
-        verb, who = "receive", f"from any source, here {peer}" if shape.is_any else f"from {peer}"
+        verb = "receive"
+        who = f"from any source{', here ' * bool(peer)}{peer}" if shape.is_any else f"from {peer}"
     start = "start to " if shape.kind in POSTED else ""
-    return f"{start}{verb} {numbers[end.bytes]} bytes {who}, tag {numbers[end.tag]}"
+    size = f" {numbers[end.bytes]} bytes" if end.bytes in numbers else ""
+    return f"{start}{verb}{size} {who}, tag {numbers[end.tag]}"
 
 
 def _waiting(shape: Shape) -> str:

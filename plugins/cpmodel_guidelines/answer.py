@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 import numpy as np
 
@@ -15,9 +16,55 @@ from cpmodel_guidelines.checks import Group, GuidelineCheck, MissingFunctions
 from cpmodel_guidelines.judge import GuidelineVerdict, GuidelineVerdicts
 from cpmodel_guidelines.potential_savings import PotentialSavings
 from cpmodel_guidelines.rules import Guideline
+from cpmodel_guidelines.statistics.adjustment import Control
 
-MEASURED, BETWEEN, PREDICTED = "measured", "between sizes", "predicted"
-"""Basis of a check: measured values, values interpolated between two message sizes, or models."""
+MEASURED, MOCK_UP, COMPOSED = "measured", "mock-up", "composed"
+BETWEEN, PREDICTED = "composed between sizes", "predicted"
+"""Basis of a check: the same function, a measured mock-up, a sum of functions, a sum of functions
+with
+interpolated times between two message sizes, or models."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOfChecks:
+    """The mean of all checks of a guideline in a group.
+
+    Attributes
+    ----------
+    factor, low, high : geometric mean of left over right, with its interval
+    rate : family-wise error rate at which the mean is called a violation; NaN = not tested
+    violated : verdict
+    """
+
+    factor: float
+    low: float
+    high: float
+    rate: float
+    violated: bool
+
+
+class Test(StrEnum):
+    """Test of one check."""
+
+    MEANS = "means"  # Welch's test of means of logarithms
+    RANK_SUM = "rank-sum"  # Wilcoxon's test, as PGMPI publishes it
+    SMIRNOV = "ks"  # the test of Kolmogorov and Smirnov
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """Test and control of the error rate of measured checks.
+
+    Attributes
+    ----------
+    test : test of one check
+    control : error rate that is controlled, and how
+    rate : largest error rate of the answer, as a fraction
+    """
+
+    test: Test = Test.MEANS
+    control: Control = Control.PERMUTATION
+    rate: float = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +76,10 @@ class Judged:
     checks : [C] in the order of the guidelines
     left, right : [C] values of both sides, in the unit of the metric
     verdicts : columns over the checks
-    basis : [C] one of `MEASURED`, `BETWEEN` and `PREDICTED`
+    basis : [C] `MEASURED`, `MOCK_UP`, `COMPOSED`, `BETWEEN` or `PREDICTED`
+    composed : [C] sum of the functions that a measured mock-up executes; NaN = no mock-up, or the
+        functions were not measured
+    means : mean of the checks of each guideline and group; empty = not tested
     """
 
     checks: tuple[GuidelineCheck, ...]
@@ -37,6 +87,8 @@ class Judged:
     right: FloatArray
     verdicts: GuidelineVerdicts
     basis: tuple[str, ...]
+    composed: FloatArray
+    means: Mapping[tuple[Guideline, Group], MeanOfChecks] = field(default_factory=dict)
 
     def take(self, rows: Sequence[int]) -> Judged:
         """Return the checks at `rows`, with the verdicts that they have among all checks."""
@@ -46,6 +98,8 @@ class Judged:
             self.right[[*rows]],
             self.verdicts.take(rows),
             tuple(self.basis[row] for row in rows),
+            self.composed[[*rows]],
+            self.means,
         )
 
 
@@ -58,17 +112,19 @@ class VerdictTally:
     checks : row numbers of the checks
     violated, holds : number of checks with this verdict
     worst : row number of the check with the largest factor among the checks with the verdict
+    mean : mean of all checks, if it is violated, and no single check is; else None
     """
 
     checks: tuple[int, ...]
     violated: int
     holds: int
     worst: int
+    mean: MeanOfChecks | None = None
 
     @property
     def verdict(self) -> GuidelineVerdict:
-        """Return `VIOLATED` if one check is violated, and `HOLDS` if all checks hold."""
-        if self.violated:
+        """Return `VIOLATED` if a check or their mean is, and `HOLDS` if all checks hold."""
+        if self.violated or self.mean is not None:
             return GuidelineVerdict.VIOLATED
         return GuidelineVerdict.HOLDS if self.holds == len(self.checks) else GuidelineVerdict.OPEN
 
@@ -78,17 +134,19 @@ def tallies(of: Judged) -> dict[tuple[Guideline, Group], VerdictTally]:
     checks: dict[tuple[Guideline, Group], list[int]] = {}
     for k, check in enumerate(of.checks):
         checks.setdefault((check.guideline, check.group), []).append(k)
-    return {which: _tally(of.verdicts, rows) for which, rows in checks.items()}
+    return {which: _tally(of, rows, of.means.get(which)) for which, rows in checks.items()}
 
 
-def _tally(verdicts: GuidelineVerdicts, rows: Sequence[int]) -> VerdictTally:
+def _tally(of: Judged, rows: Sequence[int], mean: MeanOfChecks | None) -> VerdictTally:
+    verdicts = of.verdicts
     violated, holds = int(verdicts.violated[rows].sum()), int(verdicts.holds[rows].sum())
     deciding = [
         row for row in rows if (verdicts.violated[row] if violated else not verdicts.holds[row])
     ]
     factors = np.nan_to_num(verdicts.factor)
     worst = max(deciding or rows, key=lambda row: float(factors[row]))
-    return VerdictTally(tuple(rows), violated, holds, worst)
+    told = mean if mean is not None and mean.violated and not violated else None
+    return VerdictTally(tuple(rows), violated, holds, worst, told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +188,8 @@ class Verification:
     target : number of processes; None = no target
     tolerance : slowdown that is not a violation, as a fraction
     confidence : level of the intervals
+    method : test and control of the error rate of measured checks
+    power : what the number of mpiruns can show; "" = not known
     stakes : time that a program spends in collectives; None = no program
     findings : data quality findings
     """
@@ -142,6 +202,8 @@ class Verification:
     target: float | None
     tolerance: float
     confidence: float
+    method: Method
+    power: str
     stakes: PotentialSavings | None
     findings: tuple[Finding, ...]
 
@@ -152,7 +214,9 @@ class Verification:
     def fails(self, *, ahead: bool) -> bool:
         """Return whether a guideline is violated as measured, or with `ahead` at the target."""
         tallies = [each for row in self.rows for each in (row.here, row.ahead if ahead else None)]
-        return any(each is not None and each.violated for each in tallies)
+        return any(
+            each is not None and each.verdict is GuidelineVerdict.VIOLATED for each in tallies
+        )
 
     @property
     def is_run(self) -> bool:
@@ -169,6 +233,8 @@ class Verification:
     def best_gain(self, row: Row) -> float | None:
         """Return the gain by the worst check: a measured one, or else one at the target."""
         for of, tally in ((self.here, row.here), (self.ahead, row.ahead)):
-            if of is not None and tally is not None and tally.violated:
+            if of is not None and tally is not None and tally.verdict is GuidelineVerdict.VIOLATED:
+                if tally.mean is not None and self.stakes is not None:
+                    return self.stakes.gain(row.guideline.left.function, tally.mean.factor)
                 return self.gain(row.guideline.left.function, of, tally.worst)
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.experiment import MetricValues as Column
 from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import Metric, Region
+from callpath_modeler.units import as_option, counted
 from cpmodel_guidelines.functions import Function, functions_in
 from cpmodel_guidelines.repetitions import winsorised
 
@@ -170,6 +171,14 @@ class Benchmark:
             found.append(
                 Finding("CPM301", self.experiment.name, "no parameter is the message size")
             )
+        with np.errstate(invalid="ignore"):
+            unused = np.argwhere((self.values <= 0).any(axis=2))
+        # Calls that a program never makes have no time.
+        if len(unused) and not self.per_call:
+            row, k = unused[0]
+            at = as_option(dict(zip(self.names, self.settings[k].tolist(), strict=True)))
+            message = f"{counted(len(unused), 'setting')}: {self.functions[row].title} at {at}"
+            found.append(Finding("CPM303", self.experiment.name, message, len(unused)))
         return found
 
 
@@ -182,6 +191,7 @@ def benchmark_of(
     size: str | None = None,
     interval: tuple[str, str] | None = None,
     select: str | None = None,
+    others: Collection[str] = (),
 ) -> Benchmark:
     """Return the collectives of an experiment.
 
@@ -194,6 +204,7 @@ def benchmark_of(
     processes, size : names of parameters; None = p, and a parameter with a usual name of sizes
     interval : metrics with the lower and upper end of a confidence interval of each value
     select : pattern of call paths; None = all
+    others : names of functions in guidelines of the user that are no collectives
 
     Raises
     ------
@@ -204,7 +215,7 @@ def benchmark_of(
     """
     chosen = experiment.metric(metric)
     tree = experiment.tree
-    found = functions_in([tree.names(row) for row in range(len(tree))])
+    found = functions_in([tree.names(row) for row in range(len(tree))], others)
     wanted = _selected(tree, select) & ~np.isnan(experiment.values(chosen.name)).all(axis=1)
     rows = np.array([r for r, each in enumerate(found) if each and wanted[r]], np.intp)
     functions = tuple(each for r, each in enumerate(found) if each and wanted[r])
@@ -217,6 +228,7 @@ def benchmark_of(
     roles = _roles(experiment, processes, size)
     names = _telling(experiment, roles)
     calls = _calls(experiment, chosen)
+    _check_processes(experiment, roles[0])
     values = experiment.values(chosen.name, inclusive=inclusive)[rows]
     if calls is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -244,6 +256,18 @@ def _roles(
     return processes, size
 
 
+def _check_processes(experiment: Experiment, processes: str | None) -> None:
+    """Raise an error if a number of processes is zero or negative."""
+    if processes is None:
+        return
+    least = min(run.parameters[processes] for run in experiment.runs)
+    if least < 1:
+        raise DataError(
+            f"{experiment.name}: {processes} = {least:g} is not a number of processes",
+            hint="correct the table, or name another parameter with --parameter",
+        )
+
+
 def _telling(experiment: Experiment, roles: tuple[str | None, ...]) -> tuple[str, ...]:
     """Return the parameters that vary, and the ones with a role."""
     telling = {*roles, *(each.name for each in experiment.parameters)}
@@ -264,7 +288,7 @@ def _check_distinct(functions: Sequence[Function]) -> None:
     if times > 1:
         where = f" in {'/'.join(most.group)}" if most.group else ""
         raise DataError(
-            f"{times} call paths are {most.name}{where}", hint="select one of them with --select"
+            f"{times} call paths are {most.title}{where}", hint="select one of them with --select"
         )
 
 
@@ -276,7 +300,7 @@ def _calls(experiment: Experiment, metric: Metric) -> FloatArray | None:
 
 
 def _alone(experiment: Experiment, functions: Sequence[Function], column: Column) -> Experiment:
-    regions = [Region("/".join((*each.group, each.name))) for each in functions]
+    regions = [Region("/".join((*each.group, each.title))) for each in functions]
     tree = CallTree.from_parents([ROOT] * len(regions), range(len(regions)), regions)
     return replace(experiment, tree=tree, columns={column.metric.name: column})
 

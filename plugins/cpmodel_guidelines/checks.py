@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -13,10 +13,41 @@ from callpath_modeler.arrays import IntArray
 from cpmodel_guidelines.benchmark import Benchmark
 from cpmodel_guidelines.functions import Function
 from cpmodel_guidelines.message_sizes import FunctionAtSetting, Setting, Sizes, moved, without
-from cpmodel_guidelines.rules import Guideline, GuidelineKind, GuidelineTerm, Size, of_function
+from cpmodel_guidelines.rules import (
+    Guideline,
+    GuidelineKind,
+    GuidelineTerm,
+    Size,
+    of_function,
+    of_mock_up,
+)
 
 Group = tuple[str, ...]
-Rows = Mapping[str, int]
+
+MOST_PARTNERS = 64
+"""Number of smaller sizes into which a message is split."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a group in a benchmark.
+
+    Attributes
+    ----------
+    functions : row of each function
+    mock_ups : row of each measured mock-up, by the function it replaces and those it executes
+    """
+
+    functions: dict[str, int] = field(default_factory=dict)
+    mock_ups: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
+
+    def mock_up(self, guideline: Guideline) -> int | None:
+        """Return the row of the mock-up of a guideline; None = not measured."""
+        return self.mock_ups.get((guideline.left.function, guideline.parts))
+
+    def can_compose(self, guideline: Guideline) -> bool:
+        """Return whether all functions of the right side were measured, and their sizes known."""
+        return guideline.is_composable and {*guideline.parts} <= {*self.functions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +62,7 @@ class GuidelineCheck:
     times : number of executions of the right side
     can_break, can_hold : whether the check can show a violation, or that the guideline holds.
         Without a message size, real messages may be longer or shorter than the guideline requires.
+    is_mock_up : whether the right side is a measured mock-up
     """
 
     guideline: Guideline
@@ -40,6 +72,7 @@ class GuidelineCheck:
     times: float = 1.0
     can_break: bool = True
     can_hold: bool = True
+    is_mock_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +105,17 @@ class Finder:
         checks: list[GuidelineCheck] = []
         missing = []
         for group, rows in self._groups.items():
-            for guideline in self.guidelines:
-                if guideline.left.function not in rows:
+            for guideline in self._guidelines_of(rows):
+                if guideline.left.function not in rows.functions:
                     continue
-                lacking = [term.function for term in guideline.right if term.function not in rows]
-                found = [] if lacking else [*self._of_pattern(guideline, group, rows)]
+                lacking = [part for part in guideline.parts if part not in rows.functions]
+                found = [*self._of_pattern(guideline, group, rows)]
                 inside = [check for check in found if self._is_known(check)]
                 checks += inside
                 if not inside:
                     lacking = lacking or [str(term) for term in guideline.right]
                     missing.append(MissingFunctions(guideline, group, tuple(lacking)))
-            for name, row in rows.items():
+            for name, row in rows.functions.items():
                 for guideline in of_function(name):
                     checks += self._of_function(guideline, group, row)
         return checks, missing
@@ -99,6 +132,20 @@ class Finder:
 
     def _is_known(self, check: GuidelineCheck) -> bool:
         return all(self.sizes.between(place) is not None for place in check.right)
+
+    def composed(self, check: GuidelineCheck) -> GuidelineCheck | None:
+        """Return the composed check beside one with a mock-up; None = its parts are not known."""
+        rows = self._groups[check.group]
+        if not check.is_mock_up or not rows.can_compose(check.guideline):
+            return None
+        found = self._composed(check.guideline, check.group, rows, [check.left.setting])
+        beside = next(iter(found), None)
+        return beside if beside is not None and self._is_known(beside) else None
+
+    def _guidelines_of(self, rows: Rows) -> list[Guideline]:
+        """Return all guidelines of a group, with those that only its mock-ups state."""
+        told = {(each.left.function, each.parts) for each in self.guidelines}
+        return [*self.guidelines, *(of_mock_up(*key) for key in rows.mock_ups if key not in told)]
 
     def predicted(self, settings: Sequence[Setting]) -> list[GuidelineCheck]:
         """Return the checks of patterns at predicted settings."""
@@ -126,8 +173,8 @@ class Finder:
 
     def _every_pattern(self, settings: Sequence[Setting] | None = None) -> Iterator[GuidelineCheck]:
         for group, rows in self._groups.items():
-            for guideline in self.guidelines:
-                if {term.function for term in (guideline.left, *guideline.right)} <= {*rows}:
+            for guideline in self._guidelines_of(rows):
+                if guideline.left.function in rows.functions:
                     yield from self._of_pattern(guideline, group, rows, settings)
 
     def _of_pattern(
@@ -143,23 +190,37 @@ class Finder:
         ----------
         settings : settings of the left side; None = all that were measured
         """
-        bench, left = self.benchmark, rows[guideline.left.function]
+        left = rows.functions[guideline.left.function]
+        at = dict.fromkeys(
+            self._sized(guideline.left, left, setting)
+            for setting in (self._settings[left] if settings is None else settings)
+        )
+        mock_up = rows.mock_up(guideline)
+        measured = {*at} if settings is not None else set()
+        if mock_up is not None:
+            measured = measured or {*self._settings[mock_up]}
+            for setting in (each for each in at if each in measured):
+                here, there = (FunctionAtSetting(row, setting) for row in (left, mock_up))
+                yield GuidelineCheck(guideline, group, here, (there,), is_mock_up=True)
+        others = [each for each in at if mock_up is None or each not in measured]
+        if rows.can_compose(guideline):
+            yield from self._composed(guideline, group, rows, others)
+
+    def _composed(
+        self, guideline: Guideline, group: Group, rows: Rows, settings: Sequence[Setting]
+    ) -> Iterator[GuidelineCheck]:
+        """Yield the checks whose right side is the sum of functions with converted sizes."""
+        bench, left = self.benchmark, rows.functions[guideline.left.function]
         sizes = {term.size for term in guideline.right}
         told = bench.size is not None
         if told and bench.processes is None and sizes & {Size.ALL, Size.PART}:
             return
         # A longer message is not faster, so the time of a shorter one is a lower bound.
         can_break, can_hold = told or Size.ALL not in sizes, told or Size.PART not in sizes
-        at = dict.fromkeys(
-            self._sized(guideline.left, left, setting)
-            for setting in (self._settings[left] if settings is None else settings)
-        )
-        for setting in at:
+        for setting in settings:
             right = tuple(
-                FunctionAtSetting(
-                    rows[term.function], self._sized(term, rows[term.function], setting)
-                )
-                for term in guideline.right
+                FunctionAtSetting(row, self._sized(term, row, setting))
+                for term, row in ((term, rows.functions[term.function]) for term in guideline.right)
             )
             yield GuidelineCheck(
                 guideline, group, FunctionAtSetting(left, setting), right, 1.0, can_break, can_hold
@@ -196,13 +257,31 @@ class Finder:
         for setting in self._settings[row]:
             lines.setdefault(without(setting, axis), []).append(setting)
         for line in lines.values():
+            if guideline.kind is GuidelineKind.SPLIT:
+                yield from self._of_split(guideline, group, row, line)
+                continue
             for less, more in pairwise(sorted(line, key=lambda setting: setting[axis])):
                 here, there = FunctionAtSetting(row, less), FunctionAtSetting(row, more)
-                pieces = more[axis] / less[axis] if less[axis] > 0 else np.inf
-                if guideline.kind is not GuidelineKind.SPLIT:
-                    yield GuidelineCheck(guideline, group, here, (there,))
-                elif pieces == np.floor(pieces):
-                    yield GuidelineCheck(guideline, group, there, (here,), pieces)
+                yield GuidelineCheck(guideline, group, here, (there,))
+
+    def _of_split(
+        self, guideline: Guideline, group: Group, row: int, line: Sequence[Setting]
+    ) -> Iterator[GuidelineCheck]:
+        """Yield a check for each pair of sizes.
+
+        A message of m_j bytes is split into k = ceil(m_j / m_i) messages of m_i bytes, for all
+        smaller sizes m_i. Of many sizes, the nearest ones are used.
+        """
+        axis = self.benchmark.axis(self.benchmark.size)
+        assert axis is not None, "pieces need a message size"
+        known = sorted(
+            (setting for setting in line if setting[axis] > 0), key=lambda setting: setting[axis]
+        )
+        for j, more in enumerate(known):
+            for less in known[max(0, j - MOST_PARTNERS) : j]:
+                there, here = FunctionAtSetting(row, less), FunctionAtSetting(row, more)
+                pieces = float(np.ceil(more[axis] / less[axis]))
+                yield GuidelineCheck(guideline, group, here, (there,), pieces)
 
 
 def places_of(
@@ -222,8 +301,12 @@ def places_of(
 
 
 def groups_of(functions: Sequence[Function]) -> Mapping[Group, Rows]:
-    """Return the row of each collective by group, in order of appearance."""
-    groups: dict[Group, dict[str, int]] = {}
+    """Return the rows of each group, in order of appearance."""
+    groups: dict[Group, Rows] = {}
     for row, function in enumerate(functions):
-        groups.setdefault(function.group, {})[function.name] = row
+        rows = groups.setdefault(function.group, Rows())
+        if function.mock_up:
+            rows.mock_ups[function.name, function.mock_up] = row
+        else:
+            rows.functions[function.name] = row
     return groups

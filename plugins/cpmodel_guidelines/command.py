@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.completeness import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
@@ -19,11 +20,16 @@ from callpath_modeler.cli.table_options import (
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.target_query import PredictionQuery
+    from cpmodel_guidelines.answer import Method
     from cpmodel_guidelines.benchmark import Benchmark
+    from cpmodel_guidelines.campaigns.campaign import Campaign
     from cpmodel_guidelines.potential_savings import PotentialSavings
     from cpmodel_guidelines.verification import Ask
 
@@ -36,8 +42,46 @@ _TOP_OF_A_TABLE = 10
     "--rule",
     "rules",
     multiple=True,
-    metavar="TEXT",
-    help="Add a guideline, e.g. 'Allgather <= Gather + Bcast(p*m)'.",
+    metavar="TEXT|FILE",
+    help="Add a guideline, e.g. 'Allgather <= Gather + Bcast(p*m)', or PGMPI's FILE.json.",
+)
+@click.option(
+    "--test",
+    type=click.Choice(["means", "rank-sum", "ks"]),
+    default="means",
+    show_default=True,
+    help="Test of one check: means of logarithms, Wilcoxon, or Kolmogorov and Smirnov.",
+)
+@click.option(
+    "--control",
+    type=click.Choice(["permutation", "holm", "bh", "none"]),
+    help="Error rate of all checks: family-wise by permutations of mpiruns or by Holm, false "
+    "discoveries (bh), or none. Default: permutation; with ks: holm.",
+)
+@click.option(
+    "--error-rate",
+    metavar="PERCENT",
+    default="5%",
+    show_default=True,
+    help="Largest error rate of all measured checks together.",
+)
+@click.option(
+    "--outliers",
+    type=click.Choice(["keep", "tukey"]),
+    default="keep",
+    show_default=True,
+    help="Outliers inside each mpirun, before its median: keep them, or apply Tukey's rule.",
+)
+@click.option(
+    "--compat",
+    type=click.Choice(["pgmpi"]),
+    help="Print the violations that PGMPI's own code finds in measured mock-ups.",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 10**9),
+    metavar="P",
+    help="Number of processes of benchmarks that do not state it, e.g. OSU.",
 )
 @click.option(
     "--tolerance",
@@ -76,6 +120,12 @@ def command(
     *,
     experiment: tuple[str, ...],
     rules: tuple[str, ...],
+    test: str,
+    control: str | None,
+    error_rate: str,
+    outliers: str,
+    compat: str | None,
+    processes: int | None,
     tolerance: str,
     size: str | None,
     interval: str | None,
@@ -89,23 +139,38 @@ def command(
 ) -> None:
     """Check MPI performance guidelines: no collective is slower than others that do its work.
 
-    EXP is a benchmark of collectives, best with the message size as a parameter. With --target,
-    models predict which guidelines will be violated there, and from how many processes on.
+    EXP is the output of ReproMPI, PGMPI, PGChecker, OSU, Intel MPI Benchmarks or SKaMPI, or a
+    table. One file is one mpirun. LIBRARY=PATH names the MPI library. With --target, models predict
+    which guidelines will be violated there, and from how many processes on.
     """
-    from callpath_modeler import loading
     from cpmodel_guidelines.benchmark import benchmark_of
-    from cpmodel_guidelines.rules import patterns
+    from cpmodel_guidelines.catalogue import guidelines_of
+    from cpmodel_guidelines.rules import others_in
     from cpmodel_guidelines.table import verification_table
     from cpmodel_guidelines.text import verification_text
     from cpmodel_guidelines.verification import verify
 
     console: Console = ctx.obj
     form = table.form
-    guidelines, allowed = patterns(rules), _fraction(tolerance)
     if fail_on == "predicted" and question.target is question.at is None:
         raise UsageError("--fail-on predicted needs a target", hint="add --target P")
-    every = replace(load, read=replace(load.read, metrics=None))
-    read = loading.load(experiment, every, console.progress("read"))
+    method, allowed = _method(test, control, error_rate), _fraction(tolerance, "--tolerance")
+    given = _Given(experiment, processes, load, is_table=_is_for_tables(question, load, interval))
+    campaign, catalogues = given.campaign()
+    if compat is not None:
+        _published(ctx, campaign, table, fail_on=fail_on)
+        return
+    guidelines = guidelines_of(rules, catalogues)
+    if campaign is None:
+        if outliers == "tukey":
+            raise UsageError(
+                "--outliers tukey needs the observations of mpiruns, and this input has none",
+                hint="give the output of a benchmark",
+            )
+        every = replace(load, read=replace(load.read, metrics=None))
+        read = _loading().load(experiment, every, console.progress("read"))
+    else:
+        read = _of_campaign(campaign, load, without_outliers=outliers == "tukey")
     bench = benchmark_of(
         read,
         question.metric,
@@ -114,12 +179,14 @@ def command(
         size=size,
         interval=_ends(interval),
         select=select,
+        others=others_in(guidelines),
     )
     found = verify(
         bench,
         guidelines,
         ask=_ask(question, bench),
         tolerance=allowed,
+        method=method,
         options=fitting,
         stakes=_stakes(application, bench, read, load, fitting),
     )
@@ -130,22 +197,115 @@ def command(
     else:
         table.write_table(console, verification_table(found, table.top))
     console.findings(found.findings)
-    if found.fails(ahead=fail_on == "predicted") and fail_on is not None:
+    if fail_on is None:
+        return
+    if found.fails(ahead=fail_on == "predicted"):
         ctx.exit(EXIT_NO)
+    refuse_incomplete(found.findings)
 
 
-def _fraction(text: str) -> float:
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The sources of a command.
+
+    Attributes
+    ----------
+    sources : files and folders
+    processes : number of processes of files that do not state it; None = unknown
+    load : options of reading
+    is_table : whether an option applies to tables and profiles only
+    """
+
+    sources: tuple[str, ...]
+    processes: int | None
+    load: LoadOptions
+    is_table: bool
+
+    def campaign(self) -> tuple[Campaign | None, tuple[Path, ...]]:
+        """Return the campaign and PGMPI's lists of guidelines; None = not a campaign."""
+        from cpmodel_guidelines.suites.files import benchmark_files, read_campaign
+
+        files = None if self.is_table else benchmark_files(self.sources, self.processes)
+        if files is None:
+            return None, ()
+        return read_campaign(files, strict=self.load.read.strict), files.catalogues
+
+
+def _is_for_tables(question: PredictionQuery, load: LoadOptions, interval: str | None) -> bool:
+    """Return whether an option selects columns or parameters of a table, or a reader."""
+    read = load.read
+    names = (interval, question.metric, load.name_pattern, load.reader, read.locations)
+    return any(each is not None for each in names) or bool(read.parameter_sources or read.units)
+
+
+def _loading() -> ModuleType:
+    from callpath_modeler import loading
+
+    return loading
+
+
+def _of_campaign(campaign: Campaign, load: LoadOptions, *, without_outliers: bool) -> Experiment:
+    """Return the selected medians of a campaign."""
+    from cpmodel_guidelines.campaigns.conversion import experiment_of
+
+    made = experiment_of(campaign, without_outliers=without_outliers)
+    found: Experiment = _loading().selected(made, load)
+    return found
+
+
+def _method(test: str, control: str | None, error_rate: str) -> Method:
+    """Return the test and the control of the error rate."""
+    from cpmodel_guidelines.answer import Method, Test
+    from cpmodel_guidelines.statistics.adjustment import Control
+
+    rate = _fraction(error_rate, "--error-rate")
+    if not 0 < rate < 1:
+        raise UsageError(f"--error-rate {error_rate!r} is not between 0 and 100 %", hint="e.g. 5%")
+    if test == "ks" and control == "permutation":
+        raise UsageError(
+            "--control permutation does not apply to --test ks", hint="use --control holm"
+        )
+    chosen = control or ("holm" if test == "ks" else "permutation")
+    return Method(Test(test), Control(chosen), rate)
+
+
+def _published(
+    ctx: click.Context, campaign: Campaign | None, table: TableRequest, *, fail_on: str | None
+) -> None:
+    """Print the violations that PGMPI's code finds."""
+    from cpmodel_guidelines.published import published_violations
+    from cpmodel_guidelines.published_report import published_table, published_text
+
+    if campaign is None:
+        raise UsageError(
+            "--compat pgmpi needs the output of a benchmark with its mpiruns",
+            hint="give a folder of files of ReproMPI, one for each mpirun",
+        )
+    console: Console = ctx.obj
+    found = published_violations(campaign)
+    if table.form == "table":
+        table.write_lines(console, published_text(campaign, found, table.style(console)))
+    else:
+        table.write_table(console, published_table(campaign, found))
+    console.findings(campaign.findings)
+    if fail_on is not None:
+        if found:
+            ctx.exit(EXIT_NO)
+        refuse_incomplete(campaign.findings)
+
+
+def _fraction(text: str, option: str) -> float:
     """Return a percentage or a plain number as a fraction."""
     from callpath_modeler.units import base_and_factor, parse_quantity
 
-    hint = "e.g. --tolerance 10%"
+    hint = f"e.g. {option} 10%"
     try:
         number, unit = parse_quantity(text)
     except ValueError as cause:
-        raise UsageError(f"--tolerance: {cause}", hint=hint) from None
+        raise UsageError(f"{option}: {cause}", hint=hint) from None
     base, factor = base_and_factor(unit)
     if base != "1" or not 0 <= number * factor < 10:
-        raise UsageError(f"--tolerance {text!r} is not a percentage below 1000 %", hint=hint)
+        raise UsageError(f"{option} {text!r} is not a percentage below 1000 %", hint=hint)
     return number * factor
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 COLLECTIVES = (
@@ -35,6 +35,13 @@ _SUITES = frozenset({"osu", "imb"})
 _OTHER_CALLS = frozenset({"init", "start"})
 """Suffixes of persistent collectives, which are other functions."""
 
+_BY_LETTERS = {name.lower().replace("_", ""): name for name in COLLECTIVES}
+_MOCK_UP = re.compile(
+    r"(?:P?MPI_|GL_)?(?P<left>\w{1,60}?)_(?:as|with)_(?P<parts>\w{1,120})", re.IGNORECASE | re.ASCII
+)
+_PART = re.compile(r"MPI_|_|(?<=[a-z])(?=[A-Z])")
+_MOST_PARTS = 8
+
 _OF_LANGUAGES = frozenset({"c", "f", "f08", "f08ts", "x"})
 
 
@@ -45,11 +52,19 @@ class Function:
     Attributes
     ----------
     group : other parts of the call path: a library, a caller, a statistic
-    name : one of `COLLECTIVES`
+    name : one of `COLLECTIVES`, or a function of a guideline of the user
+    mock_up : functions that a measured mock-up executes instead of `name`; empty = the function
+        itself
     """
 
     group: tuple[str, ...]
     name: str
+    mock_up: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Return the name, or the name of the mock-up in ReproMPI's manner."""
+        return f"{self.name} as {' + '.join(self.mock_up)}" if self.mock_up else self.name
 
 
 def canonical(name: str) -> str | None:
@@ -62,7 +77,35 @@ def canonical(name: str) -> str | None:
     return found[0] if found is not None and not found[1] else None
 
 
-def functions_in(paths: Sequence[Sequence[str]]) -> list[Function | None]:
+def mock_up(name: str) -> tuple[str, tuple[str, ...]] | None:
+    """Return the function that a mock-up replaces and the functions that it executes.
+
+    ReproMPI, PGMPI and PGChecker have their own spelling each. Other names return None.
+
+    >>> mock_up("GL_Allreduce_as_ReducescatterblockAllgather")
+    ('Allreduce', ('Reduce_scatter_block', 'Allgather'))
+    >>> mock_up("MPI_Scan_with_MPI_Exscan_MPI_Reduce_local")
+    ('Scan', ('Exscan', 'Reduce_local'))
+    >>> mock_up("reducescatterblock_as_reduce_scatter")
+    ('Reduce_scatter_block', ('Reduce', 'Scatter'))
+    """
+    found = _MOCK_UP.fullmatch(name)
+    if found is None:
+        return None
+    left = _BY_LETTERS.get(found["left"].lower().replace("_", ""))
+    text = found["parts"]
+    # A part of PGMPI may contain underscores, and those of others are separated by them.
+    pieces = text.split("_MPI_") if text.startswith("MPI_") else _PART.split(text)
+    letters = [piece.lower().removeprefix("mpi_").replace("_", "") for piece in pieces if piece]
+    parts = tuple(_BY_LETTERS.get(each, "") for each in letters)
+    if left is None or not parts or not all(parts) or len(parts) > _MOST_PARTS:
+        return None
+    return left, parts
+
+
+def functions_in(
+    paths: Sequence[Sequence[str]], others: Collection[str] = ()
+) -> list[Function | None]:
     """Return the collective of each call path; None = not a collective.
 
     The last name that is a collective decides. If any name begins with ``MPI_``, names without that
@@ -71,7 +114,28 @@ def functions_in(paths: Sequence[Sequence[str]]) -> list[Function | None]:
     Parameters
     ----------
     paths : names of each call path, from the root
+    others : names of other functions, of guidelines of the user
     """
+    found = [_function_in(path, others) for path in paths]
+    if all(found):
+        return found
+    of_collectives = _collectives_in(paths)
+    return [a or b for a, b in zip(found, of_collectives, strict=True)]
+
+
+def _function_in(path: Sequence[str], others: Collection[str]) -> Function | None:
+    """Return the mock-up, or the other function, that a call path names."""
+    for place in reversed(range(len(path))):
+        group = (*path[:place], *path[place + 1 :])
+        if path[place] in others:
+            return Function(group, path[place])
+        made = mock_up(path[place])
+        if made is not None:
+            return Function(group, *made)
+    return None
+
+
+def _collectives_in(paths: Sequence[Sequence[str]]) -> list[Function | None]:
     known = {name: _named(name) for name in dict.fromkeys(n for path in paths for n in path)}
     if any(_is_of_mpi(name) for name, found in known.items() if found):
         known = {name: found if _is_of_mpi(name) else None for name, found in known.items()}

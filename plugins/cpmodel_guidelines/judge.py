@@ -1,14 +1,15 @@
 """Verdicts on checks, as functions of arrays.
 
-Logarithms of times are compared, as in `callpath_modeler.analysis.two_samples`. The share of false
-violations is limited for each kind of guideline (Benjamini and Hochberg 1995). A guideline holds if
-the whole interval says so.
+Logarithms of times are compared, as in `callpath_modeler.analysis.two_samples`. For measured
+checks, `statistics` limits the error rate. For predicted checks, the share of false violations is
+limited for each kind of guideline (Benjamini and Hochberg 1995). A guideline holds if the whole
+interval is below the tolerance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
 import numpy as np
@@ -30,10 +31,6 @@ NO_TIME = Estimates(np.zeros(1), np.zeros(1), np.ones(1))
 """A time of zero, for missing parts of the right side."""
 
 
-FALSE = 0.01
-"""Maximum expected share of false violations among measured ones."""
-
-
 class GuidelineVerdict(StrEnum):
     """GuidelineVerdict on a guideline."""
 
@@ -51,7 +48,7 @@ class GuidelineVerdicts:
     factor, low, high : time of the left side over time of the right side, with its interval; NaN =
         unknown
     chance : probability of this factor or a larger one if the guideline held (p-value)
-    rate : expected share of false violations if this check were the last one called violated
+    rate : error rate of the whole answer at which this check is called violated
     violated, holds : verdicts; if both are false, the check is not decided
     """
 
@@ -124,7 +121,45 @@ def predicted(left: Band, parts: Sequence[Band], confidence: float) -> SampleCom
     return compare_bands(right, (left.value, left.low, left.high), confidence)
 
 
-def judged(
+def slower_chance(comparison: SampleComparison) -> FloatArray:
+    """Return the one-sided p-values of the hypothesis that the left side is not slower."""
+    return np.where(comparison.difference > 0, comparison.p / 2, 1 - comparison.p / 2)
+
+
+def verdicts_of(
+    comparison: SampleComparison,
+    chance: FloatArray,
+    rate: FloatArray,
+    *,
+    largest_rate: float,
+    tolerance: float,
+    can_hold: BoolArray,
+) -> GuidelineVerdicts:
+    """Return the verdicts on checks, [C].
+
+    Parameters
+    ----------
+    comparison : left side compared with the right side
+    chance : [C] p-value of each check; NaN = decides nothing
+    rate : [C] error rate at which each check is called violated; NaN = cannot be violated
+    largest_rate : largest error rate of a violation
+    tolerance : slowdown that is not a violation, as a fraction
+    can_hold : [C] whether a check can show that a guideline holds
+    """
+    least = np.log1p(tolerance)
+    holds = can_hold & (comparison.high <= least)
+    shown = np.nan_to_num(rate, nan=2.0) <= largest_rate
+    # A reader sees the interval, so a violation may not contradict it.
+    shown &= comparison.low > 0
+    violated = ~holds & shown & (comparison.difference >= least)
+    with np.errstate(over="ignore"):
+        factor, low, high = (
+            np.exp(each) for each in (comparison.difference, comparison.low, comparison.high)
+        )
+    return GuidelineVerdicts(factor, low, high, chance, rate, violated, holds)
+
+
+def judged_prediction(
     comparison: SampleComparison,
     *,
     tolerance: float,
@@ -133,9 +168,9 @@ def judged(
     can_hold: BoolArray,
     guidelines: NDArray[np.integer],
     families: NDArray[np.integer],
-    backing: FloatArray | None = None,
+    backing: FloatArray,
 ) -> GuidelineVerdicts:
-    """Return the verdicts on checks, [C].
+    """Return the verdicts on predicted checks, [C].
 
     A guideline is violated if its checks together show it. Its checks are then tested one by one.
 
@@ -144,64 +179,45 @@ def judged(
     comparison : left side compared with the right side
     tolerance : slowdown that is not a violation, as a fraction
     confidence : level of the intervals; half of the remainder limits the error of each check, and
-        the share of false violations, which is at most `FALSE` for measurements
+        the share of false violations
     can_break, can_hold : [C] whether a check can show a violation, or that a guideline holds
     guidelines : [C] number of the guideline
     families : [C] number of the kind of guideline
-    backing : [C] p-values of the support by measurements, for predicted sides; None = measured
-        sides
+    backing : [C] p-values of the support by measurements
     """
-    least, most = np.log1p(tolerance), (1 - confidence) / 2
-    slower = comparison.difference > 0
-    chance = np.where(slower, comparison.p / 2, 1 - comparison.p / 2)
-    chance = np.where(can_break, chance, np.nan)
+    most = (1 - confidence) / 2
+    chance = np.where(can_break, slower_chance(comparison), np.nan)
     # If several conditions are necessary, the weakest one decides.
-    needed = chance if backing is None else np.maximum(chance, backing)
-    error = (comparison.difference - comparison.low) / normal_quantile(1 - most)
-    if backing is not None:
-        # Errors of models are correlated, so a mean does not reduce them.
-        error = np.full_like(error, np.inf)
+    needed = np.maximum(chance, backing)
     rate = np.full(len(chance), np.nan)
     for family in np.unique(families):
         rows = np.flatnonzero(families == family)
         each, place = np.unique(guidelines[rows], return_inverse=True)
         parts = [rows[place.ravel() == k] for k in range(len(each))]
-        chances = [
-            chance_of_any(needed[part], comparison.difference[part], error[part]) for part in parts
-        ]
+        chances = [chance_of_any(needed[part]) for part in parts]
         rate[rows] = false_discovery_rate(np.array(chances))[place.ravel()]
-    holds = can_hold & (comparison.high <= least)
-    allowed = min(FALSE, most) if backing is None else most
-    shown = (np.nan_to_num(rate, nan=1.0) <= allowed) & (np.nan_to_num(needed, nan=1.0) <= most)
-    violated = ~holds & shown & slower & (comparison.difference >= least)
-    with np.errstate(over="ignore"):
-        factor, low, high = (
-            np.exp(each) for each in (comparison.difference, comparison.low, comparison.high)
-        )
-    return GuidelineVerdicts(factor, low, high, chance, rate, violated, holds)
+    shown = np.where(np.nan_to_num(needed, nan=1.0) <= most, rate, np.nan)
+    found = verdicts_of(
+        *(comparison, chance, shown), largest_rate=most, tolerance=tolerance, can_hold=can_hold
+    )
+    return replace(found, rate=rate)
 
 
-def chance_of_any(chance: FloatArray, difference: FloatArray, error: FloatArray) -> float:
+def chance_of_any(chance: FloatArray) -> float:
     """Return the p-value of the checks of a guideline together.
 
-    The smaller one of two is doubled: the combination of Simes (An improved Bonferroni procedure
-    for multiple tests of significance, 1986), and the p-value of the weighted mean.
+    This is the combination of Simes (An improved Bonferroni procedure for multiple tests of
+    significance, 1986). A mean would be smaller, but errors of models are correlated.
 
     Parameters
     ----------
     chance : [n] p-values of the checks; NaN = decides nothing
-    difference, error : [n] logarithms of factors and their errors; infinite errors = no mean
     """
-    known = ~np.isnan(chance)
-    count = int(known.sum())
+    known = chance[~np.isnan(chance)]
+    count = len(known)
     if not count:
         return np.nan
-    some = float((np.sort(chance[known]) * count / np.arange(1, count + 1)).min())
-    weight = error[known] ** -2.0
-    if count == 1 or not weight.sum() > 0:
-        return min(some, 1.0)
-    mean = float(normal_share(-(weight * difference[known]).sum() / np.sqrt(weight.sum())))
-    return min(2 * min(some, mean), 1.0)
+    return min(float((np.sort(known) * count / np.arange(1, count + 1)).min()), 1.0)
 
 
 def backing(scales: FloatArray, of: GuidelineVerdicts, confidence: float) -> float:

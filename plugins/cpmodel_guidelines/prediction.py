@@ -154,7 +154,7 @@ def _name(benchmark: Benchmark, place: FunctionAtSetting, axis: int) -> str:
     varying = {each.name for each in benchmark.experiment.parameters} - {benchmark.names[axis]}
     named = zip(benchmark.names, place.setting, strict=True)
     at = as_option({name: value for name, value in named if name in varying})
-    return "/".join((*function.group, function.name)) + (f" at {at}" if at else "")
+    return "/".join((*function.group, function.title)) + (f" at {at}" if at else "")
 
 
 def _experiment(

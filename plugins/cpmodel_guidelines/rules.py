@@ -8,7 +8,7 @@ of one process. So the right side may need messages of p m or m / p bytes.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -65,6 +65,8 @@ class Guideline:
     left : the checked function
     right : functions of the right side, executed one after the other; empty except for patterns
     source : key of `PAPERS`, or the reason why the guideline holds
+    is_composable : whether the sizes of the right side are known, so that its time is the sum of
+        times of its functions; otherwise a measured mock-up is needed
     """
 
     kind: GuidelineKind
@@ -72,6 +74,12 @@ class Guideline:
     left: GuidelineTerm
     right: tuple[GuidelineTerm, ...]
     source: str
+    is_composable: bool = True
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Return the names of the functions of the right side."""
+        return tuple(term.function for term in self.right)
 
     @property
     def short(self) -> str:
@@ -113,7 +121,7 @@ _SIZELESS = frozenset({"Barrier"})
 _ALONE = frozenset({"Reduce_local"})
 """Functions that one process executes without communication."""
 
-_TOKEN = re.compile(r"(?P<name>[A-Za-z_]+)|(?P<zero>0)|(?P<sign><=|[-+*/()])")
+_TOKEN = re.compile(r"(?P<name>[A-Za-z_](?:\w|-(?=\w)){0,199})|(?P<zero>0)|(?P<sign><=|[-+*/()])")
 _SIZES = {"m": Size.SAME, "pm": Size.ALL, "mp": Size.ALL, "m/p": Size.PART, "0": Size.LEAST}
 
 
@@ -121,8 +129,19 @@ class GuidelineError(ExpressionError):
     """Syntax error in a guideline."""
 
 
+def of_mock_up(left: str, parts: Sequence[str]) -> Guideline:
+    """Return the guideline that a measured mock-up states; the sizes of its parts are unknown."""
+    text = f"{left} <= {' + '.join(parts)}"
+    right = tuple(GuidelineTerm(part) for part in parts)
+    return Guideline(
+        GuidelineKind.PATTERN, text, GuidelineTerm(left), right, "measured mock-up", False
+    )
+
+
 def parse(text: str, source: str = "given by the user") -> Guideline:
     """Return the guideline in a text such as ``Allgather <= Gather + Bcast(p*m)``.
+
+    A name that is no collective must be the name of a measured function, such as ``Send_Recv``.
 
     Raises
     ------
@@ -147,12 +166,8 @@ def parse(text: str, source: str = "given by the user") -> Guideline:
 
 
 def _term(cursor: Cursor) -> GuidelineTerm:
-    token = cursor.expect("name", "expected the name of a collective")
-    name = canonical(token.text)
-    if name is None:
-        cursor.fail(
-            f"unknown collective {token.text!r}; {nearest_or_all(token.text, COLLECTIVES)}", token
-        )
+    token = cursor.expect("name", "expected the name of a function")
+    name = canonical(token.text) or token.text
     if not cursor.accept("("):
         return GuidelineTerm(name)
     start, said = cursor.ahead, ""
@@ -182,6 +197,28 @@ def patterns(added: Sequence[str] = ()) -> tuple[Guideline, ...]:
             ) from None
     known = [parse(text, source) for text, source in _PATTERNS]
     return tuple({each.text: each for each in (*own, *known)}.values())
+
+
+def others_in(guidelines: Sequence[Guideline]) -> frozenset[str]:
+    """Return the names of functions in guidelines that are no collectives."""
+    named = {term.function for each in guidelines for term in (each.left, *each.right)}
+    return frozenset(named - {*COLLECTIVES})
+
+
+def require_measured(guidelines: Sequence[Guideline], measured: Collection[str]) -> None:
+    """Raise an error if a guideline of the user names a function that does not exist.
+
+    Raises
+    ------
+    UsageError
+        If a name is no collective and was not measured.
+    """
+    for name in sorted(others_in(guidelines) - {*measured}):
+        known = sorted({*COLLECTIVES, *measured})
+        raise UsageError(
+            f"--rule: no collective and no measured function is called {name!r}",
+            hint=nearest_or_all(name, known),
+        )
 
 
 def of_function(name: str) -> tuple[Guideline, ...]:

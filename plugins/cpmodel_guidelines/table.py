@@ -8,8 +8,9 @@ from callpath_modeler.analysis.expectations.verdicts import Crossing
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.units import as_option
 from cpmodel_guidelines.answer import PREDICTED, Judged, Row, VerdictTally, Verification
+from cpmodel_guidelines.checks import GuidelineCheck
 from cpmodel_guidelines.judge import GuidelineVerdict
-from cpmodel_guidelines.rules import PAPERS
+from cpmodel_guidelines.rules import PAPERS, GuidelineKind
 
 
 def verification_table(found: Verification, top: int | None = None) -> Table:
@@ -41,6 +42,10 @@ def _row(found: Verification, row: Row, of: Judged, check: int) -> dict[str, Cel
     bench, verdicts, told = found.benchmark, of.verdicts, of.checks[check]
     setting = dict(zip(bench.names, told.left.setting, strict=True))
     chance = float(verdicts.chance[check])
+    is_ahead = of is found.ahead
+    tally = row.ahead if is_ahead else row.here
+    assert tally is not None, "a check belongs to a tally"
+    mean = of.means.get((row.guideline, row.group))
     decides = row.ahead is not None and of is found.ahead and check == row.ahead.worst
     crossing = row.crossing if decides and row.crossing is not None else Crossing(None, None)
     return {
@@ -59,12 +64,26 @@ def _row(found: Verification, row: Row, of: Judged, check: int) -> dict[str, Cel
         "probability": 1 - chance if of.basis[check] == PREDICTED else None,
         "chance": chance,
         "rate": float(verdicts.rate[check]),
+        "mean_factor": None if mean is None else mean.factor,
+        "mean_rate": None if mean is None else mean.rate,
+        "guideline_verdict": str(tally.verdict),
         "left": float(of.left[check]),
         "right": float(of.right[check]),
+        "pieces": told.times if told.guideline.kind is GuidelineKind.SPLIT else None,
+        "other_setting": _other_setting(found, told),
+        "composed": float(of.composed[check]),
         "likely_from": crossing.likely,
         "surely_from": crossing.surely,
         "gain_at_most": found.gain(row.guideline.left.function, of, check),
     }
+
+
+def _other_setting(found: Verification, check: GuidelineCheck) -> str | None:
+    """Return the setting of the right side if it is the same function at another setting."""
+    if check.guideline.kind is GuidelineKind.PATTERN:
+        return None
+    (right,) = check.right
+    return as_option(dict(zip(found.benchmark.names, right.setting, strict=True)))
 
 
 def _header(found: Verification) -> dict[str, object]:
@@ -78,6 +97,10 @@ def _header(found: Verification) -> dict[str, object]:
         "target": found.target,
         "tolerance": found.tolerance,
         "confidence": found.confidence,
+        "test": str(found.method.test),
+        "control": str(found.method.control),
+        "error_rate": found.method.rate,
+        "power": found.power,
         "counts": {str(v): len(found.rows_that_are(v)) for v in GuidelineVerdict},
         "at_target": None
         if found.ahead is None

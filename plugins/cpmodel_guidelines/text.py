@@ -20,8 +20,17 @@ from callpath_modeler.units import (
     setting_text,
     signed_percent,
 )
-from cpmodel_guidelines.answer import BETWEEN, Judged, Row, VerdictTally, Verification
-from cpmodel_guidelines.judge import FALSE, GuidelineVerdict
+from cpmodel_guidelines.answer import (
+    BETWEEN,
+    COMPOSED,
+    MOCK_UP,
+    Judged,
+    Row,
+    VerdictTally,
+    Verification,
+)
+from cpmodel_guidelines.judge import GuidelineVerdict
+from cpmodel_guidelines.statistics.adjustment import Control
 
 _GREY = "dim"
 _STYLES = {
@@ -103,6 +112,9 @@ def _name(row: Row) -> str:
 def _by(of: Judged, tally: VerdictTally | None, found: Verification) -> str:
     """Return the slowdown of the worst check, its interval and its setting."""
     assert tally is not None, "a violated guideline was measured"
+    if tally.mean is not None:
+        ends = " … ".join(signed_percent(end - 1) for end in (tally.mean.low, tally.mean.high))
+        return f"{signed_percent(tally.mean.factor - 1)} ({ends}) in the mean of all settings"
     verdicts, worst = of.verdicts, tally.worst
     by, low, high = (
         signed_percent(float(column[worst] - 1))
@@ -155,6 +167,9 @@ def _columns(found: Verification, shown: Sequence[Row], style: TextStyle) -> lis
             TextColumn("at", [_where(found, found.here, t) for t in here], droppable=4),
             TextColumn("settings", [_share(tally) for tally in here], droppable=5),
         ]
+    bases = [_right_side(found.here, tally) for tally in here]
+    if any(bases):
+        columns.append(TextColumn("right side", bases, right=False, droppable=1))
     if found.ahead is not None:
         columns += _columns_ahead(found, found.ahead, shown)
     gains = [found.best_gain(row) for row in shown]
@@ -191,6 +206,12 @@ def _columns_ahead(found: Verification, ahead: Judged, shown: Sequence[Row]) -> 
     return columns
 
 
+def _right_side(of: Judged, tally: VerdictTally | None) -> str:
+    """Return whether the right side is a measured mock-up or a sum of functions."""
+    basis = "" if tally is None else of.basis[tally.worst]
+    return {MOCK_UP: "mock-up", COMPOSED: "sum", BETWEEN: "sum"}.get(basis, "")
+
+
 def _start(start: float | None, least: float) -> str:
     """Return the number of processes from which a violation is likely, as text."""
     if start is None:
@@ -210,6 +231,8 @@ def _verdict_ahead(ahead: Judged, tally: VerdictTally | None, *, is_run: bool) -
 
 
 def _slower(of: Judged, tally: VerdictTally | None) -> str:
+    if tally is not None and tally.mean is not None:
+        return signed_percent(tally.mean.factor - 1)
     return "" if tally is None else signed_percent(float(of.verdicts.factor[tally.worst]) - 1)
 
 
@@ -217,12 +240,16 @@ def _interval(of: Judged, tally: VerdictTally | None) -> str:
     if tally is None:
         return ""
     low, high = float(of.verdicts.low[tally.worst]), float(of.verdicts.high[tally.worst])
+    if tally.mean is not None:
+        low, high = tally.mean.low, tally.mean.high
     return "" if low != low else f"{signed_percent(low - 1)} … {signed_percent(high - 1)}"  # noqa: PLR0124
 
 
 def _where(found: Verification, of: Judged, tally: VerdictTally | None) -> str:
     if tally is None:
         return ""
+    if tally.mean is not None:
+        return "mean"
     at = _at(found, of, tally.worst)
     return ",".join(f"{name}={parameter_value(value)}" for name, value in at.items())
 
@@ -231,6 +258,8 @@ def _share(tally: VerdictTally | None) -> str:
     """Return the number of settings at which a guideline has its verdict, as text."""
     if tally is None:
         return ""
+    if tally.mean is not None:
+        return f"all {len(tally.checks)}"
     number = {
         GuidelineVerdict.VIOLATED: tally.violated,
         GuidelineVerdict.HOLDS: tally.holds,
@@ -256,14 +285,12 @@ def _below(found: Verification, top: int) -> list[str]:
 
 
 def _legend(found: Verification, style: TextStyle) -> list[str]:
-    false = f"{100 * min(FALSE, (1 - found.confidence) / 2):.2g} %"
     least = percent(found.tolerance)
     lines = [f"slower: the left side, compared with the right side; violated: by {least} or more"]
-    lines.append(f"At most {false} of the violated guidelines are expected to be false.")
-    if BETWEEN in found.here.basis:
-        lines.append(
-            "Times at other message sizes are interpolated between the neighbouring sizes."
-        )
+    lines.append(_error_rate(found))
+    if found.power:
+        lines.append(found.power)
+    lines += _bases(found)
     if found.ahead is not None and not found.is_run:
         lines.append(
             f"{_target(found, '=')}: prediction with the probability of a violation; "
@@ -273,6 +300,41 @@ def _legend(found: Verification, style: TextStyle) -> list[str]:
         at = f" at {setting_text(found.stakes.at)}" if found.stakes.at else ""
         total = style.amount(found.stakes.total, found.stakes.unit)
         lines.append(f"gain up to: of the run time of {found.stakes.name}, {total}{at}")
+    return lines
+
+
+def _error_rate(found: Verification) -> str:
+    """Return the sentence about the error rate."""
+    rate, control = percent(found.method.rate), found.method.control
+    if control is Control.DISCOVERY:
+        return f"At most {rate} of the violated checks are expected to be false."
+    if control is Control.NONE:
+        return f"Each check that just holds is called violated with a probability of {rate}."
+    return f"The probability that any of the violations is false is at most {rate}."
+
+
+def _bases(found: Verification) -> list[str]:
+    """Return notes about sums of functions, and about their distance from measured mock-ups."""
+    basis, lines = Counter(found.here.basis), []
+    sums = basis[COMPOSED] + basis[BETWEEN]
+    if sums:
+        said = "sum: times of separately measured functions were added, no mock-up was measured"
+        lines.append(f"{said} ({counted(sums, 'check')})")
+    if basis[BETWEEN]:
+        lines.append(
+            "Times at other message sizes are interpolated between the neighbouring sizes."
+        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = found.here.composed / found.here.right
+    distance = distance[np.isfinite(distance) & (distance > 0)]
+    if len(distance):
+        low, middle, high = (
+            signed_percent(float(each) - 1) for each in np.quantile(distance, [0, 0.5, 1])
+        )
+        lines.append(
+            f"Beside {counted(len(distance), 'check')} with a mock-up, the sum differs from the "
+            f"mock-up by {middle} in the median ({low} … {high})."
+        )
     return lines
 
 

@@ -16,9 +16,12 @@ from callpath_modeler.pipeline import FitOptions
 from callpath_modeler.target_query import findings_at
 from cpmodel_guidelines.answer import (
     BETWEEN,
+    COMPOSED,
     MEASURED,
+    MOCK_UP,
     PREDICTED,
     Judged,
+    Method,
     Row,
     Verification,
     tallies,
@@ -32,14 +35,15 @@ from cpmodel_guidelines.judge import (
     added,
     backing,
     interpolated,
-    judged,
+    judged_prediction,
     measured,
     predicted,
 )
+from cpmodel_guidelines.measured_checks import judge_measured
 from cpmodel_guidelines.message_sizes import FunctionAtSetting, Setting
 from cpmodel_guidelines.potential_savings import PotentialSavings
 from cpmodel_guidelines.prediction import Predictor, predictor_if_any, predictor_of
-from cpmodel_guidelines.rules import Guideline, GuidelineKind, Size
+from cpmodel_guidelines.rules import Guideline, GuidelineKind, Size, require_measured
 
 _KINDS = tuple(GuidelineKind)
 
@@ -67,15 +71,15 @@ class _Limits:
     tolerance: float
     confidence: float
 
-    def verdicts(
+    def of_predictions(
         self,
         checks: Sequence[GuidelineCheck],
         comparison: SampleComparison,
-        backed: FloatArray | None = None,
+        backed: FloatArray,
     ) -> GuidelineVerdicts:
-        """Return the verdicts on checks; the error rate applies to all guidelines of a kind."""
+        """Return the verdicts on predicted checks."""
         numbers = {(c.guideline, c.group): k for k, c in enumerate(checks)}
-        return judged(
+        return judged_prediction(
             comparison,
             tolerance=self.tolerance,
             confidence=self.confidence,
@@ -93,6 +97,7 @@ def verify(
     *,
     ask: Ask | None = None,
     tolerance: float = 0.05,
+    method: Method | None = None,
     options: FitOptions | None = None,
     stakes: PotentialSavings | None = None,
 ) -> Verification:
@@ -103,6 +108,7 @@ def verify(
     guidelines : patterns, from `rules.patterns`
     ask : target; None = measured settings only
     tolerance : slowdown that is not a violation, as a fraction
+    method : test and control of the error rate of measured checks
     options : options of the models, and the confidence
     stakes : time that a program spends in collectives; None = no program
 
@@ -113,7 +119,8 @@ def verify(
     DataError
         If no guideline can be checked, or a target was given and no model can be made.
     """
-    options = options or FitOptions()
+    options, method = options or FitOptions(), method or Method()
+    require_measured(guidelines, [each.name for each in benchmark.functions])
     finder, limits = Finder(benchmark, guidelines), _Limits(tolerance, options.confidence)
     predictor = None
     if ask is not None:
@@ -125,7 +132,7 @@ def verify(
     if not checks:
         raise _nothing(benchmark, missing)
     known = _Known.of(finder, checks, predictor, options.confidence)
-    every, ahead = _judged_here(checks, known, limits), None
+    (every, power), ahead = _judged_here(finder, checks, known, limits, method), None
     if ask is not None and predictor is not None:
         ahead = _judged_ahead(finder, every, predictor, ask, limits)
     here, untold = _telling(every)
@@ -138,6 +145,8 @@ def verify(
         None if ask is None else ask.processes,
         tolerance,
         options.confidence,
+        method,
+        power,
         stakes,
         _findings(benchmark, predictor, ask),
     )
@@ -150,10 +159,12 @@ class _Known:
     Attributes
     ----------
     estimates : [places + 1]; the last one is a time of zero
+    repeated : [places + 1, R] times in each mpirun; between two sizes, times of the longer message
     measured, inside : position of each place: measured, or interpolated between two sizes
     """
 
     estimates: Estimates
+    repeated: FloatArray
     measured: Mapping[FunctionAtSetting, int]
     inside: Mapping[FunctionAtSetting, int]
 
@@ -174,7 +185,8 @@ class _Known:
             FunctionAtSetting(row, s) for row in range(len(benchmark.functions)) for s in settings
         ]
         measured = {place: k for k, place in enumerate(every)}
-        needed = dict.fromkeys(place for check in checks for place in check.right)
+        beside = [each for each in map(finder.composed, checks) if each is not None]
+        needed = dict.fromkeys(place for check in (*checks, *beside) for place in check.right)
         found = {place: finder.sizes.between(place) for place in needed}
         inside = [each for each in found.values() if each is not None and each.weight > 0]
         places = [place for place, each in found.items() if each is not None and each.weight > 0]
@@ -184,7 +196,13 @@ class _Known:
         )
         told = interpolated(less, more, np.array([each.weight for each in inside]), confidence)
         order = {place: len(measured) + k for k, place in enumerate(places)}
-        return cls(of_runs.followed_by(told).followed_by(NO_TIME), measured, order)
+        whole = of_runs.followed_by(told).followed_by(NO_TIME)
+        values = benchmark.values.reshape(len(every), -1)
+        values = np.where(values > 0, values, np.nan)
+        # A longer message is not faster, so its time is an upper bound.
+        upper = [measured[each.more] for each in inside]
+        repeated = np.concatenate([values, values[upper], np.zeros((1, values.shape[1]))])
+        return cls(whole, repeated, measured, order)
 
     def where(self, place: FunctionAtSetting) -> int:
         """Return the position of a place."""
@@ -192,15 +210,74 @@ class _Known:
         return self.measured[place] if found is None else found
 
 
-def _judged_here(checks: Sequence[GuidelineCheck], known: _Known, limits: _Limits) -> Judged:
-    """Return the verdicts on measured settings."""
+def _judged_here(
+    finder: Finder,
+    checks: Sequence[GuidelineCheck],
+    known: _Known,
+    limits: _Limits,
+    method: Method,
+) -> tuple[Judged, str]:
+    """Return the verdicts on measured settings, and a note about their power."""
     rows, parts = places_of(checks, known.where)
     left = known.estimates.take(rows)
     times = np.array([check.times for check in checks])
     right = added([known.estimates.take(part) for part in parts], times)
-    verdicts = limits.verdicts(checks, measured(left, right, limits.confidence))
-    basis = (BETWEEN if known.inside.keys() & {*check.right} else MEASURED for check in checks)
-    return Judged(tuple(checks), left.value, right.value, verdicts, tuple(basis))
+    found = judge_measured(
+        checks,
+        measured(left, right, limits.confidence),
+        known.repeated[rows],
+        np.sum([known.repeated[part] for part in parts], axis=0) * times[:, None],
+        method=method,
+        tolerance=limits.tolerance,
+        confidence=limits.confidence,
+        is_repeated=finder.benchmark.is_repeated and finder.benchmark.bounds is None,
+    )
+    basis = tuple(_basis(check, known) for check in checks)
+    composed = _composed(finder, checks, known)
+    every = Judged(
+        tuple(checks), left.value, right.value, found.verdicts, basis, composed, found.means
+    )
+    return every.take(_deciding(every)), found.power
+
+
+def _basis(check: GuidelineCheck, known: _Known) -> str:
+    if check.guideline.kind is not GuidelineKind.PATTERN:
+        return MEASURED
+    if check.is_mock_up:
+        return MOCK_UP
+    return BETWEEN if known.inside.keys() & {*check.right} else COMPOSED
+
+
+def _composed(finder: Finder, checks: Sequence[GuidelineCheck], known: _Known) -> FloatArray:
+    """Return the composed times beside measured mock-ups, [C]."""
+    found = np.full(len(checks), np.nan)
+    for k, check in enumerate(checks):
+        beside = finder.composed(check)
+        if beside is not None:
+            places = [known.where(place) for place in beside.right]
+            found[k] = known.estimates.value[places].sum()
+    return found
+
+
+def _deciding(of: Judged) -> list[int]:
+    """Return the rows without pairs of sizes that do not decide.
+
+    The largest smaller size decides with which a message in pieces is shown to be faster. If there
+    is none, the size decides with which it is fastest.
+    """
+    kept: dict[tuple[Guideline, Group, FunctionAtSetting], int] = {}
+    rows = []
+    factors, violated = np.nan_to_num(of.verdicts.factor), of.verdicts.violated
+    for k, check in enumerate(of.checks):
+        if check.guideline.kind is not GuidelineKind.SPLIT:
+            rows.append(k)
+            continue
+        key = check.guideline, check.group, check.left
+        before = kept.get(key)
+        # Partners are in ascending order of their sizes.
+        if before is None or violated[k] or (not violated[before] and factors[k] > factors[before]):
+            kept[key] = k
+    return sorted((*rows, *kept.values()))
 
 
 def _telling(of: Judged) -> tuple[Judged, list[MissingFunctions]]:
@@ -212,7 +289,7 @@ def _telling(of: Judged) -> tuple[Judged, list[MissingFunctions]]:
     kept, missing = [], []
     for (guideline, group), tally in tallies(of).items():
         first = of.checks[tally.checks[0]]
-        rows = [k for k in tally.checks if first.can_hold or of.verdicts.violated[k]]
+        rows = [k for k in tally.checks if of.checks[k].can_hold or of.verdicts.violated[k]]
         if rows and (first.can_break or tally.verdict is GuidelineVerdict.HOLDS):
             kept += rows
         else:
@@ -232,7 +309,7 @@ def _judged_ahead(
         return _telling(here.take(_checks_at(finder.benchmark, here.checks, ask)))[0]
     checks = finder.predicted(_settings_at(finder.benchmark, ask))
     left, *parts = predictor.sides(checks)
-    verdicts = limits.verdicts(
+    verdicts = limits.of_predictions(
         checks,
         predicted(left, parts, limits.confidence),
         _backing(predictor, here, checks, limits.confidence),
@@ -240,7 +317,8 @@ def _judged_ahead(
     known = np.flatnonzero(~np.isnan(verdicts.factor)).tolist()
     right = np.sum([part.value for part in parts], axis=0)
     basis = (PREDICTED,) * len(checks)
-    found = Judged(tuple(checks), left.value, right, verdicts, basis).take(known)
+    nothing = np.full(len(checks), np.nan)
+    found = Judged(tuple(checks), left.value, right, verdicts, basis, nothing).take(known)
     return _telling(found)[0]
 
 

@@ -6,6 +6,7 @@ import click
 
 from callpath_modeler.errors import nearest_or_all
 from cpmodel_commspec.commands.check import check
+from cpmodel_commspec.commands.extrapolate import extrapolate
 from cpmodel_commspec.commands.predict import predict
 from cpmodel_commspec.commands.replay import replay
 from cpmodel_commspec.commands.spec import spec
@@ -35,5 +36,5 @@ def command(ctx: click.Context) -> None:
         ctx.obj.result(f"{ctx.get_help()}\n")
 
 
-for _one in (spec, check, replay, predict):
+for _one in (spec, check, extrapolate, replay, predict):
     command.add_command(_one)

@@ -14,9 +14,11 @@ from cpmodel_guidelines.judge import (
     backing,
     chance_of_any,
     interpolated,
-    judged,
+    judged_prediction,
     measured,
     predicted,
+    slower_chance,
+    verdicts_of,
 )
 
 ONE = np.ones(1)
@@ -28,6 +30,15 @@ def estimates(value, deviation, dof=1e6):
 
 
 def verdicts(comparison, **options):
+    """Judge each measured check on its own, at an error rate of 2.5 %."""
+    count = len(comparison.p)
+    can_break = options.pop("can_break", np.ones(count, bool))
+    chance = np.where(can_break, slower_chance(comparison), np.nan)
+    given = {"largest_rate": 0.025, "tolerance": 0.05, "can_hold": np.ones(count, bool)}
+    return verdicts_of(comparison, chance, chance, **(given | options))
+
+
+def predictions(comparison, **options):
     count = len(comparison.p)
     given = {
         "tolerance": 0.05,
@@ -36,8 +47,9 @@ def verdicts(comparison, **options):
         "can_hold": np.ones(count, bool),
         "guidelines": np.arange(count),
         "families": np.zeros(count, int),
+        "backing": np.zeros(count),
     }
-    return judged(comparison, **(given | options))
+    return judged_prediction(comparison, **(given | options))
 
 
 def test_what_is_done_one_after_the_other_adds_up_with_its_errors():
@@ -87,40 +99,32 @@ def test_a_check_tells_only_what_it_can():
     assert not found.holds.any()
 
 
-def test_among_many_guidelines_of_a_kind_more_evidence_is_needed():
+def test_a_violation_does_not_contradict_its_interval():
+    test = measured(estimates(1.3, 0.2), estimates(1.0, 0.0), 0.95)
+    shown = verdicts_of(
+        *(test, np.zeros(1), np.zeros(1)),
+        largest_rate=0.05,
+        tolerance=0.05,
+        can_hold=np.ones(1, bool),
+    )
+    assert shown.verdict(0) is GuidelineVerdict.OPEN
+
+
+def test_among_many_predicted_guidelines_of_a_kind_more_evidence_is_needed():
     p = np.full(100, 0.9)
     p[0] = 0.02
-    difference = np.where(p < 0.5, 0.2, -0.2)
+    difference = np.where(p < 0.5, 0.4, -0.2)
     test = SampleComparison(difference, difference - 0.3, difference + 0.3, p)
-    assert not verdicts(test).violated.any()
+    assert not predictions(test).violated.any()
     apart = np.array([1, *[0] * 99])
-    assert verdicts(test, families=apart).violated.tolist() == [True, *[False] * 99]
+    assert predictions(test, families=apart).violated.tolist() == [True, *[False] * 99]
 
 
-def test_checks_of_one_guideline_tell_together_what_none_tells_by_itself():
-    factors = np.concatenate([np.full(5, 1.09), np.full(50, 0.9)])
-    test = measured(estimates(factors, 0.04), estimates(np.ones(55), 0.0), 0.95)
-    together = np.array([0] * 5 + [*range(1, 51)])
-    assert verdicts(test, guidelines=together).violated[:5].all()
-    assert not verdicts(test).violated.any()
-
-
-def test_of_several_checks_the_chance_is_that_of_simes_or_of_their_mean():
+def test_of_several_checks_the_chance_is_that_of_simes():
     chance = np.array([0.04, 0.01, np.nan, 0.5])
-    nothing = np.zeros(4), np.full(4, np.inf)
-    assert chance_of_any(chance, *nothing) == pytest.approx(min(3 * 0.01, 3 * 0.04 / 2, 0.5))
-    assert np.isnan(chance_of_any(np.full(4, np.nan), *nothing))
-    equal = np.full(4, 0.1), np.full(4, 0.1)
-    assert chance_of_any(np.full(4, 0.16), *equal) == pytest.approx(2 * stats.norm.sf(2.0))
-
-
-@pytest.mark.parametrize("count", [1, 2, 5])
-def test_no_chance_is_above_one(count):
-    faster = np.full(count, -3.0), np.full(count, 0.1)
-    for apart in (faster, (np.zeros(count), np.full(count, np.inf))):
-        assert chance_of_any(np.full(count, 0.999), *apart) <= 1.0
-    # All checks are faster, so their mean shows no violation.
-    assert chance_of_any(np.full(count, 1.0), *faster) == 1.0
+    assert chance_of_any(chance) == pytest.approx(min(3 * 0.01, 3 * 0.04 / 2, 0.5))
+    assert np.isnan(chance_of_any(np.full(4, np.nan)))
+    assert chance_of_any(np.full(3, 1.0)) == 1.0
 
 
 def test_what_lies_between_two_sizes_reaches_as_far_as_both():
@@ -133,7 +137,7 @@ def test_what_lies_between_two_sizes_reaches_as_far_as_both():
 def test_predictions_are_compared_by_their_bands():
     left = Band(np.array([20.0]), np.array([19.0]), np.array([21.0]))
     parts = [Band(np.array([v]), np.array([v - 1]), np.array([v + 1])) for v in (4.0, 5.0)]
-    found = verdicts(predicted(left, parts, 0.95))
+    found = predictions(predicted(left, parts, 0.95))
     assert found.factor == pytest.approx(20 / 9)
     down, up = np.log(20 / 19), np.log((9 + np.sqrt(2)) / 9)
     assert found.low == pytest.approx(20 / 9 * np.exp(-np.hypot(down, up)))
@@ -143,8 +147,8 @@ def test_predictions_are_compared_by_their_bands():
 def test_a_violation_needs_its_backing():
     left, right = (Band(*np.array([[v], [0.9 * v], [1.1 * v]])) for v in (20.0, 5.0))
     test = predicted(left, [right], 0.95)
-    assert verdicts(test, backing=np.array([1e-6])).violated.all()
-    assert not verdicts(test, backing=np.array([0.3])).violated.any()
+    assert predictions(test, backing=np.array([1e-6])).violated.all()
+    assert not predictions(test, backing=np.array([0.3])).violated.any()
 
 
 @pytest.mark.parametrize(

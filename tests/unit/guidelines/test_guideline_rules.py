@@ -46,9 +46,8 @@ def test_a_size_may_be_written_in_several_ways(text):
 @pytest.mark.parametrize(
     ("text", "column", "words"),
     [
-        ("", 1, "name of a collective"),
+        ("", 1, "name of a function"),
         ("Gather", 7, "expected <="),
-        ("Gather <= Redcue", 11, "did you mean 'Reduce'"),
         ("Gather <= Reduce(q)", 18, "size in parentheses must be m"),
         ("Gather <= Reduce(p*m", 18, "size in parentheses must be m"),
         ("Gather <= Reduce(p)", 18, "size in parentheses must be m"),

@@ -6,7 +6,7 @@ import pytest
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.frame import from_frame
 from collectives import PROCESSES, by_size, experiment, latencies, rows
-from cpmodel_guidelines.answer import BETWEEN, MEASURED, PREDICTED
+from cpmodel_guidelines.answer import BETWEEN, COMPOSED, PREDICTED
 from cpmodel_guidelines.benchmark import benchmark_of
 from cpmodel_guidelines.judge import GuidelineVerdict
 from cpmodel_guidelines.rules import GuidelineKind, patterns
@@ -146,7 +146,7 @@ def test_emulations_have_their_own_sizes():
         for k, check in enumerate(found.here.checks)
         if k in checks
     }
-    assert sides[(8.0, 8.0), (8.0, 8.0), (8.0, 64.0)] == MEASURED
+    assert sides[(8.0, 8.0), (8.0, 8.0), (8.0, 64.0)] == COMPOSED
     assert sides[(16.0, 8.0), (16.0, 8.0), (16.0, 128.0)] == BETWEEN
     # 128 processes times 512 bytes exceed all measured sizes.
     assert max(left for left, *_ in sides) == (128.0, 64.0)
@@ -178,7 +178,9 @@ def test_messages_that_take_longer_if_shorter_or_in_one_piece_are_found():
     assert {found.here.checks[k].left.setting[1] for k in longer.here.checks
             if found.here.verdicts.violated[k]} == {64.0}  # fmt: skip
     assert pieces.here.verdict is GuidelineVerdict.VIOLATED
-    assert {found.here.checks[k].times for k in pieces.here.checks} == {8.0}
+    # The largest smaller size that shows the violation decides, here the next one.
+    worst = found.here.checks[pieces.here.worst]
+    assert (worst.left.setting[1], worst.right[0].setting[1], worst.times) == (32768, 4096, 8.0)
 
 
 def test_fewer_processes_that_take_longer_are_found():

@@ -1,0 +1,155 @@
+"""`cpmodel trace extrapolate`: the communication of a program at any number of processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.options import A_FILE, FORCE, output_file
+from callpath_modeler.errors import UsageError
+from cpmodel_commspec.commands.reading import read_trace
+from cpmodel_commspec.commands.writing import (
+    ALLOW_UNSAFE,
+    FORMAT,
+    WithFormats,
+    chosen,
+    safety,
+    write,
+)
+
+if TYPE_CHECKING:
+    from callpath_modeler.diagnostics import Finding
+    from cpmodel_commspec.operations import Traced
+    from cpmodel_commspec.scalable.specification import ScalableSpecification
+
+_SCALABLE = {"": "text", ".txt": "text", ".c": "c"}
+"""Formats for any number of processes, by the ending of the file."""
+
+_MOST_PROCESSES = 1_000_000
+
+
+@click.command("extrapolate", cls=WithFormats)
+@click.argument("traces", type=A_FILE, nargs=-1, required=True, metavar="TRACE...")
+@output_file()
+@FORMAT
+@click.option(
+    "--at",
+    "processes",
+    type=click.IntRange(1, _MOST_PROCESSES),
+    metavar="P",
+    help="Write the specification of P processes, in any format. Default: text or C for any number.",
+)
+@click.option(
+    "--grid",
+    "grid",
+    metavar="X,Y,Z",
+    help="Sizes of the grid of P processes. Default: as in the traces, the most even grid.",
+)
+@click.option(
+    "--any-source",
+    "any_source",
+    multiple=True,
+    metavar="PATTERN",
+    help="Call paths whose receives take messages from any source.",
+)
+@ALLOW_UNSAFE
+@FORCE
+@click.pass_obj
+def extrapolate(
+    console: Console, /, *, traces: tuple[Path, ...], output: Path | None, format_: str | None,
+    processes: int | None, grid: str | None, any_source: tuple[str, ...], allow_unsafe: bool,
+    force: bool,
+) -> None:  # fmt: skip
+    """Find the communication of a program at any number of processes, from three or more traces.
+
+    Partners, conditions, rounds and sizes become formulas of the number of processes p, and of the sizes x, y and z
+    of the grid. The largest trace is kept back: a formula comes from the others, and it has to be exact for all.
+    A line without a formula is an error, with its values in the traces.
+    """
+    from cpmodel_commspec.scalable.extrapolation import extrapolate as found
+
+    sizes = _sizes(grid, processes)
+    form = None if processes is not None else _form(format_, output)
+    generator = chosen(format_, output) if processes is not None else None
+    read, findings = _read(console, traces, any_source)
+    told = found(read)
+    if form is not None:
+        _write_any(console, told, form, output, force=force)
+    else:
+        assert processes is not None
+        assert generator is not None
+        from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
+        from cpmodel_commspec.specify import specify
+
+        scale = scale_at(told, processes, sizes)
+        there = specify(expanded(told, scale))
+        subject = f"p = {processes}"
+        findings += safety(there, subject, generator, allow_unsafe=allow_unsafe)
+        write(console, there, generator, output, force=force)
+        for rounding in roundings(told, scale):
+            console.note(rounding)
+    if output is not None or form is None:
+        from cpmodel_commspec.scalable.text import summary
+
+        for line in summary(told):
+            console.note(line)
+    console.findings(findings)
+
+
+def _sizes(grid: str | None, processes: int | None) -> tuple[int, ...]:
+    """Return the sizes that an option gives."""
+    if grid is None:
+        return ()
+    if processes is None:
+        raise UsageError(
+            "--grid needs --at", hint="programs for any number take the grid as an argument"
+        )
+    try:
+        sizes = tuple(int(size) for size in grid.split(","))
+    except ValueError:
+        sizes = ()
+    if not 1 <= len(sizes) <= 3 or min(sizes) < 1:
+        raise UsageError(f"--grid {grid!r} is no grid", hint="give numbers such as 4,8")
+    return sizes
+
+
+def _form(format_: str | None, output: Path | None) -> str:
+    form = format_ or _SCALABLE.get("" if output is None else output.suffix)
+    if form not in {"text", "c"}:
+        raise UsageError(
+            f"a specification for any number of processes is text or c, not {format_ or str(output)!r}",
+            hint="use --at P for other formats",
+        )
+    return form
+
+
+def _read(
+    console: Console, traces: tuple[Path, ...], any_source: tuple[str, ...]
+) -> tuple[list[Traced], list[Finding]]:
+    from cpmodel_commspec.wildcards import marked
+
+    read: list[Traced] = []
+    findings: list[Finding] = []
+    for trace in traces:
+        traced, own = read_trace(console, trace)
+        read.append(marked(traced, any_source) if any_source else traced)
+        findings += own
+    return read, findings
+
+
+def _write_any(
+    console: Console, told: ScalableSpecification, form: str, output: Path | None, *, force: bool
+) -> None:
+    if form == "text":
+        from callpath_modeler.cli.render import render_lines
+        from cpmodel_commspec.scalable.text import scalable_text
+
+        width = None if output is not None else console.width
+        render_lines(console, scalable_text(told, width), output, force=force)
+        return
+    from cpmodel_commspec.scalable.source import scalable_source
+
+    console.write(scalable_source(told), output, overwrite=force)

@@ -1,0 +1,429 @@
+"""Generator of coNCePTuaL programs: statements about sets of tasks.
+
+The language is that of Pakin (IEEE TPDS 18(10), 2007), version 1.5. It has fewer operations than
+MPI. Wu, Mueller and Pakin (ICS 2011, Table I) tell which statements stand for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from callpath_modeler.arrays import Int64Array
+from callpath_modeler.errors import DataError
+from callpath_modeler.printable import printable
+from cpmodel_commspec import formulas
+from cpmodel_commspec.generators.conceptual.collectives import Collectives
+from cpmodel_commspec.generators.conceptual.phrases import (
+    INSTEAD,
+    everyone,
+    factor,
+    number,
+    target,
+    tasks,
+)
+from cpmodel_commspec.generators.statements import heading
+from cpmodel_commspec.operations import TOGETHER, End, Kind, Mode, Shape
+from cpmodel_commspec.simulation import completed
+from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
+from cpmodel_commspec.text import functions_text
+
+_STEP = "  "
+
+
+def conceptual_source(told: Specification) -> str:
+    """Return the program; `deadlocks.require_safe` says whether it runs to the end.
+
+    Raises
+    ------
+    DataError
+        If the language cannot express an operation.
+    """
+    return _Source(told).text()
+
+
+@dataclass(slots=True)
+class _Statement:
+    """A statement, or a loop if it has a body.
+
+    Attributes
+    ----------
+    comments : lines before it
+    """
+
+    text: str
+    comments: list[str] = field(default_factory=list)
+    body: list[_Statement] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Messages:
+    """The messages of a step.
+
+    Attributes
+    ----------
+    ranks : who executes the step, [n]
+    peers, tags, sizes : [n x rounds of each loop]
+    """
+
+    ranks: Int64Array
+    peers: Int64Array
+    tags: Int64Array
+    sizes: Int64Array
+
+    def of(self, places: Sequence[int]) -> _Messages:
+        """Return the messages of some ranks."""
+        rows = list(places)
+        return _Messages(self.ranks[rows], self.peers[rows], self.tags[rows], self.sizes[rows])
+
+    def from_senders(self) -> _Messages | None:
+        """Return received messages as their senders see them; None if these differ by round."""
+        flat = self.peers.reshape(len(self.ranks), -1)
+        order = np.argsort(flat, axis=0, kind="stable")
+        senders = np.take_along_axis(flat, order, 0)
+        if (senders != senders[:, :1]).any() or len(np.unique(senders[:, 0])) < len(senders):
+            return None
+
+        def sorted_(values: Int64Array) -> Int64Array:
+            rows = values.reshape(len(values), -1)
+            return np.take_along_axis(rows, order, 0).reshape(values.shape)
+
+        receivers = np.broadcast_to(self.ranks[:, np.newaxis], flat.shape)
+        return _Messages(
+            senders[:, 0],
+            np.take_along_axis(receivers, order, 0).reshape(self.peers.shape),
+            sorted_(self.tags),
+            sorted_(self.sizes),
+        )
+
+    def equals(self, other: _Messages) -> bool:
+        """Tell whether both are the same messages."""
+        mine = (self.ranks, self.peers, self.tags, self.sizes)
+        theirs = (other.ranks, other.peers, other.tags, other.sizes)
+        return all(map(np.array_equal, mine, theirs))
+
+
+class _Source:
+    def __init__(self, told: Specification) -> None:
+        self._told = told
+        self._collectives = Collectives(told)
+        self._partial, self._rest = _partial_waits(told)
+        self._line = {id(node): k for k, (node, _) in enumerate(walk(told.body), 1)}
+        _refuse_mixed_messages(told)
+
+    def text(self) -> str:
+        """Return the program."""
+        told = self._told
+        statements = self._statements(told.body, ())
+        if self._rest:
+            end = _Statement("ALL TASKS AWAIT COMPLETION")
+            end.comments.append("operations that no statement before waits for")
+            statements.append(end)
+        lines = [f"# {printable(line)}".rstrip() for line in self._heading()]
+        lines += ["", 'Require language version "1.5".', ""]
+        lines.append(
+            f'Assert that "this program needs {told.processes} tasks" with '
+            f"num_tasks = {told.processes}."
+        )
+        lines.append("")
+        for statement in statements:
+            lines += _lines(statement, 0, ".")
+        return "\n".join(lines) + "\n"
+
+    def _heading(self) -> Iterator[str]:
+        commands = [
+            "ncptl --backend=c_mpi --output=communicate THIS_FILE.ncptl",
+            f"mpirun -n {self._told.processes} ./communicate",
+        ]
+        for line in heading(self._told, self._told.program, commands):
+            if not line.endswith(" here."):
+                yield line
+
+    def _statements(self, nodes: Sequence[Node], around: tuple[Loop, ...]) -> list[_Statement]:
+        found: list[_Statement] = []
+        k = 0
+        while k < len(nodes):
+            node = nodes[k]
+            if isinstance(node, Loop):
+                found.append(self._loop(node, around))
+            elif self._told.shapes[node.shape].kind in TOGETHER:
+                steps = self._whole(nodes, k)
+                k += len(steps) - 1
+                found += self._together(steps, around)
+            elif k + 1 < len(nodes) and (both := self._paired(node, nodes[k + 1], around)):
+                k += 1
+                found.append(both)
+            else:
+                found += self._single(node, around)
+            k += 1
+        return found
+
+    def _loop(self, node: Loop, around: tuple[Loop, ...]) -> _Statement:
+        body = self._statements(node.body, (*around, node))
+        variable = formulas.variable(len(around))
+        head = f"FOR {node.count} REPETITIONS"
+        if node.is_counted(len(around)):
+            values = ", ".join(map(str, range(node.count)))
+            if node.count > 2:
+                values = f"0, ..., {node.count - 1}"
+            head = f"FOR EACH {variable} IN {{{values}}}"
+        return _Statement(head, body=body)
+
+    def _place(self, shape: Shape) -> list[str]:
+        """Return the comment of a statement."""
+        words = ["from any source"] * (shape.is_any and not all(e.is_sent for e in shape.ends))
+        if shape.comm >= 0 and len(self._told.communicators) > 1:
+            words.append(f"on {self._told.communicators[shape.comm].name}")
+        if shape.functions:
+            words.append(f"in {functions_text(shape)}")
+        return [", ".join(words)] if words else []
+
+    def _single(self, node: Step, around: tuple[Loop, ...]) -> list[_Statement]:
+        shape = self._told.shapes[node.shape]
+        comments = self._place(shape)
+        if shape.kind is Kind.WAIT:
+            who = everyone(node.ranks, self._told.processes)
+            if self._line[id(node)] in self._partial:
+                comments.append("waits for some operations; here, the next AWAIT does")
+                return [_Statement("", comments)]
+            return [_Statement(f"{who} AWAIT{_s(who)} COMPLETION", comments)]
+        if shape.kind is Kind.EXCHANGE:
+            comments.append(f"{shape.call or 'MPI_Sendrecv'} is a send and a receive here")
+        elif shape.kind in {Kind.SEND, Kind.ISEND} and shape.name != Mode.STANDARD:
+            comments.append(f"a {shape.name} send is a usual one here")
+        if not shape.is_awaited:
+            comments.append("never waited for; here, the next AWAIT waits for it")
+        found: list[_Statement] = []
+        for end in shape.ends:
+            is_started = shape.kind in {Kind.ISEND, Kind.IRECV}
+            if shape.kind is Kind.EXCHANGE:
+                is_started = end.is_sent
+            messages = self._messages(node, end, around)
+            found += (self._sends if end.is_sent else self._receives)(messages, is_started)
+        if shape.kind is Kind.EXCHANGE and self._line[id(node)] in self._partial:
+            comments.append("the next AWAIT waits for its send")
+        elif shape.kind is Kind.EXCHANGE and any(end.is_sent for end in shape.ends):
+            who = everyone(node.ranks, self._told.processes)
+            found.append(_Statement(f"{who} AWAIT{_s(who)} COMPLETION"))
+        found[0].comments = comments
+        return found
+
+    def _messages(self, node: Step, end: End, around: tuple[Loop, ...]) -> _Messages:
+        counts = [loop.count for loop in around]
+        ranks = np.array(node.ranks, np.int64)
+        peers, tags, sizes = (
+            node.numbers[name].values(node.ranks, counts) for name in (end.peer, end.tag, end.bytes)
+        )
+        own = np.broadcast_to(ranks.reshape(-1, *[1] * len(counts)), peers.shape)
+        peers = node.partners[end.peer].peer(own.ravel(), peers.ravel()).reshape(peers.shape)
+        return _Messages(ranks, peers, tags, sizes)
+
+    def _paired(self, node: Step, after: Node, around: tuple[Loop, ...]) -> _Statement | None:
+        """Return one statement of a receive and a send that are started together, or None."""
+        if not isinstance(after, Step):
+            return None
+        receive, send = (self._told.shapes[step.shape] for step in (node, after))
+        if (receive.kind, send.kind) != (Kind.IRECV, Kind.ISEND) or receive.is_any:
+            return None
+        if not (receive.is_awaited and send.is_awaited and send.name == Mode.STANDARD):
+            return None
+        sent = self._messages(after, send.ends[0], around)
+        received = self._messages(node, receive.ends[0], around).from_senders()
+        if received is None or not received.equals(sent):
+            return None
+        found = self._sends(sent, True, is_expected=True)
+        if len(found) > 1:
+            return None
+        found[0].comments = self._place(send)
+        return found[0]
+
+    def _sends(
+        self, sent: _Messages, is_started: bool, *, is_expected: bool = False
+    ) -> list[_Statement]:
+        """Return the statements that send; `is_expected` posts the receives, too."""
+        to = target(sent.ranks.tolist(), sent.peers, self._told.processes)
+        if to is None:
+            return [
+                one
+                for k in range(len(sent.ranks))
+                for one in self._sends(sent.of([k]), is_started, is_expected=is_expected)
+            ]
+        ranks = sent.ranks.tolist()
+        who = tasks(ranks, self._told.processes)
+        verb = f"{'ASYNCHRONOUSLY ' * is_started}SEND{_s(who)}"
+        unsuspecting = "" if is_expected else "UNSUSPECTING "
+        message = _message(sent)
+        return [_Statement(f"{who} {verb} {message} TO {unsuspecting}TASK {to}")]
+
+    def _receives(self, received: _Messages, is_started: bool) -> list[_Statement]:
+        """Return the statements that receive, each from the view of the senders."""
+        ranks, processes = received.ranks.tolist(), self._told.processes
+        start = "ASYNCHRONOUSLY " * is_started
+        if len(ranks) == 1:
+            source = number(received.peers, ranks)
+            message = _message(received)
+            return [_Statement(f"TASK {ranks[0]} {start}RECEIVES {message} FROM TASK {source}")]
+        columns = (received.peers, received.tags, received.sizes)
+        if all((column == column[:1]).all() for column in columns):
+            one = received.of([0])
+            source, message = number(one.peers, ranks[:1]), _message(one)
+            who = tasks(ranks, processes)
+            return [_Statement(f"{who} {start}RECEIVE {message} FROM TASK {source}")]
+        sent = received.from_senders()
+        if sent is not None:
+            to = target(sent.ranks.tolist(), sent.peers, processes)
+            if to is not None:
+                who = tasks(sent.ranks.tolist(), processes)
+                return [_Statement(f"TASK {to} {start}RECEIVES {_message(sent)} FROM {who}")]
+        return [
+            one for k in range(len(ranks)) for one in self._receives(received.of([k]), is_started)
+        ]
+
+    def _whole(self, nodes: Sequence[Node], at: int) -> list[Step]:
+        """Return the steps that together are one collective operation of all members.
+
+        Raises
+        ------
+        DataError
+            If there are none.
+        """
+        first = nodes[at]
+        assert isinstance(first, Step)
+        shape = self._told.shapes[first.shape]
+        steps, here = [first], set(first.ranks)
+        groups = self._told.communicators[shape.comm].groups
+        while True:
+            touched = [group for group in groups if not here.isdisjoint(group)]
+            if here == {rank for group in touched for rank in group}:
+                return steps
+            after = nodes[at + len(steps)] if at + len(steps) < len(nodes) else None
+            if not isinstance(after, Step) or not here.isdisjoint(after.ranks):
+                break
+            other = self._told.shapes[after.shape]
+            if (other.comm, other.name) != (shape.comm, shape.name):
+                break
+            steps.append(after)
+            here |= set(after.ranks)
+        where = "/".join(shape.site)
+        raise DataError(
+            f"no program: {shape.name} in {printable(where)} is not one line of all its members",
+            hint=INSTEAD,
+        )
+
+    def _together(self, steps: Sequence[Step], around: tuple[Loop, ...]) -> list[_Statement]:
+        shape = self._told.shapes[steps[0].shape]
+        made = self._collectives.statements(steps, [loop.count for loop in around])
+        found = []
+        for group in made:
+            body = [_Statement(text) for text in group.texts]
+            if group.head:
+                found.append(_Statement(group.head, body=body))
+            else:
+                found += body
+        found[0].comments = self._place(shape) + [each for group in made for each in group.comments]
+        return found
+
+
+def _s(who: str) -> str:
+    """Return the ending of a verb."""
+    return "S" * who.startswith("TASK ")
+
+
+def _message(messages: _Messages) -> str:
+    ranks = messages.ranks.tolist()
+    size = factor(number(messages.sizes, ranks))
+    if not messages.tags.any():
+        return f"A {size} BYTE MESSAGE"
+    return f"A {size} BYTE MESSAGE USING TAG {factor(number(messages.tags, ranks))}"
+
+
+def _lines(statement: _Statement, depth: int, end: str) -> Iterator[str]:
+    """Yield the lines of a statement.
+
+    Parameters
+    ----------
+    depth : loops around
+    end : what follows the statement: a period, THEN, or nothing
+    """
+    indent = _STEP * depth
+    yield from (f"{indent}# {printable(comment)}" for comment in statement.comments)
+    if statement.body is None:
+        if statement.text:
+            yield f"{indent}{statement.text}{end}"
+        return
+    yield f"{indent}{statement.text} {{"
+    last = max((k for k, one in enumerate(statement.body) if _is_said(one)), default=-1)
+    for k, one in enumerate(statement.body):
+        yield from _lines(one, depth + 1, " THEN" if k < last and _is_said(one) else "")
+    yield f"{indent}}}{end}"
+
+
+def _is_said(statement: _Statement) -> bool:
+    return bool(statement.text)
+
+
+def _partial_waits(told: Specification) -> tuple[set[int], bool]:
+    """Return the lines that wait for some operations only, and whether some are never awaited.
+
+    A statement of the language waits for all operations of its tasks. An exchange is a send and a
+    wait, which should not wait for what was started before.
+    """
+    partial = set[int]()
+    starts = {Kind.ISEND, Kind.IRECV}
+    is_start = np.array([shape.kind in starts for shape in told.shapes], np.bool_)
+    completing = {Kind.WAIT, Kind.EXCHANGE}
+    is_wait = np.array([shape.kind in completing for shape in told.shapes], np.bool_)
+    actions = []
+    for rank in range(told.processes):
+        shapes = told.of_rank(rank).shapes
+        here = is_start[shapes] | is_wait[shapes]
+        actions.append((shapes[here], told.lines_of_rank(rank)[here]))
+        started: list[Shape] = []
+        for number_, line in np.stack(actions[-1], axis=1).tolist():
+            shape = told.shapes[number_]
+            if shape.kind in starts:
+                started += [shape] * shape.is_awaited
+                continue
+            if shape.kind is Kind.WAIT:
+                _, started = completed(started, shape)
+            if started:
+                partial.add(line)
+    exchanges = {
+        line
+        for line, (node, _) in enumerate(walk(told.body), 1)
+        if isinstance(node, Step) and told.shapes[node.shape].kind is Kind.EXCHANGE
+    }
+    is_left = False
+    for shapes, lines in actions:
+        waits = np.flatnonzero(is_wait[shapes] & ~np.isin(lines, sorted(partial)))
+        last = int(waits[-1]) if len(waits) else 0
+        is_sent = is_start[shapes] | np.isin(lines, sorted(exchanges & partial))
+        is_left |= bool(is_sent[last:].any())
+    return partial, is_left
+
+
+def _refuse_mixed_messages(told: Specification) -> None:
+    """Raise `DataError` if ranks and tags do not tell messages of communicators apart."""
+    seen: dict[int, set[tuple[int, int, int]]] = {}
+    for node, around in walk(told.body):
+        if not isinstance(node, Step):
+            continue
+        shape = told.shapes[node.shape]
+        counts = [loop.count for loop in around]
+        for end in shape.ends:
+            if end.is_sent:
+                peers = node.numbers[end.peer].values(node.ranks, counts)
+                tags = node.numbers[end.tag].values(node.ranks, counts).ravel()
+                own = np.repeat(np.array(node.ranks, np.int64), peers[0].size)
+                peers = node.partners[end.peer].peer(own, peers.ravel())
+                pairs = np.unique(np.stack([own, peers, tags], axis=1), axis=0)
+                seen.setdefault(shape.comm, set()).update(map(tuple, pairs.tolist()))
+    total = sum(map(len, seen.values()))
+    if total > len(set().union(*seen.values())):
+        raise DataError(
+            "no program: messages of two communicators have the same ranks and tags, and "
+            "coNCePTuaL has one communicator",
+            hint=INSTEAD,
+        )

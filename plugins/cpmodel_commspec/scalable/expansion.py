@@ -1,0 +1,267 @@
+"""Expansion of a scalable specification at one number of processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from callpath_modeler.arrays import BoolArray, Int64Array
+from callpath_modeler.errors import DataError
+from callpath_modeler.printable import printable
+from cpmodel_commspec.expressions import size_of
+from cpmodel_commspec.operations import FIELDS, Communicator, Recorded, Traced
+from cpmodel_commspec.scalable.conditions import Condition, known_places
+from cpmodel_commspec.scalable.forms import Relation
+from cpmodel_commspec.scalable.groups import grouped
+from cpmodel_commspec.scalable.numbers import Number
+from cpmodel_commspec.scalable.places import PEER, features
+from cpmodel_commspec.scalable.quantities import Quantity, Unfit
+from cpmodel_commspec.scalable.scales import Scale, even
+from cpmodel_commspec.scalable.specification import Loop, Node, ScalableSpecification, Step, walk
+from cpmodel_commspec.wildcards import resolved
+
+_MOST_OPERATIONS = 50_000_000
+_ANOTHER = "add a trace in which they differ"
+
+
+def scale_at(told: ScalableSpecification, processes: int, sizes: Sequence[int] = ()) -> Scale:
+    """Return the grid of a number of processes.
+
+    Parameters
+    ----------
+    sizes : x, y and z as given; () for the grid that the rule of the traces gives
+
+    Raises
+    ------
+    DataError
+        If the sizes do not fit, or if none are given and the traces follow no rule.
+    """
+    if sizes:
+        if size_of(sizes) != processes or min(sizes) < 1:
+            raise DataError(
+                f"a grid of {' x '.join(map(str, sizes))} has not {processes} processes",
+                hint="the product of the sizes has to be the number of processes",
+            )
+        if len(sizes) != told.dimensions:
+            raise DataError(
+                f"the program has a grid of {told.dimensions} dimensions, and {len(sizes)} are given",
+                hint=f"give {', '.join('xyz'[: told.dimensions])}",
+            )
+        return Scale(*sizes)
+    if told.dimensions == 1:
+        return Scale(processes)
+    if told.order is None:
+        grids = ", ".join(str(scale) for scale in told.scales)
+        raise DataError(
+            f"the grids of the traces follow no rule ({grids})",
+            hint="give the grid: --grid " + ",".join("XYZ"[: told.dimensions]),
+        )
+    return even(processes, told.dimensions, told.order)
+
+
+def expanded(told: ScalableSpecification, scale: Scale) -> Traced:
+    """Return the operations of all ranks at a scale; receives from any source get theirs.
+
+    Raises
+    ------
+    DataError
+        If a formula has no value there, or if formulas that fit all traces differ there.
+    """
+    return resolved(_Expansion(told, scale).traced()).traced
+
+
+def roundings(told: ScalableSpecification, scale: Scale) -> list[str]:
+    """Return the sizes that are rounded down to whole elements at a scale, in words."""
+    found = []
+    for line, (node, _) in enumerate(walk(told.body), 1):
+        if isinstance(node, Step):
+            for field, number in node.numbers.items():
+                if number.base.is_rounded(scale):
+                    exact, size = float(number.base.exact(scale)), number.base.value(scale)
+                    found.append(
+                        f"line {line} ({_name(told, node)}): {field} is {exact:.1f}, rounded down to {size}, which is "
+                        f"whole elements of {number.base.unit} bytes"
+                    )
+    return found
+
+
+@dataclass
+class _Known:
+    """What is the same for all operations of a node: who takes part, and the rounds of each rank."""
+
+    chosen: BoolArray
+    rounds: Int64Array
+
+
+class _Expansion:
+    def __init__(self, told: ScalableSpecification, scale: Scale) -> None:
+        self._told, self._scale = told, scale
+        self._ranks = np.arange(scale.processes)
+        self._known: dict[int, _Known] = {}
+        self._shape_of: dict[int, int] = {}
+        for line, (node, _) in enumerate(walk(told.body), 1):
+            try:
+                self._known[id(node)] = self._know(node)
+            except Unfit as cause:
+                raise self._refusal(line, node, str(cause)) from None
+
+    def traced(self) -> Traced:
+        """Return the operations of all ranks."""
+        communicators = tuple(self._communicator(k) for k in range(len(self._told.groups)))
+        total = sum(self._operations(self._told.body))
+        if total > _MOST_OPERATIONS:
+            raise DataError(
+                f"{self._scale}: {total} operations are more than {_MOST_OPERATIONS}",
+                hint="choose fewer processes, or write the program for any number",
+            )
+        ranks = tuple(self._of_rank(rank) for rank in self._ranks.tolist())
+        shapes = list(self._told.shapes)
+        for number, sizes in self._told.grids.items():
+            grid = tuple(size.value(self._scale) for size in sizes)
+            shapes[number] = msgspec.structs.replace(shapes[number], grid=grid)
+        return Traced(
+            self._told.program, 0, tuple(shapes), communicators, ranks, dict(self._told.left_out)
+        )
+
+    def _know(self, node: Node) -> _Known:
+        forms = tuple(node.forms.values()) if isinstance(node, Step) else ()
+        of = known_places(self._scale, self._ranks, forms)
+        chosen = node.condition.holds(self._scale, of)
+        for other in node.condition.others:
+            differs = chosen != other.holds(self._scale, of)
+            if differs.any():
+                raise self._ambiguous(node, _text(node.condition), _text(other))
+        rounds = np.ones(len(self._ranks), np.int64)
+        if isinstance(node, Loop):
+            rounds = node.rounds.values(
+                self._scale, features(self._scale, self._ranks, ()), len(self._ranks)
+            )
+            self._same(node, node.rounds)
+            if (rounds[chosen] < 0).any():
+                raise Unfit(f"rounds are {int(rounds[chosen].min())}")
+        else:
+            if (
+                any(form.relation is Relation.TRANSPOSED for form in forms)
+                and self._scale.x % self._scale.y
+            ):
+                raise Unfit("x is no multiple of y, so that places have no transposed ones")
+            for number in node.numbers.values():
+                for quantity in number.quantities():
+                    quantity.value(self._scale)
+                self._same(node, number)
+        return _Known(chosen, rounds)
+
+    def _same(self, node: Node, number: Number) -> None:
+        """Raise `DataError` if formulas that fit all traces have different values."""
+        for other in number.others:
+            if self._value(other) != number.base.value(self._scale):
+                raise self._ambiguous(node, str(number.base), str(other))
+
+    def _value(self, quantity: Quantity) -> int | None:
+        try:
+            return quantity.value(self._scale)
+        except Unfit:
+            return None
+
+    def _operations(self, nodes: Sequence[Node]) -> list[int]:
+        """Return the operations of all ranks in each node."""
+        found = []
+        for node in nodes:
+            known = self._known[id(node)]
+            if isinstance(node, Step):
+                found.append(int(known.chosen.sum()))
+            else:
+                most = int((known.rounds * known.chosen).max(initial=0))
+                found.append(most * sum(self._operations(node.body)))
+        return found
+
+    def _communicator(self, number: int) -> Communicator:
+        group = self._told.groups[number]
+        of = known_places(self._scale, self._ranks, ())
+        members = self._ranks[group.members.holds(self._scale, of)]
+        try:
+            colors = group.division.colors(self._scale)
+        except Unfit as cause:
+            raise DataError(
+                f"{self._scale}: {group.name}: {cause}", hint="choose another number of processes"
+            ) from None
+        return Communicator(group.name, grouped(colors, members) if len(members) else ())
+
+    def _of_rank(self, rank: int) -> Recorded:
+        rows = self._rows(self._told.body, rank, ())[0]
+        return Recorded(np.ascontiguousarray(rows[:, 0]), np.ascontiguousarray(rows[:, 1:]))
+
+    def _rows(self, nodes: Sequence[Node], rank: int, counts: tuple[int, ...]) -> Int64Array:
+        """Return [rounds of all loops around x operations x (shape, `FIELDS`)]; loops nest a few deep."""
+        rounds, width = size_of(counts), 1 + len(FIELDS)
+        parts = [np.empty((rounds, 0, width), np.int64)]
+        for node in nodes:
+            known = self._known[id(node)]
+            if not known.chosen[rank]:
+                continue
+            if isinstance(node, Loop):
+                n = int(known.rounds[rank])
+                inner = self._rows(node.body, rank, (*counts, n))
+                parts.append(inner.reshape(rounds, n * inner.shape[1], width))
+            else:
+                parts.append(self._operation(node, rank, counts).reshape(rounds, 1, width))
+        return np.concatenate(parts, axis=1)
+
+    def _operation(self, step: Step, rank: int, counts: tuple[int, ...]) -> Int64Array:
+        n = size_of(counts)
+        rows = np.zeros((n, 1 + len(FIELDS)), np.int64)
+        rows[:, 0] = step.shape
+        ranks = np.full(n, rank)
+        of = None
+        if any(number.factors for number in step.numbers.values()):
+            of = features(self._scale, ranks, list(np.indices(counts).reshape(len(counts), -1)))
+        for field in sorted(step.numbers, key=lambda name: name not in step.forms):
+            number = step.numbers[field]
+            column = number.values(self._scale, of or {}, n)
+            if field in step.forms:
+                column = step.forms[field].peers(self._scale, ranks, column)
+                if (column < 0).any():
+                    text = f"{_name(self._told, step)} of rank {rank} has no partner"
+                    raise DataError(
+                        f"{self._scale}: {text}", hint="choose another number of processes"
+                    )
+                if of is not None:
+                    of = {**of, PEER: column}
+            rows[:, 1 + FIELDS.index(field)] = column
+        return rows
+
+    def _ambiguous(self, node: Node, one: str, other: str) -> DataError:
+        line = 1 + next(k for k, (x, _) in enumerate(walk(self._told.body)) if x is node)
+        return DataError(
+            f"{self._scale}: line {line} ({_name(self._told, node)}): {one} and {other} fit all traces, and differ here",
+            hint=_ANOTHER,
+        )
+
+    def _refusal(self, line: int, node: Node, reason: str) -> DataError:
+        return DataError(
+            f"{self._scale}: line {line} ({_name(self._told, node)}): {reason}",
+            hint="choose another number of processes, or another grid",
+        )
+
+
+def _name(told: ScalableSpecification, node: Node) -> str:
+    step = node
+    while isinstance(step, Loop):
+        step = step.body[0]
+    shape = told.shapes[step.shape]
+    path = "/".join((*shape.site[1:], shape.call or shape.name or str(shape.kind)))
+    return printable(path) if step is node else f"loop around {printable(path)}"
+
+
+def _text(condition: Condition) -> str:
+    return condition.text(TEXT_NAMES) or "everybody"
+
+
+TEXT_NAMES = {
+    "rank": "rank", "x": "ix", "y": "iy", "z": "iz", "peer": "partner",
+    "p": "p", "size x": "x", "size y": "y", "size z": "z",
+}  # fmt: skip
+"""Names of places and sizes in texts and programs."""

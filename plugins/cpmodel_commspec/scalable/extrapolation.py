@@ -1,0 +1,200 @@
+"""From traces of several numbers of processes to a specification for any number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from callpath_modeler.arrays import Int64Array
+from callpath_modeler.errors import DataError
+from callpath_modeler.units import counted
+from cpmodel_commspec.checking import differences
+from cpmodel_commspec.loops import Node, compress
+from cpmodel_commspec.operations import TOGETHER, Traced
+from cpmodel_commspec.scalable import conditions
+from cpmodel_commspec.scalable.building import Builder, Problem, Programs
+from cpmodel_commspec.scalable.choice import Choice, Chooser
+from cpmodel_commspec.scalable.conditions import Part
+from cpmodel_commspec.scalable.expansion import expanded
+from cpmodel_commspec.scalable.groups import Division, kept, layouts
+from cpmodel_commspec.scalable.joint import Joint, join
+from cpmodel_commspec.scalable.merging import Merger
+from cpmodel_commspec.scalable.quantities import Quantity, fit
+from cpmodel_commspec.scalable.rounds import split
+from cpmodel_commspec.scalable.scales import common_order
+from cpmodel_commspec.scalable.specification import Group, ScalableSpecification
+from cpmodel_commspec.scalable.tables import Table, tabulated
+from cpmodel_commspec.scalable.tokens import Tokens, tokens
+from cpmodel_commspec.wildcards import resolved
+
+_SHOWN = 10
+_HINT = (
+    "trace further numbers of processes, or write the specification of one with cpmodel trace spec"
+)
+
+
+def extrapolate(traces: Sequence[Traced]) -> ScalableSpecification:
+    """Return a specification that is exact for all traces.
+
+    Parameters
+    ----------
+    traces : three or more of one program, at different numbers of processes
+
+    Raises
+    ------
+    DataError
+        If the traces do not belong together, or if a line has no formula; the message names all of them.
+    """
+    sources = [_resolved(one) for one in traces]
+    joint = join(sources)
+    tables, statements = tabulated(joint)
+    chooser = Chooser(joint, tables, statements)
+    choice = chooser.choice()
+    found = tokens(tables, statements, choice, chooser)
+    programs, sequences, begins = _programs(joint, tables, found)
+    free = [number for number, meaning in enumerate(found.meanings) if meaning.is_free]
+    merged = Merger(programs.trace_of, free).merge(sequences, begins)
+    builder = Builder(joint, tables, choice, found, programs)
+    body = builder.nodes(merged)
+    problems = builder.problems
+    groups = [
+        _group(joint, choice, number, problems) for number in range(len(joint.communicators[0]))
+    ]
+    shapes = builder.shapes
+    grids = _grids(joint, choice, shapes, problems)
+    if problems:
+        raise _refused(problems)
+    told = ScalableSpecification(
+        joint.traces[-1].program, choice.scales, choice.dimensions, common_order(choice.scales, choice.dimensions),
+        shapes, tuple(groups), grids, body, joint.traces[-1].left_out,
+    )  # fmt: skip
+    _verify(told, joint)
+    return told
+
+
+def _resolved(traced: Traced) -> Traced:
+    """Return a trace with the sources of receives from any source.
+
+    Raises
+    ------
+    DataError
+        If the sources depend on the order of messages.
+    """
+    found = resolved(traced)
+    p = len(traced.ranks)
+    if found.answering:
+        who = counted(len(found.answering), "rank")
+        raise DataError(
+            f"p = {p}: {who} (rank {found.answering[0]} is the first) answer the source of each message, so that the "
+            "messages depend on their order",
+            hint="the communication of masters and workers has no formula",
+        )
+    if found.deadlock is not None:
+        raise DataError(
+            f"p = {p}: the program can hang if messages arrive in another order",
+            hint="cpmodel trace spec names the ranks and lines",
+        )
+    return found.traced
+
+
+def _programs(
+    joint: Joint, tables: Sequence[Table], found: Tokens
+) -> tuple[Programs, list[Sequence[Node]], list[list[tuple[int, ...]]]]:
+    """Return the different sequences of ranks, folded into loops, with what tells their operations apart."""
+    trace_of, ranks_of, sequences, begins = (
+        [],
+        [],
+        list[Sequence[Node]](),
+        list[list[tuple[int, ...]]](),
+    )
+    for k, table in enumerate(tables):
+        known: dict[bytes, list[int]] = {}
+        for rank in range(table.processes):
+            own = found.of_traces[k][table.begins[rank] : table.begins[rank + 1]]
+            known.setdefault(own.tobytes(), []).append(rank)
+        for code, ranks in known.items():
+            trace_of.append(k)
+            ranks_of.append(np.array(ranks, np.int64))
+            rows = np.arange(table.begins[ranks[0]], table.begins[ranks[0] + 1])
+            folded = compress(np.frombuffer(code, np.int64).tolist())
+            sequences.append(split(folded, found.given[k][rows, 0], found.families))
+            begins.append([(x,) for x in _calls(joint, table, k, rows).tolist()])
+    return Programs(trace_of, ranks_of), sequences, begins
+
+
+def _calls(joint: Joint, table: Table, k: int, rows: Int64Array) -> Int64Array:
+    """Return the number of each collective call of everybody, [n]; 0 for other operations."""
+    everybody = [n for n, one in enumerate(joint.communicators[k]) if len(one.groups) == 1]
+    is_call = np.array([x.comm in everybody and x.kind in TOGETHER for x in joint.shapes], np.bool_)
+    here = is_call[table.shapes[rows]]
+    return np.cumsum(here) * here
+
+
+def _group(joint: Joint, choice: Choice, number: int, problems: list[Problem]) -> Group:
+    """Return the formula of a communicator."""
+    ones = [own[number] for own in joint.communicators]
+    parts = []
+    for one, scale in zip(ones, choice.scales, strict=True):
+        members = np.array([rank for group in one.groups for rank in group], np.int64)
+        parts.append(
+            Part(scale, np.arange(scale.processes), np.isin(np.arange(scale.processes), members))
+        )
+    members = conditions.find(parts, choice.dimensions)
+    common = set.intersection(
+        *(set(kept(one, scale)) for one, scale in zip(ones, choice.scales, strict=True))
+    )
+    if members is not None and common:
+        return Group(ones[0].name, Division(max(common, key=len)), members)
+    laid = [dict(layouts(one)) for one in ones]
+    for layout in laid[0]:
+        if all(layout in own for own in laid):
+            fitted = fit(choice.scales, [own[layout] for own in laid], choice.dimensions)
+            if fitted:
+                return Group(ones[0].name, Division(None, layout, fitted[0]))
+    sizes = (
+        f"{counted(len(one.groups), 'group')} at {scale}"
+        for one, scale in zip(ones, choice.scales, strict=True)
+    )
+    problems.append(Problem(0, ones[0].name, "who is in the communicator", ", ".join(sizes)))
+    return Group(ones[0].name, Division((0, 1, 2)))
+
+
+def _grids(
+    joint: Joint, choice: Choice, shapes: Sequence[object], problems: list[Problem]
+) -> dict[int, tuple[Quantity, ...]]:
+    """Return the sizes of Cartesian communicators that calls make."""
+    found = {}
+    for number, grids in joint.grids.items():
+        place = next(
+            (k for k, x in enumerate(shapes) if x == joint.shapes[joint.sites[number]]), None
+        )
+        if place is None or len({len(grid) for grid in grids}) != 1:
+            continue
+        fitted = [
+            fit(choice.scales, sizes, choice.dimensions) for sizes in zip(*grids, strict=True)
+        ]
+        if all(fitted):
+            found[place] = tuple(own[0] for own in fitted)
+        else:
+            told = ", ".join(
+                f"{grid} at {scale}" for grid, scale in zip(grids, choice.scales, strict=True)
+            )
+            problems.append(Problem(0, joint.shapes[number].call, "sizes of the grid", told))
+    return found
+
+
+def _verify(told: ScalableSpecification, joint: Joint) -> None:
+    """Raise `DataError` if the program expands to other operations than a trace has."""
+    for one, scale in zip(joint.traces, told.scales, strict=True):
+        for what in differences(expanded(told, scale), one):
+            raise DataError(f"{scale}: the formulas do not give the trace: {what}", hint=_HINT)
+
+
+def _refused(problems: Sequence[Problem]) -> DataError:
+    lines = [f"\n  {problem}" for problem in problems[:_SHOWN]]
+    if len(problems) > _SHOWN:
+        lines.append(f"\n  and {len(problems) - _SHOWN} more")
+    return DataError(
+        f"{counted(len(problems), 'number')} without a formula:{''.join(lines)}", hint=_HINT
+    )

@@ -1,0 +1,84 @@
+"""Numbers of processes and the grids that they fill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+import msgspec
+import numpy as np
+
+from callpath_modeler.arrays import Int64Array
+
+AXES = ("x", "y", "z")
+
+
+class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A grid that processes fill: ranks count up x first, then y, then z."""
+
+    x: int
+    y: int = 1
+    z: int = 1
+
+    @property
+    def processes(self) -> int:
+        """Number of processes."""
+        return self.x * self.y * self.z
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Sizes of the grid."""
+        return self.x, self.y, self.z
+
+    def places(self, ranks: Int64Array) -> Int64Array:
+        """Return the places of ranks [n] on the grid, [3 x n]."""
+        return np.stack([ranks % self.x, ranks // self.x % self.y, ranks // (self.x * self.y)])
+
+    def ranks(self, places: Int64Array) -> Int64Array:
+        """Return the ranks [n] of places [3 x n]."""
+        ranks: Int64Array = places[0] + self.x * (places[1] + self.y * places[2])
+        return ranks
+
+    def __str__(self) -> str:
+        """Return the scale in words."""
+        grid = [str(size) for size in self.sizes]
+        while len(grid) > 1 and grid[-1] == "1":
+            grid.pop()
+        return f"p = {self.processes}" + (f" ({' x '.join(grid)})" if len(grid) > 1 else "")
+
+
+class Order(StrEnum):
+    """The order of the sizes of an even grid."""
+
+    UP = "up"
+    """The smallest first: ranks count up the last dimension of `MPI_Dims_create` first."""
+
+    DOWN = "down"
+
+
+def factorisations(processes: int, dimensions: int) -> Iterator[tuple[int, ...]]:
+    """Yield the grids of so many processes, with every order of the sizes."""
+    if dimensions == 1:
+        yield (processes,)
+        return
+    for size in range(1, processes + 1):
+        if processes % size == 0:
+            for rest in factorisations(processes // size, dimensions - 1):
+                yield (size, *rest)
+
+
+def even(processes: int, dimensions: int, order: Order) -> Scale:
+    """Return the most even grid, as `MPI_Dims_create` chooses it."""
+    falling = (sizes for sizes in factorisations(processes, dimensions))
+    # Of several, that with the smallest largest size, and so on.
+    best = min(tuple(sorted(sizes, reverse=True)) for sizes in falling)
+    return Scale(*(best if order is Order.DOWN else best[::-1]))
+
+
+def common_order(scales: Iterator[Scale] | tuple[Scale, ...], dimensions: int) -> Order | None:
+    """Return the order in which all grids are the most even; None if there is none."""
+    known = tuple(scales)
+    for order in Order:
+        if all(scale == even(scale.processes, dimensions, order) for scale in known):
+            return order
+    return None

@@ -1,0 +1,129 @@
+"""A specification for any number of processes, for people: one line per loop and operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from callpath_modeler.printable import printable
+from callpath_modeler.report.layout import wrap
+from callpath_modeler.units import counted
+from cpmodel_commspec.formulas import variable
+from cpmodel_commspec.operations import Shape
+from cpmodel_commspec.scalable.conditions import Condition
+from cpmodel_commspec.scalable.expansion import TEXT_NAMES
+from cpmodel_commspec.scalable.forms import Relation, form_text
+from cpmodel_commspec.scalable.scales import AXES, Order
+from cpmodel_commspec.scalable.specification import Group, Loop, Node, ScalableSpecification, Step
+from cpmodel_commspec.text import action_text, functions_text, usual
+
+_STEP = "  "
+
+
+def scalable_text(told: ScalableSpecification, width: int | None) -> list[Text]:
+    """Return a specification as lines, wrapped to `width` cells."""
+    lines = []
+    for line in (*summary(told), *map(_group, _named(told))):
+        lines += wrap(line, width, indent=2 * _STEP)
+    lines.append(Text())
+    for depth, line in _body(told, told.body, 0):
+        indent = _STEP * depth
+        lines += wrap(indent + line, width, indent=indent + 2 * _STEP)
+    return lines
+
+
+def summary(told: ScalableSpecification) -> Iterator[str]:
+    """Yield what a specification says in short."""
+    name = told.program.rpartition("/")[2] or "communication"
+    traces = ", ".join(str(scale.processes) for scale in told.scales)
+    yield f"{name}: {counted(told.lines, 'line')} for any number of processes, exact for p = {traces}"
+    if told.dimensions > 1:
+        grids = ", ".join(" x ".join(map(str, x.sizes[: told.dimensions])) for x in told.scales)
+        rule = {
+            Order.UP: "the most even grid, the smallest size first",
+            Order.DOWN: "the most even grid, the largest size first",
+            None: "no rule",
+        }[told.order]
+        axes = " x ".join(AXES[: told.dimensions])
+        yield f"grid {axes}: {grids} in the traces ({rule}); {_numbering(told.dimensions)}"
+    for what, count in told.left_out.items():
+        yield f"left out: {count} {what}"
+
+
+def _numbering(dimensions: int) -> str:
+    return "rank = ix + x * iy" if dimensions == 2 else "rank = ix + x * (iy + y * iz)"
+
+
+def _named(told: ScalableSpecification) -> Iterator[Group]:
+    """Yield the communicators that are not of all ranks."""
+    yield from (group for group in told.groups if not is_world(group, told.dimensions))
+
+
+def is_world(group: Group, dimensions: int) -> bool:
+    """Tell whether a communicator has all ranks."""
+    kept = group.division.kept
+    return kept is not None and set(range(dimensions)) <= set(kept) and not group.members.atoms
+
+
+def _group(group: Group) -> str:
+    condition = words(group.members)
+    who = f" ({condition})" if condition else ""
+    if group.division.kept is None:
+        number = group.division.number
+        what = (
+            f"blocks of {number} ranks"
+            if group.division.layout == "blocks"
+            else f"every {number}th rank"
+        )
+        return f"{group.name}: {what}{who}"
+    axes = [AXES[k] for k in group.division.kept]
+    return (
+        f"{group.name}: ranks along {' and '.join(axes)}{who}"
+        if axes
+        else f"{group.name}: every rank alone"
+    )
+
+
+def words(condition: Condition) -> str:
+    """Return who takes part, "" for everybody."""
+    return condition.text(TEXT_NAMES).replace(" && ", " and ").replace("!(", "not (")
+
+
+def _body(
+    told: ScalableSpecification, nodes: Sequence[Node], depth: int
+) -> Iterator[tuple[int, str]]:
+    for node in nodes:
+        condition = words(node.condition)
+        who = f"{condition}: " if condition else "all: " * (not depth)
+        if isinstance(node, Loop):
+            name = variable(depth)
+            rounds = f"for {name} = 0 to {_minus_one(str(node.rounds))}"
+            yield depth, who + (rounds if node.is_counted(name) else f"repeat {node.rounds} times")
+            yield from _body(told, node.body, depth + 1)
+            continue
+        shape = told.shapes[node.shape]
+        place = f", in {functions_text(shape)}" if shape.functions else ""
+        call = f" ({printable(shape.call)})" if shape.call and not usual(shape) else ""
+        yield depth, f"{who}{_action(told, node, shape)}{call}{place}"
+
+
+def _minus_one(text: str) -> str:
+    return str(int(text) - 1) if text.isdigit() else f"{text} - 1"
+
+
+def _action(told: ScalableSpecification, step: Step, shape: Shape) -> str:
+    group = told.groups[shape.comm] if shape.comm >= 0 else None
+    where = group.name if group is not None and not is_world(group, told.dimensions) else ""
+    numbers = {field: str(number) for field, number in step.numbers.items()}
+    peers = {}
+    for field, form in step.forms.items():
+        peers[field] = (
+            ""
+            if form.relation is Relation.ANY
+            else form_text(form, numbers[field], told.dimensions)
+        )
+        if form.relation is Relation.ANY:
+            end = next(end for end in shape.ends if end.peer == field)
+            del numbers[end.bytes]
+    return action_text(shape, numbers, peers, where)

@@ -1,0 +1,238 @@
+"""Family-wise error rates by permutations of mpiruns.
+
+If a guideline just holds, both sides take equally long, and the labels left and right of the
+mpiruns could be exchanged. So the test exchanges them, in the same way for all checks. That keeps
+the correlation of message sizes and guidelines in an mpirun, whatever it is. The largest statistic
+of all checks is compared with its distribution over permutations (Westfall and Young:
+Resampling-based multiple testing, 1993).
+
+The statistic is Welch's t of logarithms of medians. Besides the checks, the family has the mean of
+all checks of each guideline. The mean over sizes is computed inside each mpirun, so mpiruns remain
+the units of repetition. It finds violations that are small and occur at all sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from cpmodel_guidelines.statistics.rank_tests import midranks
+
+_DRAWS = 2000
+_MOST_DRAWS = 20_000
+_PER_RATE = 100
+"""Least number of permutations, times the error rate."""
+_EXHAUSTIVE = 4000
+"""Number of permutations up to which all of them are used."""
+_AT_ONCE = 1 << 22
+_LEAST_VARIANCE = 1e-18
+_ROUNDING = 1e-9
+_SEED = 20160926
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PermutationTest:
+    """Result of a test by permutations.
+
+    Attributes
+    ----------
+    rate : [C] family-wise error rate at which each check is called violated; NaN = not tested
+    means : [G] the same for the mean of each guideline
+    difference, error : [G] mean logarithm of left over right of each guideline, and its standard
+        error
+    critical : statistic from which a check is called violated at the given error rate
+    """
+
+    rate: FloatArray
+    means: FloatArray
+    difference: FloatArray
+    error: FloatArray
+    critical: float
+
+
+def smallest_rate(left: int, right: int) -> float:
+    """Return the smallest family-wise error rate that numbers of mpiruns can show.
+
+    A check whose left side is much faster has the largest statistic if both sides are exchanged, so
+    two permutations are needed.
+
+    >>> round(smallest_rate(5, 5), 4), round(smallest_rate(3, 3), 4)
+    (0.0079, 0.1)
+    """
+    return 2 / comb(left + right, left)
+
+
+def permutation_test(
+    left: FloatArray,
+    right: FloatArray,
+    can_break: BoolArray,
+    guidelines: Sequence[IntArray],
+    rate: float,
+    *,
+    by_ranks: bool = False,
+) -> PermutationTest:
+    """Return the error rates of checks and of guidelines.
+
+    Parameters
+    ----------
+    left, right : [C, R] times of both sides in each mpirun; NaN = missing
+    can_break : [C] whether a check belongs to the family
+    guidelines : rows of the checks of each of G guidelines
+    rate : family-wise error rate of the answer
+    by_ranks : compare ranks of times instead of their logarithms
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slots = np.log(np.concatenate([left, right], axis=1))
+    slots[~np.isfinite(slots)] = np.nan
+    width = left.shape[1]
+    if by_ranks:
+        slots = midranks(slots)
+    counts = [(~np.isnan(half)).sum(axis=1) for half in (slots[:, :width], slots[:, width:])]
+    pairs = [*zip(*(count.tolist() for count in counts), strict=True)]
+    can_show = {pair: min(pair) > 1 and smallest_rate(*pair) <= rate for pair in {*pairs}}
+    enough = np.array([can_show[pair] for pair in pairs], bool)
+    tested = enough & can_break
+    centred = slots - _row_means(slots)
+    means = np.array([_mean_of(centred, rows[tested[rows]]) for rows in guidelines]).reshape(
+        len(guidelines), slots.shape[1]
+    )
+    rows = np.concatenate([np.where(tested[:, None], centred, np.nan), means])
+    labels = _Labels.of(rows, width, rate)
+    observed, error = labels.observed(rows)
+    largest = labels.largest(rows)
+    known = np.isfinite(observed)
+    found = np.full(len(rows), np.nan)
+    # Rounding must not make the permutation that exchanges nothing smaller than itself.
+    limit = observed[known] - _ROUNDING * np.maximum(1.0, np.abs(observed[known]))
+    ordered = np.sort(largest)
+    found[known] = (len(ordered) - np.searchsorted(ordered, limit, "left")) / max(len(ordered), 1)
+    count = len(left)
+    difference = observed[count:] * error[count:]
+    critical = float(np.quantile(ordered, 1 - rate)) if len(ordered) else np.nan
+    return PermutationTest(found[:count], found[count:], difference, error[count:], critical)
+
+
+def _row_means(values: FloatArray) -> FloatArray:
+    known = ~np.isnan(values)
+    total = np.where(known, values, 0.0).sum(axis=1, keepdims=True)
+    means: FloatArray = total / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    return means
+
+
+def _mean_of(centred: FloatArray, rows: IntArray) -> FloatArray:
+    """Return the mean over the checks of a guideline in each mpirun, [2 R]; NaN = one check."""
+    if len(rows) < 2:
+        return np.full(centred.shape[1], np.nan)
+    known = ~np.isnan(centred[rows])
+    count = known.sum(axis=0)
+    total = np.where(known, centred[rows], 0.0).sum(axis=0)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Labels:
+    """Permutations of the labels left and right.
+
+    Attributes
+    ----------
+    keys : [B, 2 R] random keys, the same for all checks; empty = all permutations
+    width : number of columns of the left side
+    patterns : present columns of each pattern of missing values
+    of_row : number of the pattern of each row; -1 = not tested
+    """
+
+    keys: FloatArray
+    width: int
+    patterns: tuple[BoolArray, ...]
+    of_row: IntArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, width: int, rate: float) -> _Labels:
+        """Return the permutations for rows with their patterns of missing values."""
+        present = ~np.isnan(rows)
+        distinct, of_row = np.unique(present, axis=0, return_inverse=True)
+        of_row = of_row.ravel().copy()
+        patterns = tuple(distinct)
+        few = [min(int(p[:width].sum()), int(p[width:].sum())) < 2 for p in patterns]
+        of_row[np.array(few, bool)[of_row]] = -1
+        used = {*of_row.tolist()} - {-1}
+        draws = int(min(max(_DRAWS, _PER_RATE / rate), _MOST_DRAWS))
+        if len(used) == 1:
+            (only,) = used
+            n, m = int(patterns[only][:width].sum()), int(patterns[only][width:].sum())
+            if comb(n + m, n) <= max(draws, _EXHAUSTIVE):
+                return cls(np.empty((0, rows.shape[1])), width, patterns, of_row)
+        keys = np.random.default_rng(_SEED).random((draws, rows.shape[1]))
+        # The first permutation exchanges nothing.
+        keys[0] = np.arange(rows.shape[1]) / rows.shape[1]
+        return cls(keys, width, patterns, of_row)
+
+    def observed(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the statistic and the standard error of each row without any exchange."""
+        found, error = np.full((2, len(rows)), np.nan)
+        for number, pattern in enumerate(self.patterns):
+            of = np.flatnonzero(self.of_row == number)
+            if len(of):
+                is_left = (np.arange(rows.shape[1]) < self.width)[pattern]
+                t, e = _welch(rows[of][:, pattern], is_left[None].astype(float))
+                found[of], error[of] = t[0], e[0]
+        return found, error
+
+    def largest(self, rows: FloatArray) -> FloatArray:
+        """Return the largest statistic of all rows in each permutation, [B]."""
+        largest: FloatArray | None = None
+        for number, pattern in enumerate(self.patterns):
+            of = np.flatnonzero(self.of_row == number)
+            if not len(of):
+                continue
+            labels = self._labels(pattern)
+            step = max(1, _AT_ONCE // len(labels))
+            for start in range(0, len(of), step):
+                t, _ = _welch(rows[of[start : start + step]][:, pattern], labels)
+                here = t.max(axis=1)
+                largest = here if largest is None else np.maximum(largest, here)
+        return np.empty(0) if largest is None else largest
+
+    def _labels(self, pattern: BoolArray) -> FloatArray:
+        """Return which present values are on the left side in each permutation, [B, n]."""
+        count, size = int(pattern[: self.width].sum()), int(pattern.sum())
+        if not len(self.keys):
+            chosen = np.array([*combinations(range(size), count)])
+            labels = np.zeros((len(chosen), size))
+            np.put_along_axis(labels, chosen, 1.0, axis=1)
+            return labels
+        order = np.argsort(self.keys[:, pattern], axis=1)
+        labels = np.zeros(order.shape)
+        np.put_along_axis(labels, order[:, :count], 1.0, axis=1)
+        return labels
+
+
+def _welch(values: FloatArray, labels: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return Welch's t and its standard error for each labelling and row, [B, C].
+
+    Parameters
+    ----------
+    values : [C, n] centred values
+    labels : [B, n] 1 = left
+    """
+    n = values.shape[1]
+    left = labels.sum(axis=1, keepdims=True)
+    right = n - left
+    total, squares = values.sum(axis=1), (values**2).sum(axis=1)
+    of_left = labels @ values.T
+    squares_of_left = labels @ (values**2).T
+    of_right, squares_of_right = total - of_left, squares - squares_of_left
+    with np.errstate(invalid="ignore"):
+        variances = [
+            np.maximum(sq - s**2 / k, 0.0) / (k - 1) / k
+            for s, sq, k in ((of_left, squares_of_left, left), (of_right, squares_of_right, right))
+        ]
+    # Cancellation leaves a rounding error that depends on the size of the values.
+    least = np.maximum(_LEAST_VARIANCE, 1e-14 * squares)
+    error = np.sqrt(np.maximum(variances[0] + variances[1], least))
+    return (of_left / left - of_right / right) / error, error

@@ -1,0 +1,258 @@
+"""Programs for any number of processes, as traces: what extrapolation has to find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from communication import NO_ROOT, WORLD, Rank
+from trace_writer import Comm
+
+Program = Callable[[Rank], None]
+
+
+def even_grid(processes: int, dimensions: int) -> tuple[int, ...]:
+    """Return the most even grid with falling sizes, found by trying all of them."""
+    found = [()]
+    for _ in range(dimensions - 1):
+        found = [
+            (*x, n)
+            for x in found
+            for n in range(1, processes + 1)
+            if processes % (prod(x) * n) == 0
+        ]
+    full = [tuple(sorted((*x, processes // prod(x)), reverse=True)) for x in found]
+    return min(full)
+
+
+def _each(name: str, rank: Rank, size: int, comm: Comm = WORLD, members: int = 0, root: int = NO_ROOT,
+          is_root: bool = False) -> None:  # fmt: skip
+    n = members or rank.ranks
+    if name in {"bcast", "scatter"}:
+        rank.collective(name, n * size if is_root else 0, size, root=root, comm=comm)
+    elif name in {"reduce", "gather"}:
+        rank.collective(name, size, n * size if is_root else 0, root=root, comm=comm)
+    else:
+        rank.collective(name, n * size, n * size, comm=comm)
+
+
+def ring(rank: Rank) -> None:
+    """Periodic ring with messages of one size."""
+    p, me = rank.ranks, rank.rank
+    for _ in range(5):
+        with rank.region("ring"):
+            requests = [rank.ireceive((me - 1) % p, 1024), rank.isend((me + 1) % p, 1024)]
+            rank.wait(*requests)
+
+
+def line(rank: Rank) -> None:
+    """Line without ends that meet, whose messages shrink."""
+    p, me = rank.ranks, rank.rank
+    for _ in range(3):
+        with rank.region("halo"):
+            requests = []
+            for peer in (me - 1, me + 1):
+                if 0 <= peer < p:
+                    requests += [rank.ireceive(peer, 46080 // p), rank.isend(peer, 46080 // p)]
+            rank.wait(*requests)
+        _each("allreduce", rank, 8)
+
+
+def _stencil(rank: Rank, dimensions: int, *, is_periodic: bool, has_tags: bool) -> None:
+    """Halo exchange in all dimensions; the first neighbour is in the dimension that ranks count up last."""
+    sizes = even_grid(rank.ranks, dimensions)[::-1]
+    place, rest = [], rank.rank
+    for size in sizes:
+        place.append(rest % size)
+        rest //= size
+    faces = [prod(48 // n for j, n in enumerate(sizes) if j != k) * 8 for k in range(dimensions)]
+    for _ in range(4):
+        with rank.region("exchange"):
+            neighbours = []
+            for k in reversed(range(dimensions)):
+                for side in (-1, 1):
+                    at = place[k] + side
+                    if is_periodic or 0 <= at < sizes[k]:
+                        there = [*place[:k], at % sizes[k], *place[k + 1 :]]
+                        peer = sum(x * prod(sizes[:j]) for j, x in enumerate(there))
+                        neighbours.append((peer, faces[k], 2 * k + (side > 0)))
+            requests = [
+                rank.ireceive(peer, size, tag=(tag ^ 1) * has_tags)
+                for peer, size, tag in neighbours
+            ]
+            if not has_tags and is_periodic:
+                # The message from the right is that to the left.
+                pairs = zip(neighbours[1::2], neighbours[::2], strict=True)
+                neighbours = [one for pair in pairs for one in pair]
+            requests += [
+                rank.isend(peer, size, tag=tag * has_tags) for peer, size, tag in neighbours
+            ]
+            rank.wait(*requests)
+    _each("allreduce", rank, 8)
+
+
+def stencil2(rank: Rank) -> None:
+    """Two dimensions, not periodic."""
+    _stencil(rank, 2, is_periodic=False, has_tags=True)
+
+
+def torus2(rank: Rank) -> None:
+    """Two dimensions, periodic."""
+    _stencil(rank, 2, is_periodic=True, has_tags=True)
+
+
+def torus2_one_tag(rank: Rank) -> None:
+    """Two dimensions, periodic, with one tag for all messages."""
+    _stencil(rank, 2, is_periodic=True, has_tags=False)
+
+
+def stencil2_one_tag(rank: Rank) -> None:
+    """Two dimensions, not periodic, with one tag for all messages."""
+    _stencil(rank, 2, is_periodic=False, has_tags=False)
+
+
+def stencil3(rank: Rank) -> None:
+    """Three dimensions, not periodic."""
+    _stencil(rank, 3, is_periodic=False, has_tags=True)
+
+
+def torus3(rank: Rank) -> None:
+    """Three dimensions, periodic."""
+    _stencil(rank, 3, is_periodic=True, has_tags=True)
+
+
+def transposes(rank: Rank) -> None:
+    """The calls of a Fourier transform: all-to-all of sizes / p^2, and sums."""
+    p, root = rank.ranks, rank.rank == 0
+    with rank.region("setup"):
+        _each("bcast", rank, 12, root=0, is_root=root)
+        _each("bcast", rank, 4, root=0, is_root=root)
+    for _ in range(6):
+        with rank.region("fft"):
+            _each("alltoall", rank, 2**18 // p // p * 16)
+        _each("reduce", rank, 32, root=0, is_root=root)
+    _each("barrier", rank, 0)
+
+
+def rows_and_columns(processes: int) -> dict[str, Sequence[int]]:
+    """Return the communicators of `subcommunicators`."""
+    y, x = even_grid(processes, 2)
+    rows = {f"row {k}": range(k * x, k * x + x) for k in range(y)}
+    return {**rows, **{f"column {k}": range(k, processes, x) for k in range(x)}}
+
+
+def subcommunicators(rank: Rank) -> None:
+    """Rows and columns of a grid, with a root that moves and a shift in the row."""
+    y, x = even_grid(rank.ranks, 2)
+    row, column = divmod(rank.rank, x)
+    for step in range(10):
+        with rank.region("rows"):
+            _each("alltoall", rank, 4096, Comm(f"row {row}"), x)
+            right, left = (column + 1) % x, (column - 1) % x
+            sent = ("mpi_send", right, Comm(f"row {row}"), 3, 4096)
+            rank.call("MPI_Sendrecv", sent, ("mpi_recv", left, Comm(f"row {row}"), 3, 4096))
+        with rank.region("columns"):
+            root = step % y
+            _each("bcast", rank, 4096, Comm(f"column {column}"), y, root, row == root)
+
+
+def butterfly(rank: Rank) -> None:
+    """Exchange with partners at all powers of two."""
+    for _ in range(3):
+        with rank.region("dot"):
+            step = 0
+            while 1 << step < rank.ranks:
+                peer = rank.rank ^ (1 << step)
+                request = rank.ireceive(peer, 8, tag=60 + step)
+                rank.send(peer, 8, tag=60 + step)
+                rank.wait(request, call="MPI_Wait")
+                step += 1
+        _each("barrier", rank, 0)
+
+
+def dissemination(rank: Rank) -> None:
+    """Exchange at all powers of two on a ring, with one tag."""
+    p, me = rank.ranks, rank.rank
+    for _ in range(3):
+        step = 1
+        with rank.region("barrier"):
+            while step < p:
+                sent = ("mpi_send", (me + step) % p, WORLD, 1, 4)
+                rank.call("MPI_Sendrecv", sent, ("mpi_recv", (me - step) % p, WORLD, 1, 4))
+                step *= 2
+
+
+def tree(rank: Rank) -> None:
+    """Reduction along a binomial tree."""
+    for _ in range(4):
+        with rank.region("tree"):
+            step = 1
+            while step < rank.ranks:
+                if rank.rank & step:
+                    rank.send(rank.rank - step, 64)
+                    break
+                if rank.rank + step < rank.ranks:
+                    rank.receive(rank.rank + step, 64)
+                step *= 2
+
+
+def gather_by_messages(rank: Rank) -> None:
+    """Every rank sends to rank 0, which takes the messages in order."""
+    with rank.region("collect"):
+        if rank.rank == 0:
+            for peer in range(1, rank.ranks):
+                rank.receive(peer, 100)
+        else:
+            rank.send(0, 100)
+
+
+def pairs_by_rounds(rank: Rank) -> None:
+    """All-to-all by messages: in round k with the ranks k ahead and k behind."""
+    p, me = rank.ranks, rank.rank
+    with rank.region("all"):
+        for k in range(1, p):
+            sent = ("mpi_send", (me + k) % p, WORLD, 5, 46080 // p)
+            rank.call("MPI_Sendrecv", sent, ("mpi_recv", (me - k) % p, WORLD, 5, 46080 // p))
+
+
+def opposite(rank: Rank) -> None:
+    """Exchange with the rank half of the ranks ahead."""
+    peer = (rank.rank + rank.ranks // 2) % rank.ranks
+    for _ in range(3):
+        with rank.region("opposite"):
+            sent = ("mpi_send", peer, WORLD, 5, 256)
+            rank.call("MPI_Sendrecv", sent, ("mpi_recv", peer, WORLD, 5, 256))
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A program, its communicators, and the numbers of processes at which it is tested."""
+
+    program: Program
+    targets: tuple[int, ...] = (9, 12, 32, 64)
+    communicators: Callable[[int], Mapping[str, Sequence[int] | None]] = lambda _: {}
+    traces: tuple[int, ...] = (4, 8, 16)
+
+
+PATTERNS = {
+    one.program.__name__: one
+    for one in (
+        Pattern(ring),
+        Pattern(line),
+        Pattern(stencil2),
+        Pattern(stencil2_one_tag),
+        Pattern(torus2),
+        Pattern(torus2_one_tag),
+        Pattern(stencil3, (16, 32, 64), traces=(8, 12, 24, 27)),
+        Pattern(torus3, (16, 32, 64), traces=(8, 12, 24, 27)),
+        Pattern(transposes),
+        Pattern(subcommunicators, communicators=rows_and_columns),
+        Pattern(butterfly, (32, 64)),
+        Pattern(dissemination, (32, 64)),
+        Pattern(tree, (32, 64)),
+        Pattern(gather_by_messages),
+        Pattern(pairs_by_rounds, (9, 12, 32)),
+        Pattern(opposite, (10, 12, 32)),
+    )
+}
