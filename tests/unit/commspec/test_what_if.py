@@ -125,7 +125,7 @@ def test_a_program_with_messages_is_written_and_read_back(tmp_path):
 
 def test_messages_of_a_collective_match_no_others(told):
     found = lowered(told, {"scan": "line", "scatter": "p2p", "allgather": "ring"})
-    is_sound(found)
+    assert list(mismatches(found)) == []
     names = [one.name for one in found.communicators]
     assert len(set(names)) == len(names)
     assert len(names) > len(told.communicators)
