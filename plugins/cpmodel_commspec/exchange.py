@@ -104,6 +104,8 @@ def _check(told: Specification) -> None:
             _require(counts <= _MOST_OPERATIONS, "there are too many operations")
             _check_step(told, node, counted)
             _check_computation(node.computing, ranks, counted)
+            calls = len(ranks) * size_of(counted)
+            _require(_is_time(node.calling / calls), "an impossible time of calls")
     _require(counts == told.operations, f"{counts} operations are not {told.operations}")
     _check_computation(told.ending, tuple(known), ())
     _require(_is_time(told.seconds), "an impossible run time")

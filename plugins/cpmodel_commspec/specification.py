@@ -27,6 +27,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     numbers : by the fields of the shape; partners are numbers that `partners` turn into ranks
     partners : of messages, by the field of the partner
     computing : of the ranks before the operation; None if the trace has no times
+    calling : seconds in the calls of all ranks and rounds
     """
 
     shape: int
@@ -34,6 +35,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     numbers: Mapping[str, Expression]
     partners: Mapping[str, Partner] = {}
     computing: Computation | None = None
+    calling: float = 0.0
 
 
 class Loop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="loop"):
@@ -148,6 +150,18 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         lines: Int64Array = _unrolled(self.body, rank, row)
         return lines
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether the trace has times."""
+        return self.ending is not None
+
+    @property
+    def computing(self) -> float:
+        """Seconds of computation of all ranks."""
+        steps = [node for node, _ in walk(self.body) if isinstance(node, Step)]
+        found = [step.computing for step in steps] + [self.ending]
+        return sum(one.total for one in found if one is not None)
+
     def computing_of_rank(self, rank: int) -> FloatArray:
         """Return the seconds that one rank computes before each operation, as in `of_rank`.
 
@@ -178,8 +192,9 @@ def walk(
             yield from walk(node.body, (*around, node))
 
 
-def _lines(nodes: Sequence[Node]) -> int:
-    return sum(1 for _ in walk(nodes))
+def lines_in(node: Node) -> int:
+    """Return the number of operations and loops of a node."""
+    return sum(1 for _ in walk((node,)))
 
 
 _Row: TypeAlias = Callable[[Step, int, tuple[int, ...], int], npt.NDArray[Any]]
@@ -206,7 +221,7 @@ def _unrolled(
     rounds = size_of(counts)
     parts = [np.empty((rounds, 0, *width), dtype)]
     for node in nodes:
-        begin, line = line, line + _lines((node,))
+        begin, line = line, line + lines_in(node)
         place = bisect_left(node.ranks, rank)
         if place == len(node.ranks) or node.ranks[place] != rank:
             continue

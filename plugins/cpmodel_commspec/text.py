@@ -9,10 +9,11 @@ from rich.text import Text
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.layout import wrap
-from callpath_modeler.units import counted
+from callpath_modeler.units import counted, interval, percent, quantity
 from cpmodel_commspec import formulas
 from cpmodel_commspec.collectives import Form
 from cpmodel_commspec.communicators import layout, world_of
+from cpmodel_commspec.computation import Share
 from cpmodel_commspec.conditions import condition
 from cpmodel_commspec.formulas import Table, Tables
 from cpmodel_commspec.operations import COLLECTIVES, POSTED, Awaited, End, Kind, Mode, Shape
@@ -27,6 +28,9 @@ _STEP = "  "
 _SHOWN = 4
 """Functions of a statement that a line shows."""
 
+_LEAST_SHARE = 0.01
+"""Share of all computation from which on a line shows it."""
+
 
 _USUAL = {
     Kind.SEND: {"MPI_Send", "MPI_Ssend", "MPI_Bsend"},
@@ -40,7 +44,7 @@ _USUAL = {
 def specification_text(told: Specification, width: int | None) -> list[Text]:
     """Return a specification as lines, wrapped to `width` cells."""
     tables = Tables()
-    body = list(_body(told, told.body, (), tables))
+    body = list(_body(told, told.body, (), tables, _LEAST_SHARE * told.computing))
     lines = []
     for line in (*summary(told), *_communicators(told)):
         lines += wrap(line, width, indent=2 * _STEP)
@@ -71,6 +75,9 @@ def summary(told: Specification) -> Iterator[str]:
     )
     numbers = f", {counted(told.tabulated, 'number')} in tables" if told.tabulated else ""
     yield f"{counted(told.events, 'event')} in the trace; {sequences}{numbers}"
+    if told.is_timed:
+        share = told.computing / (told.processes * told.seconds) if told.seconds else 0.0
+        yield f"run time {quantity(told.seconds, 's')}, {percent(share)} of it computation"
     if told.from_any_source:
         yield (
             f"{counted(told.from_any_source, 'receive')} from any source; the sources here are one "
@@ -99,9 +106,15 @@ def _communicators(told: Specification) -> Iterator[str]:
 
 
 def _body(
-    told: Specification, nodes: Sequence[Node], around: Sequence[Loop], tables: Tables
-) -> Iterator[tuple[int, str]]:
-    """Yield lines with their depth; ranks are not named again where all of the loop take part."""
+    told: Specification, nodes: Sequence[Node], around: Sequence[Loop], tables: Tables,
+    least: float,
+) -> Iterator[tuple[int, str]]:  # fmt: skip
+    """Yield lines with their depth; ranks are not named again where all of the loop take part.
+
+    Parameters
+    ----------
+    least : seconds of all ranks and rounds; less computation than this is not told
+    """
     depth = len(around)
     for node in nodes:
         same = depth > 0 and node.ranks == around[-1].ranks
@@ -111,12 +124,29 @@ def _body(
             rounds = f"for {name} = 0 to {node.count - 1}"
             counted_ = node.is_counted(depth)
             yield depth, who + (rounds if counted_ else f"repeat {node.count} times")
-            yield from _body(told, node.body, (*around, node), tables)
+            yield from _body(told, node.body, (*around, node), tables, least)
             continue
         shape = told.shapes[node.shape]
         place = f", in {functions_text(shape)}" if shape.functions else ""
         call = f" ({printable(shape.call)})" if shape.call and not usual(shape) else ""
-        yield depth, f"{who}{_action(told, node, shape, tables)}{call}{place}"
+        before = _computation(node, least)
+        yield depth, f"{who}{_action(told, node, shape, tables)}{call}{place}{before}"
+
+
+def _computation(step: Step, least: float) -> str:
+    """Return the computation before an operation; "" where it does not matter."""
+    before = step.computing
+    if before is None or before.total < least or not before.total:
+        return ""
+    first = f" ({_mean(before.first)} in first rounds)" if before.first else ""
+    return f", after {_mean(before.usual)} of computation{first}"
+
+
+def _mean(shares: Sequence[Share]) -> str:
+    """Return the mean seconds of a round, from those of the shortest to those of the longest."""
+    means = [share.seconds.mean for share in shares]
+    low, high = quantity(min(means), "s"), quantity(max(means), "s")
+    return low if low == high else interval(min(means), max(means), "s")
 
 
 def functions_text(shape: Shape) -> str:

@@ -66,9 +66,8 @@ class Predictor:
         told = self.fitted.models.take(models).predict(points)
         less, more = which.reshape(2, -1)
         weight, at = np.array([between.weight for _, between in known]), at.ravel()
-        with np.errstate(divide="ignore"):
-            logs = [np.log(told.value[side, at]) for side in (less, more)]
-        found[0, here] = np.exp(logs[0] + weight * (logs[1] - logs[0]))
+        # Linear in logarithms, but also defined where a model predicts zero.
+        found[0, here] = told.value[less, at] ** (1 - weight) * told.value[more, at] ** weight
         found[1, here] = np.minimum(told.low[less, at], told.low[more, at])
         found[2, here] = np.maximum(told.high[less, at], told.high[more, at])
         return Band(*found)

@@ -33,7 +33,7 @@ _OVERHEAD = 512
 
 INSTEAD = "write it as text or json"
 _HANDLES = {
-    "mpi_comm_dup": "dup",
+    "mpi_comm_dup": "duplicate",
     "mpi_comm_split": "split",
     "mpi_comm_create": "create",
     "mpi_cart_create": "cart_create",
@@ -139,7 +139,7 @@ class Statements:
         return functions.send(_sending(shape), comm, *message, is_awaited=shape.is_awaited)
 
     def _handle(self, shape: Shape) -> str:
-        name = _HANDLES.get(shape.name.lower(), "dup")
+        name = _HANDLES.get(shape.name.lower(), "duplicate")
         if name != "cart_create":
             return self._functions.call(name, str(shape.comm))
         sizes = self._functions.array([abs(size) for size in shape.grid])
@@ -194,14 +194,15 @@ def _sending(shape: Shape) -> str:
     return STARTED_SENDS.get(shape.call.lower(), usual.get(Mode(shape.name), "MPI_Isend"))
 
 
-def _called(shape: Shape) -> str:
+def mpi_function(shape: Shape) -> str:
     """Return the MPI function that the program calls for an operation."""
     if shape.kind is Kind.WAIT:
         return WAITS.get(shape.call.lower(), "MPI_Waitall")
     if shape.kind is Kind.HANDLE:
         return shape.name if shape.name.lower() in _HANDLES else "MPI_Comm_dup"
     if shape.kind in COLLECTIVES:
-        return f"MPI_{'I' * (shape.kind is Kind.ICOLLECTIVE)}{shape.name}"
+        is_started = shape.kind is Kind.ICOLLECTIVE
+        return f"MPI_I{shape.name}" if is_started else f"MPI_{shape.name.capitalize()}"
     if shape.kind is Kind.EXCHANGE:
         is_one = shape.call.lower() == "mpi_sendrecv_replace"
         return "MPI_Sendrecv_replace" if is_one else "MPI_Sendrecv"
@@ -213,11 +214,11 @@ def _called(shape: Shape) -> str:
 def replaced(told: Specification) -> Iterator[str]:
     """Yield the functions that the program replaces by others."""
     pairs = {
-        (shape.call, _called(shape))
+        (shape.call, mpi_function(shape))
         for node, _ in walk(told.body)
         if isinstance(node, Step)
         for shape in (told.shapes[node.shape],)
-        if shape.call and shape.call.lower() != _called(shape).lower()
+        if shape.call and shape.call.lower() != mpi_function(shape).lower()
     }
     for call, called in sorted(pairs):
         yield f"{call} is {called} here."

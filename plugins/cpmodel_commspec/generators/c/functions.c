@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { PROCESSES = @processes@, COMMUNICATORS = @communicators@ };
 
@@ -47,8 +48,8 @@ static MPI_Comm handle(int comm)
     PMPI_Comm_dup(comms[comm], &made);
     return made;
 }
-//// dup
-static void dup(int comm)
+//// duplicate
+static void duplicate(int comm)
 {
     MPI_Comm made;
     MPI_Comm_dup(comms[comm], &made);
@@ -382,6 +383,210 @@ static void reduce_scatter(int comm)
     MPI_Reduce_scatter(out, in, counts, MPI_BYTE, MPI_BOR, comms[comm]);
     free(counts);
 }
+//// options
+static double scale_compute = 1; /* factor on all computation */
+
+static int is_factor(const char *text, double *found)
+{
+    char *end;
+    double factor = strtod(text, &end);
+    if (end == text || *end || !(factor >= 0 && factor <= 1e9))
+        return 0;
+    *found = factor;
+    return 1;
+}
+
+static int takes_scale_compute(const char *text)
+{
+    return is_factor(text, &scale_compute);
+}
+
+static const struct argument {
+    const char *name, *values;
+    int (*takes)(const char *); /* whether a text is such a value; then the value is kept */
+} arguments[] = {
+    {"--scale-compute", "a factor from 0 to 1e9", takes_scale_compute},
+};
+
+/* Read the arguments. If the program does not know one, return 0; rank 0 says so. */
+static int understands(int argc, char **argv)
+{
+    const size_t count = sizeof arguments / sizeof *arguments;
+    for (int k = 1; k < argc; k += 2) {
+        size_t n = 0;
+        while (n < count && strcmp(argv[k], arguments[n].name) != 0)
+            n++;
+        if (n < count && k + 1 < argc && arguments[n].takes(argv[k + 1]))
+            continue;
+        if (rank == 0 && n < count)
+            fprintf(stderr, "%s needs %s\n", arguments[n].name, arguments[n].values);
+        else if (rank == 0) {
+            fprintf(stderr, "no option %s: the options are", argv[k]);
+            for (n = 0; n < count; n++)
+                fprintf(stderr, " %s", arguments[n].name);
+            fprintf(stderr, "\n");
+        }
+        return 0;
+    }
+    return 1;
+}
+//// computation
+/* Computation before each line. Ranks of a share have a common histogram: its bins are in ascending
+   order, and each has the number of seconds up to its end. A rank takes the seconds of a round by a
+   pseudo-random permutation, so that the sum of all rounds is that of the trace. */
+struct bin {
+    long end;
+    double seconds;
+};
+
+struct share {
+    int line, is_first;             /* is_first: of the first rounds of the innermost loop */
+    int from, to, place, ranks;     /* a part of the ranks of the share, the place of its first */
+    int is_common;                  /* the ranks have long rounds at the same time */
+    int begin, bins;                /* the histogram */
+    unsigned long long key;
+};
+//// timers
+enum { END = @end@ }; /* the line of what comes after the last operation */
+
+static struct {
+    const struct share *share;
+    long place, round;
+} draws[END + 1][2];
+
+static double computing[END + 1], calling[END + 1]; /* seconds of each line */
+static double begin, now;                           /* of the program, and of the last timer */
+
+static unsigned long long mixed(unsigned long long number, unsigned long long key)
+{
+    number += 0x9E3779B97F4A7C15ull * (key + 1);
+    number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9ull;
+    number = (number ^ (number >> 27)) * 0x94D049BB133111EBull;
+    return number ^ (number >> 31);
+}
+
+/* The place of a number below a count in a pseudo-random order of them all. */
+static long permuted(long number, long count, unsigned long long key)
+{
+    int half = 1;
+    for (long rest = (count - 1) / 2; rest > 0; rest /= 2)
+        half++;
+    half = (half + 1) / 2;
+    const unsigned long long mask = (1ull << half) - 1;
+    unsigned long long place = (unsigned long long)number;
+    do {
+        unsigned long long left = place >> half, right = place & mask;
+        for (unsigned turn = 0; turn < 4; turn++) {
+            unsigned long long last = right;
+            right = left ^ (mixed(right, key * 4 + turn) & mask);
+            left = last;
+        }
+        place = left << half | right;
+    } while (place >= (unsigned long long)count);
+    return (long)place;
+}
+
+static double next_seconds(int line, int is_first)
+{
+    const struct share *share = draws[line][is_first].share;
+    const struct bin *bin = &bins[share->begin];
+    long place = draws[line][is_first].place, round = draws[line][is_first].round++;
+    if (share->bins == 1)
+        return bin->seconds;
+    long count = bin[share->bins - 1].end;
+    if (share->is_common) {
+        long level = permuted(round, count / share->ranks, share->key);
+        place = level * share->ranks + (level + place) % share->ranks;
+    } else
+        place = permuted(place * (count / share->ranks) + round, count, share->key);
+    while (bin->end <= place)
+        bin++;
+    return bin->seconds;
+}
+
+/* Compute before a line. What the program itself does between two calls is part of it. */
+static void compute(int line, int is_first)
+{
+    double seconds = scale_compute * next_seconds(line, is_first), end;
+    static double owed;
+#ifdef SMPI_H
+    /* SMPI leaves out what takes less than a microsecond. */
+    owed += seconds;
+    if (owed > 2e-6) {
+        smpi_execute(owed);
+        owed = 0;
+    }
+    end = PMPI_Wtime();
+#else
+    /* A clock has ticks. What one computation takes too long, the next ones take less; but not the
+       time in which the process did not run. */
+    double until = now + seconds - owed;
+    do
+        end = PMPI_Wtime();
+    while (end < until);
+    owed = end - until < 2e-5 ? end - until : 2e-5;
+#endif
+    computing[line] += end - now;
+    now = end;
+}
+
+static void called(int line)
+{
+    double end = PMPI_Wtime();
+    calling[line] += end - now;
+    now = end;
+}
+
+#define LINE(line, is_first, ...) \
+    do { \
+        compute(line, is_first); \
+        __VA_ARGS__ \
+        called(line); \
+    } while (0)
+
+static void start_timers(void)
+{
+    for (size_t k = 0; k < sizeof shares / sizeof *shares; k++)
+        if (shares[k].from <= rank && rank <= shares[k].to) {
+            draws[shares[k].line][shares[k].is_first].share = &shares[k];
+            draws[shares[k].line][shares[k].is_first].place =
+                shares[k].place + rank - shares[k].from;
+        }
+    PMPI_Barrier(MPI_COMM_WORLD);
+    begin = now = PMPI_Wtime();
+}
+
+static void print_times(void)
+{
+    static double sums[2][END + 1];
+    double seconds = now - begin, longest, of_trace[2] = {0, 0}, of_program[2] = {0, 0};
+    PMPI_Reduce(computing, sums[0], END + 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    PMPI_Reduce(calling, sums[1], END + 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    PMPI_Reduce(&seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank != 0)
+        return;
+    printf("seconds of a rank, mean of all      computation             calls\n");
+    printf("line                             trace     program     trace     program\n");
+    for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) {
+        double mean[2];
+        for (int part = 0; part < 2; part++) {
+            mean[part] = sums[part][lines[k].line] / PROCESSES;
+            of_trace[part] += lines[k].seconds[part];
+            of_program[part] += mean[part];
+        }
+        if (lines[k].line == END)
+            printf("     %-24s", lines[k].call);
+        else
+            printf("%4d %-24s", lines[k].line, lines[k].call);
+        printf(" %9.6f %11.6f %9.6f %11.6f\n", lines[k].seconds[0], mean[0], lines[k].seconds[1],
+               mean[1]);
+    }
+    printf("     %-24s %9.6f %11.6f %9.6f %11.6f\n", "all lines", of_trace[0], of_program[0],
+           of_trace[1], of_program[1]);
+    if (scale_compute != 1)
+        printf("computation of the program: %g of the trace\n", scale_compute);
+    printf("run time: %.6f s of the trace, %.6f s of the program\n", run_time, longest);
+}
 //// end
 int main(int argc, char **argv)
 {
@@ -389,6 +594,10 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!understands(argc, argv)) {
+        MPI_Finalize();
+        return 2;
+    }
     if (size != PROCESSES) {
         if (rank == 0)
             fprintf(stderr, "needs %d processes, not %d\n", PROCESSES, size);
@@ -401,7 +610,7 @@ int main(int argc, char **argv)
     if (!out || !in)
         MPI_Abort(MPI_COMM_WORLD, 3);
     make_communicators();
-@attach@    communicate();
-    MPI_Finalize();
+@attach@@start_timers@    communicate();
+@print_times@    MPI_Finalize();
     return 0;
 }

@@ -1,4 +1,4 @@
-"""Generator of C programs that communicate like the run, and do nothing else."""
+"""Generator of C programs that communicate and compute for the time of the run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from callpath_modeler.arrays import Int64Array
 from callpath_modeler.printable import c_comment
 from cpmodel_commspec import formulas
 from cpmodel_commspec.formulas import Table, Tables
+from cpmodel_commspec.generators.c.computing import timed, times
 from cpmodel_commspec.generators.c.functions import CFunctions
 from cpmodel_commspec.generators.functions import Functions
 from cpmodel_commspec.generators.statements import (
@@ -18,7 +19,7 @@ from cpmodel_commspec.generators.statements import (
     room,
     rows,
 )
-from cpmodel_commspec.specification import Loop, Node, Specification
+from cpmodel_commspec.specification import Loop, Node, Specification, lines_in
 
 _STEP = "    "
 
@@ -33,7 +34,7 @@ def c_source(told: Specification) -> str:
     """
     functions, tables = CFunctions(), Tables()
     statements = Statements(told, functions, tables, formulas.C, "MPI_PROC_NULL", _unequal)
-    body = "".join(_lines(statements, told.body, 1, ()))
+    body = "".join(_lines(statements, told.body, ()))
     communicators = _communicators(told, functions)
     attach = _attach(told, functions)
     begin = functions.text("begin")
@@ -43,36 +44,46 @@ def c_source(told: Specification) -> str:
         ("room", room(told)),
     ):
         begin = begin.replace(f"@{name}@", str(value))
+    end = functions.text("end").replace("@attach@", attach)
+    for name in ("start_timers", "print_times"):
+        end = end.replace(f"@{name}@", f"{_STEP}{name}();\n" if told.is_timed else "")
+    if told.is_timed:
+        body += f"{_STEP}compute(END, 0);\n"
     parts = [
         _heading(told),
         begin,
         *(_table(table, told.processes) for table in tables),
         *functions.used(),
         communicators,
+        functions.text("options"),
+        *(times(told, functions) if told.is_timed else ()),
         f"static void communicate(void)\n{{\n{body}}}\n",
-        functions.text("end").replace("@attach@", attach),
+        end,
     ]
     return "\n".join(parts)
 
 
 def _lines(
-    statements: Statements, nodes: Sequence[Node], depth: int, around: tuple[int, ...]
+    statements: Statements, nodes: Sequence[Node], around: tuple[Loop, ...], line: int = 1
 ) -> Iterator[str]:
-    """Yield the statements of nodes; `around` has the ranks of the loop around them."""
-    indent = _STEP * depth
+    """Yield the statements of nodes; `line` is the number of the first."""
+    depth = len(around)
+    indent = _STEP * (depth + 1)
     for node in nodes:
-        formula = statements.guard(node, around)
+        formula = statements.guard(node, around[-1].ranks if around else ())
         guard = f"if ({formula}) " if formula else ""
         if isinstance(node, Loop):
-            variable = formulas.variable(depth - 1)
+            variable = formulas.variable(depth)
             head = f"for (long {variable} = 0; {variable} < {node.count}; {variable}++) {{"
             yield f"{indent}{guard}{head}\n"
-            yield from _lines(statements, node.body, depth + 1, node.ranks)
+            yield from _lines(statements, node.body, (*around, node), line + 1)
             yield f"{indent}}}\n"
-            continue
-        about = statements.about(node)
-        place = f" /* {c_comment(about)} */" if about else ""
-        yield f"{indent}{guard}{statements.call(node)}{place}\n"
+        else:
+            about = statements.about(node)
+            place = f" /* {c_comment(about)} */" if about else ""
+            call = timed(node, line, around, statements.call(node))
+            yield f"{indent}{guard}{call}{place}\n"
+        line += lines_in(node)
 
 
 def _unequal(name: str, comm: str, sent: str, received: str, *root: str) -> str:
@@ -93,8 +104,18 @@ def _heading(told: Specification) -> str:
         "mpicc -O2 -o communicate THIS_FILE.c",
         f"mpirun -n {told.processes} ./communicate",
     ]
-    lines = heading(told, told.program, commands)
+    lines = [*heading(told, told.program, commands), *_times(told)]
     return "/*\n" + "".join(f" * {c_comment(line)}".rstrip() + "\n" for line in lines) + " */"
+
+
+def _times(told: Specification) -> Iterator[str]:
+    """Yield the lines of the heading about times."""
+    if not told.is_timed:
+        yield "It does not compute, because the specification has no times."
+        return
+    yield "It computes before each operation as long as the run did. At the end it prints the times"
+    yield "of each line beside those of the run."
+    yield "    --scale-compute F   compute F times as long"
 
 
 def _table(table: Table, processes: int) -> str:
