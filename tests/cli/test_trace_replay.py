@@ -285,6 +285,9 @@ def test_computation_and_sizes_count_on_simgrid(run, line, fat_tree):
         return float(rows(done.out)[0]["seconds[s]"])
 
     base = simulated()
+    # The rank with most computation has 10 * 0.4 ms.
+    assert base > 10 * 0.4e-3
+    assert simulated("--scale-compute", "3") > base + 0.0079
     assert simulated("--scale-bytes", "1000") > base
     assert simulated("--lower", "alltoall=p2p") > 0
 
@@ -297,6 +300,8 @@ def test_platforms_that_simgrid_cannot_read_end_in_one_line(run, exchange_trace,
     path.write_text("latency = 1")
     run("trace", "replay", exchange_trace, "--smpi", "--platform", path).fails(2, "XML")
     path.write_text("<platform><nothing/></platform>")
+    run("trace", "replay", exchange_trace, "--smpi", "--platform", path).fails(2, "speed")
+    path.write_text('<platform><nothing speed="2Gf"/></platform>')
     run("trace", "replay", exchange_trace, "--smpi", "--platform", path).fails(4, "smpirun")
 
 

@@ -1,7 +1,8 @@
 """Run time of a generated program on SimGrid SMPI, which simulates a network with contention.
 
 The program runs unchanged, compiled by ``smpicc``, in a temporary directory, for a limited time.
-Computation takes the time that the program states, so the result is the same each time. SimGrid
+Computation takes the time that the program states, on the first host of the platform file; hosts of
+other speeds take more or less. So the result is the same each time. SimGrid
 (Casanova, Giersch, Legrand, Quinson, Suter: Versatile, Scalable, and Accurate Simulation of
 Distributed Applications and Platforms, JPDC 74(10), 2014) reads the platform file; nothing of it is
 part of a command line.
@@ -31,6 +32,7 @@ _MOST_OUTPUT = 1 << 20
 _MOST_LINES = 5000
 _TIME = re.compile(r"Simulated time: ([0-9.eE+-]+) seconds")
 _OWN_TIME = re.compile(r"^run time: .*?([0-9.eE+-]+) s of the program", re.MULTILINE)
+_SPEED = re.compile(rb"\bspeed\s*=\s*[\"']\s*([0-9.]{1,12}(?:[eE][+-]?[0-9]{1,2})?[kMGTPE]?i?f)")
 _FAULT = re.compile(r"(?:critical|error|exception)[^\n]*", re.IGNORECASE)
 _PLATFORM, _SOURCE, _PROGRAM = "platform.xml", "program.c", "program"
 _INSTALL = "install SimGrid (Debian: apt install libsimgrid-dev), or leave out --smpi"
@@ -68,6 +70,12 @@ def smpi_run(source: str, processes: int, platform: Path, selector: str) -> Smpi
     """
     compiler, runner = _found("smpicc"), _found("smpirun")
     content = _content(platform)
+    found = _SPEED.search(content)
+    if found is None:
+        raise UsageError(
+            f"{platform}: no host has a speed", hint='hosts and clusters need one, e.g. speed="2Gf"'
+        )
+    speed = found[1].decode("ascii")
     with tempfile.TemporaryDirectory(prefix="cpmodel-smpi-") as name:
         folder = Path(name)
         (folder / _PLATFORM).write_bytes(content)
@@ -84,6 +92,8 @@ def smpi_run(source: str, processes: int, platform: Path, selector: str) -> Smpi
                 "--cfg=smpi/display-timing:yes",
                 "--cfg=smpi/simulate-computation:no",
                 "--cfg=smpi/wtime:0",
+                # Seconds of the program are seconds of a host with the first speed of the file.
+                f"--cfg=smpi/host-speed:{speed}",
                 f"--cfg=smpi/coll-selector:{selector}",
                 f"./{_PROGRAM}",
             ],

@@ -401,12 +401,12 @@ static int takes_scale_compute(const char *text)
     return is_factor(text, &scale_compute);
 }
 
-static const struct argument {
+@takes@static const struct argument {
     const char *name, *values;
     int (*takes)(const char *); /* whether a text is such a value; then the value is kept */
 } arguments[] = {
     {"--scale-compute", "a factor from 0 to 1e9", takes_scale_compute},
-};
+@arguments@};
 
 /* Read the arguments. If the program does not know one, return 0; rank 0 says so. */
 static int understands(int argc, char **argv)
@@ -605,12 +605,12 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 2;
     }
-    out = calloc((size_t)room, 1);
+@resize@    out = calloc((size_t)room, 1);
     in = calloc((size_t)room, 1);
     if (!out || !in)
         MPI_Abort(MPI_COMM_WORLD, 3);
     make_communicators();
-@attach@@start_timers@    communicate();
+@make_apart@@attach@@start_timers@    communicate();
 @print_times@    MPI_Finalize();
     return 0;
 }

@@ -206,3 +206,26 @@ static void line(int comm, long bytes, long root)
     if (me < n - 1)
         put(comm, bytes, me + 1);
 }
+//// takes_scale_bytes: resize
+static int takes_scale_bytes(const char *text)
+{
+    return is_factor(text, &scale_bytes);
+}
+//// takes_lower: apart
+static int is_lowered;
+
+static const struct {
+    const char *text;
+    replacement **place, *by;
+} replacements[] = {
+@replacements@};
+
+static int takes_lower(const char *text)
+{
+    for (size_t k = 0; k < sizeof replacements / sizeof *replacements; k++)
+        if (strcmp(text, replacements[k].text) == 0) {
+            *replacements[k].place = replacements[k].by;
+            return is_lowered = 1;
+        }
+    return 0;
+}
