@@ -40,6 +40,7 @@ _PROMPT = {
     "MPI_Testany": "MPI_Testany(n, requests, indices, &count, MPI_STATUS_IGNORE);",
     "MPI_Testsome": "MPI_Testsome(n, requests, &count, indices, MPI_STATUSES_IGNORE);",
 }
+_MARK = "//// "
 _IN_PLACE, _STARTED = "_in_place", "start_"
 
 _LOWERED = {
@@ -68,11 +69,13 @@ class CFunctions(Functions):
 
     def __init__(self) -> None:
         folder = files("cpmodel_commspec.generators.c")
-        source = "".join(
+        texts = [
             folder.joinpath(name).read_text(encoding="utf-8")
             for name in ("functions.c", "lowering.c")
-        )
-        super().__init__(source, "//// ", ";")
+        ]
+        # The heading of a file is no part of a program.
+        source = "".join(text[text.index(_MARK) :] for text in texts)
+        super().__init__(source, _MARK, ";")
         self._lowered: dict[str, None] = {}
 
     @property

@@ -35,26 +35,21 @@ static void make_apart(void)
         if (comms[k] != MPI_COMM_NULL)
             PMPI_Comm_dup(comms[k], &apart[k]);
 }
-
+//// put: apart
 static void put(int comm, long bytes, int to)
 {
     MPI_Send(out, (int)bytes, MPI_BYTE, to, 0, apart[comm]);
 }
-
+//// get: apart
 static void get(int comm, long bytes, int from)
 {
     MPI_Recv(in, (int)bytes, MPI_BYTE, from, 0, apart[comm], MPI_STATUS_IGNORE);
 }
-
+//// swap: apart
 static void swap(int comm, long bytes, int to, long received, int from)
 {
     MPI_Sendrecv(out, (int)bytes, MPI_BYTE, to, 0, in, (int)received, MPI_BYTE, from, 0,
                  apart[comm], MPI_STATUS_IGNORE);
-}
-
-static int is_first(long root, int comm)
-{
-    return places[comm][rank] == (int)root;
 }
 //// at_once: apart
 /* Post all receives, then all sends, and wait for all of them. */
@@ -72,7 +67,7 @@ static void at_once(int comm, long bytes, int receives, int sends, const int *fr
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
     free(requests);
 }
-
+//// others
 /* The others, those at distance 1, 2, ... in one direction from a member. */
 static int *others(int comm, int member, int direction)
 {
@@ -83,7 +78,7 @@ static int *others(int comm, int member, int direction)
         found[k - 1] = (member + direction * k + n) % n;
     return found;
 }
-//// everybody_p2p: at_once
+//// everybody_p2p: at_once others
 static void everybody_p2p(int comm, long bytes, long root)
 {
     int me = places[comm][rank], n = sizes[comm];
@@ -93,27 +88,27 @@ static void everybody_p2p(int comm, long bytes, long root)
     free(from);
     free(to);
 }
-//// from_root_p2p: at_once
+//// from_root_p2p: at_once others
 static void from_root_p2p(int comm, long bytes, long root)
 {
     int member = (int)root, *to = others(comm, member, 1);
-    if (is_first(root, comm))
+    if (places[comm][rank] == member)
         at_once(comm, bytes, 0, sizes[comm] - 1, NULL, to);
     else
         at_once(comm, bytes, 1, 0, &member, NULL);
     free(to);
 }
-//// to_root_p2p: at_once
+//// to_root_p2p: at_once others
 static void to_root_p2p(int comm, long bytes, long root)
 {
     int member = (int)root, *from = others(comm, member, 1);
-    if (is_first(root, comm))
+    if (places[comm][rank] == member)
         at_once(comm, bytes, sizes[comm] - 1, 0, from, NULL);
     else
         at_once(comm, bytes, 0, 1, NULL, &member);
     free(from);
 }
-//// pairwise: apart
+//// pairwise: swap
 static void pairwise(int comm, long bytes, long root)
 {
     int me = places[comm][rank], n = sizes[comm];
@@ -121,7 +116,7 @@ static void pairwise(int comm, long bytes, long root)
     for (int k = 1; k < n; k++)
         swap(comm, bytes, (me + k) % n, bytes, (me - k + n) % n);
 }
-//// ring: apart
+//// ring: swap
 static void ring(int comm, long bytes, long root)
 {
     int me = places[comm][rank], n = sizes[comm];
@@ -129,7 +124,7 @@ static void ring(int comm, long bytes, long root)
     for (int k = 1; k < n; k++)
         swap(comm, bytes, (me + 1) % n, bytes, (me - 1 + n) % n);
 }
-//// dissemination: apart
+//// dissemination: swap
 static void dissemination(int comm, long bytes, long root)
 {
     int me = places[comm][rank], n = sizes[comm];
@@ -137,7 +132,7 @@ static void dissemination(int comm, long bytes, long root)
     for (int d = 1; d < n; d *= 2)
         swap(comm, bytes, (me + d) % n, bytes, (me - d + n) % n);
 }
-//// binomial_down: apart
+//// binomial_down: put get
 static void binomial_down(int comm, long bytes, long root)
 {
     int n = sizes[comm], me = (places[comm][rank] - (int)root + n) % n;
@@ -147,7 +142,7 @@ static void binomial_down(int comm, long bytes, long root)
         else if (d <= me && me < 2 * d)
             get(comm, bytes, (me - d + (int)root) % n);
 }
-//// binomial_up: apart
+//// binomial_up: put get
 static void binomial_up(int comm, long bytes, long root)
 {
     int n = sizes[comm], me = (places[comm][rank] - (int)root + n) % n, d = 1;
@@ -166,7 +161,7 @@ static void tree(int comm, long bytes, long root)
     binomial_up(comm, bytes, 0);
     binomial_down(comm, bytes, 0);
 }
-//// recursive_doubling: apart
+//// recursive_doubling: put get swap
 static void recursive_doubling(int comm, long bytes, long root)
 {
     int n = sizes[comm], me = places[comm][rank], core = 1;
@@ -185,7 +180,7 @@ static void recursive_doubling(int comm, long bytes, long root)
     if (me < n - core)
         put(comm, bytes, core + me);
 }
-//// ring_of_parts: apart
+//// ring_of_parts: swap
 static void ring_of_parts(int comm, long bytes, long root)
 {
     int n = sizes[comm], me = places[comm][rank];
@@ -196,7 +191,7 @@ static void ring_of_parts(int comm, long bytes, long root)
              (me - 1 + n) % n);
     }
 }
-//// line: apart
+//// line: put get
 static void line(int comm, long bytes, long root)
 {
     int n = sizes[comm], me = places[comm][rank];
