@@ -75,7 +75,8 @@ def extrapolate(
     form = None if processes is not None else _form(format_, output)
     generator = chosen(format_, output) if processes is not None else None
     read, findings = _read(console, traces, any_source)
-    told = found(read)
+    extrapolated = found(read)
+    told = extrapolated.told
     if form is not None:
         _write_any(console, told, form, output, force=force)
     else:
@@ -85,7 +86,7 @@ def extrapolate(
         from cpmodel_commspec.specify import specify
 
         scale = scale_at(told, processes, sizes)
-        there = specify(expanded(told, scale))
+        there = specify(expanded(told, scale, extrapolated.times))
         subject = f"p = {processes}"
         findings += safety(there, subject, generator, allow_unsafe=allow_unsafe)
         write(console, there, generator, output, force=force)

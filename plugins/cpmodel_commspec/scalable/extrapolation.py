@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from cpmodel_commspec.scalable.rounds import split
 from cpmodel_commspec.scalable.scales import common_order
 from cpmodel_commspec.scalable.specification import Group, ScalableSpecification
 from cpmodel_commspec.scalable.tables import Table, tabulated
+from cpmodel_commspec.scalable.times import Times, times
 from cpmodel_commspec.scalable.tokens import Tokens, tokens
 from cpmodel_commspec.wildcards import resolved
 
@@ -34,8 +36,16 @@ _HINT = (
 )
 
 
-def extrapolate(traces: Sequence[Traced]) -> ScalableSpecification:
-    """Return a specification that is exact for all traces.
+@dataclass(frozen=True, slots=True)
+class Extrapolated:
+    """A specification for any number of processes, and its computation; None if a trace has no times."""
+
+    told: ScalableSpecification
+    times: Times | None
+
+
+def extrapolate(traces: Sequence[Traced]) -> Extrapolated:
+    """Return a specification that is exact for all traces, and models of the computation.
 
     Parameters
     ----------
@@ -70,7 +80,7 @@ def extrapolate(traces: Sequence[Traced]) -> ScalableSpecification:
         shapes, tuple(groups), grids, body, joint.traces[-1].left_out,
     )  # fmt: skip
     _verify(told, joint)
-    return told
+    return Extrapolated(told, times(joint.traces, builder.lines))
 
 
 def _resolved(traced: Traced) -> Traced:
