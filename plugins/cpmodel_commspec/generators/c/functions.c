@@ -1,6 +1,5 @@
 /* Parts of the programs that are written: each from its name, and what it needs, to the next. */
 //// begin
-#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -65,9 +65,15 @@ _LOWERED = {
 
 
 class CFunctions(Functions):
-    """The functions of a program in C."""
+    """The functions of a program in C.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    can_lower : whether the program has an argument that replaces collectives by messages
+    """
+
+    def __init__(self, *, can_lower: bool = True) -> None:
+        self._can_lower = can_lower
         folder = files("cpmodel_commspec.generators.c")
         texts = [
             folder.joinpath(name).read_text(encoding="utf-8")
@@ -95,12 +101,13 @@ class CFunctions(Functions):
         needs = [] if name == "barrier" else ["scaled"]
         if is_started:
             needs.append("start")
-        else:
+        elif self._can_lower:
             self._lowered.setdefault(name)
             self.add(f"lower_{name}", f"static replacement *lower_{name};\n",
                      ("apart", *_LOWERED[name].values()))  # fmt: skip
             needs.append(f"lower_{name}")
-        self.add(function, _collective(function, name), needs)
+        can_lower = self._can_lower and not is_started
+        self.add(function, _collective(function, name, can_lower=can_lower), needs)
         return self.call(function, *arguments)
 
     def wait(self, function: str, kind: str, places: Sequence[int]) -> str:
@@ -157,7 +164,7 @@ def _send(name: str, function: str, *, is_started: bool, is_awaited: bool) -> st
     )
 
 
-def _collective(function: str, name: str) -> str:
+def _collective(function: str, name: str, *, can_lower: bool) -> str:
     parameters, arguments = _COLLECTIVES[name]
     if function.endswith(_IN_PLACE):
         # Roots that scatter leave out where they would receive, all others what they would send.
@@ -168,7 +175,7 @@ def _collective(function: str, name: str) -> str:
     begin = "" if name == "barrier" else "    bytes = scaled(bytes);\n"
     if is_started:
         begin += "    MPI_Request *request = start(COLLECTIVE, room);\n"
-    else:
+    if can_lower:
         bytes_, root = ("0" if word not in parameters else word for word in ("bytes", "root"))
         begin += (
             f"    if (lower_{name}) {{\n        lower_{name}(comm, {bytes_}, {root});\n"

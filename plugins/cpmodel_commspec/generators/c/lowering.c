@@ -1,5 +1,7 @@
 /* Messages in place of collective operations, by `--lower NAME=ALGORITHM`: see functions.c. */
 //// scaled
+#include <limits.h>
+
 static double scale_bytes = 1; /* factor on all sizes */
 
 /* A size times the factor, rounded up. */
