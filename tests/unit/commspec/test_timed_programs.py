@@ -185,9 +185,6 @@ def test_ranks_with_common_rounds_have_them_together(smpi, tmp_path):
             ["--scale-compute", "1", "--fast"],
             "no option --fast: the options are --scale-compute --scale-bytes --lower",
         ),
-            ["--scale-compute", "1", "--fast"],
-            "no option --fast: the options are --scale-compute --scale-bytes --lower",
-        ),
         (["2"], "no option 2: the options are --scale-compute --scale-bytes --lower"),
     ],
 )
