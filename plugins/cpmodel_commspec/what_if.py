@@ -29,6 +29,12 @@ _LARGEST = 2**48
 _MOST_MESSAGES = 2**24
 """Messages of all ranks in one line; more take too much memory."""
 
+_FEW_MESSAGES = frozenset(
+    {"binomial", "dissemination", "tree", "recursive-doubling", "rabenseifner", "line", "bruck",
+     "recursive-halving"}
+)  # fmt: skip
+"""Algorithms whose messages do not grow with the square of the number of processes."""
+
 _EXAMPLE = "e.g. --lower alltoall=p2p"
 _ELSEWHERE = "choose its algorithm in the platform file"
 
@@ -304,6 +310,8 @@ class _Lowering:
         counts: Sequence[int],
     ) -> list[Round]:  # fmt: skip
         """Return the messages of a group."""
+        if implementation not in _FEW_MESSAGES and len(group) ** 2 > _MOST_MESSAGES:
+            raise DataError(f"{_where(shape)}: its messages are too many", hint=_ELSEWHERE)
         place = {rank: k for k, rank in enumerate(step.ranks)}
         if not place.keys() >= set(group) or shape.kind is Kind.ICOLLECTIVE:
             raise DataError(

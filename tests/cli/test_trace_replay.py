@@ -244,6 +244,20 @@ def test_a_speedup_is_above_zero(run, line):
     run("trace", "predict", line, "--comp-speedup", "-1").fails(2, "-1")
 
 
+@pytest.mark.parametrize("command", ["replay", "predict"])
+def test_endless_specifications_are_refused(run, told, command):
+    document = json.loads(told.read_text())
+    specification = document["specification"]
+    rounds = 10**9
+    [loop] = specification["body"]
+    specification["operations"] *= rounds // loop["count"]
+    loop["count"] = rounds
+    for step in loop["body"]:
+        step.pop("computing")
+    told.write_text(json.dumps(document))
+    run("trace", command, told).fails(4, "too many")
+
+
 def test_a_specification_without_times_has_no_estimate(run, told):
     document = json.loads(told.read_text())
     document["specification"]["seconds"] = 0.0

@@ -15,13 +15,14 @@ from cpmodel_commspec.collective_messages import ALGORITHMS
 from cpmodel_commspec.collectives import NAMES, Form
 from cpmodel_commspec.deadlocks import deadlock
 from cpmodel_commspec.exchange import read_json, to_json
+from cpmodel_commspec.expressions import Expression
 from cpmodel_commspec.generators.c import c_source
 from cpmodel_commspec.matching import mismatches
-from cpmodel_commspec.operations import FIELDS, Kind
+from cpmodel_commspec.operations import FIELDS, Communicator, Kind, Shape
 from cpmodel_commspec.replay.loggp import replay
 from cpmodel_commspec.replay.platform import PRESETS, Platform
 from cpmodel_commspec.replay.run_time import program_of, run_time
-from cpmodel_commspec.specification import Step, walk
+from cpmodel_commspec.specification import Specification, Step, walk
 from cpmodel_commspec.specify import specify
 from cpmodel_commspec.text import specification_text
 from cpmodel_commspec.what_if import lowered, lowered_names, with_bytes, with_computation
@@ -217,6 +218,18 @@ def test_sizes_are_scaled_and_rounded_up(told, factor):
 def test_sizes_beyond_all_limits_are_refused(told):
     with pytest.raises(DataError, match="2\\^48"):
         with_bytes(told, Fraction(10**15))
+
+
+def test_too_many_messages_are_refused_before_they_are_made():
+    ranks = tuple(range(5000))
+    shape = Shape(Kind.COLLECTIVE, "alltoall", 0)
+    step = Step(0, ranks, {"bytes": Expression(8)})
+    told = Specification(
+        "", 5000, 0, 5000, 1, (shape,), (Communicator("WORLD", (ranks,)),), (step,), {}
+    )
+    with pytest.raises(DataError, match="too many"):
+        lowered(told, {"alltoall": "p2p"})
+    assert lowered(told, {"alltoall": "bruck"}).operations == 5000 * 13
 
 
 def test_computation_is_scaled(tmp_path):
