@@ -138,7 +138,8 @@ def _calls(joint: Joint, table: Table, k: int, rows: Int64Array) -> Int64Array:
     everybody = [n for n, one in enumerate(joint.communicators[k]) if len(one.groups) == 1]
     is_call = np.array([x.comm in everybody and x.kind in TOGETHER for x in joint.shapes], np.bool_)
     here = is_call[table.shapes[rows]]
-    return np.cumsum(here) * here
+    calls: Int64Array = np.cumsum(here) * here
+    return calls
 
 
 def _group(joint: Joint, choice: Choice, number: int, problems: list[Problem]) -> Group:
@@ -146,10 +147,9 @@ def _group(joint: Joint, choice: Choice, number: int, problems: list[Problem]) -
     ones = [own[number] for own in joint.communicators]
     parts = []
     for one, scale in zip(ones, choice.scales, strict=True):
-        members = np.array([rank for group in one.groups for rank in group], np.int64)
-        parts.append(
-            Part(scale, np.arange(scale.processes), np.isin(np.arange(scale.processes), members))
-        )
+        everybody = np.arange(scale.processes)
+        own = np.isin(everybody, [rank for group in one.groups for rank in group])
+        parts.append(Part(scale, everybody, own))
     members = conditions.find(parts, choice.dimensions)
     common = set.intersection(
         *(set(kept(one, scale)) for one, scale in zip(ones, choice.scales, strict=True))

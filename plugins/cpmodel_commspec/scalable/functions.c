@@ -16,6 +16,7 @@ static int *members[COMMUNICATORS]; /* world ranks, by rank in the communicator 
 static int *places[COMMUNICATORS];  /* ranks in the communicator, by world rank */
 static char *out, *in;              /* what is sent, and where it is received */
 static long room = 1;
+static double scale_compute = 1;    /* factor on all computation */
 
 static void keep(int comm, MPI_Comm made)
 {
@@ -149,6 +150,88 @@ static void start_to_receive_any(int comm, long tag)
     MPI_Irecv(started[n_started - 1].in, (int)room, MPI_BYTE, MPI_ANY_SOURCE, (int)tag, comms[comm],
               request);
 }
+//// predicted_times
+/* Predicted seconds of computation before each line, in a round of a rank, at @points@ numbers of
+   processes: 1, and then each @per_doubling@th root of 2 times the one before. */
+enum { LINES = @lines@, POINTS = @points@ };
+static const double seconds_at[][POINTS] = {
+@rows@};
+static double predicted[sizeof seconds_at / sizeof *seconds_at];
+
+/* In proportion between the numbers of processes of the table. */
+static void predict(void)
+{
+    for (size_t k = 0; k < sizeof predicted / sizeof *predicted; k++) {
+        double low = 1, high = 1;
+        int n = 0;
+        while (n < POINTS - 1 && high < (double)p) {
+            low = high;
+            high *= @root@;
+            n++;
+        }
+        double share = n && high > (double)p ? ((double)p - low) / (high - low) : 1;
+        predicted[k] = scale_compute * (seconds_at[k][n] * share
+                                        + (n ? seconds_at[k][n - 1] * (1 - share) : 0));
+    }
+}
+
+static double computing[LINES + 1], asked[LINES + 1]; /* seconds of each line */
+static double begun, now;
+
+/* Compute before a line. What one computation takes too long, the next ones take less. */
+static void compute(int line, double seconds)
+{
+    static double owed;
+    double end, until = now + seconds - owed;
+#ifdef SMPI_H
+    owed += seconds;
+    if (owed > 2e-6) {
+        smpi_execute(owed);
+        owed = 0;
+    }
+    (void)until;
+    end = PMPI_Wtime();
+#else
+    do
+        end = PMPI_Wtime();
+    while (end < until);
+    owed = end - until < 2e-5 ? end - until : 2e-5;
+#endif
+    asked[line] += seconds;
+    computing[line] += end - now;
+    now = end;
+}
+
+#define LINE(line, row, ...) \
+    do { \
+        compute(line, predicted[row]); \
+        __VA_ARGS__ \
+        now = PMPI_Wtime(); \
+    } while (0)
+
+static void start_timers(void)
+{
+    predict();
+    PMPI_Barrier(MPI_COMM_WORLD);
+    begun = now = PMPI_Wtime();
+}
+
+static void print_times(void)
+{
+    static double sums[2][LINES + 1];
+    double seconds = now - begun, longest;
+    PMPI_Reduce(asked, sums[0], LINES + 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    PMPI_Reduce(computing, sums[1], LINES + 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    PMPI_Reduce(&seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank != 0)
+        return;
+    printf("seconds of computation of a rank, mean of all\n");
+    printf("line   predicted     program\n");
+    for (int k = 0; k <= LINES; k++)
+        if (sums[0][k] > 0)
+            printf("%4d %11.6f %11.6f\n", k, sums[0][k] / (double)p, sums[1][k] / (double)p);
+    printf("run time of the program: %.6f s\n", longest);
+}
 //// scalable_end
 /* The most even grid: the largest size is as small as it can be, then the next. */
 static void choose_grid(void)
@@ -168,7 +251,12 @@ static int read_grid(int argc, char **argv)
             text = argv[++k];
         else if (!strncmp(argv[k], "--grid=", 7))
             text = argv[k] + 7;
-        else
+        else if (!strcmp(argv[k], "--scale-compute") && k + 1 < argc) {
+            char *last;
+            scale_compute = strtod(argv[++k], &last);
+            if (*last || last == argv[k] || !(scale_compute >= 0 && scale_compute <= 1e9))
+                return 0;
+        } else
             return 0;
     }
     choose_grid();
@@ -191,7 +279,8 @@ int main(int argc, char **argv)
     p = size;
     if (!read_grid(argc, argv)) {
         if (rank == 0)
-            fprintf(stderr, "give the grid of all %ld processes: --grid @axes@\n", p);
+            fprintf(stderr, "give the grid of all %ld processes: --grid @axes@; other options: "
+                            "--scale-compute FACTOR\n", p);
         MPI_Finalize();
         return 2;
     }
@@ -208,7 +297,7 @@ int main(int argc, char **argv)
     if (!out || !in)
         MPI_Abort(MPI_COMM_WORLD, 3);
     make_communicators();
-    communicate();
-    MPI_Finalize();
+@start_timers@    communicate();
+@print_times@    MPI_Finalize();
     return 0;
 }

@@ -30,6 +30,7 @@ from cpmodel_commspec.scalable.specification import (
     walk,
 )
 from cpmodel_commspec.scalable.text import is_world, summary
+from cpmodel_commspec.scalable.times import ENDING, Key, Times
 from cpmodel_commspec.text import functions_text
 
 _STEP = "    "
@@ -46,12 +47,15 @@ _EVEN = {
     c = p / a / b;
 """,
 }
+_DOUBLINGS, _PER_DOUBLING = 17, 4
+"""Numbers of processes with predicted times: up to 131072."""
+
 _MOST_DEPTH = 8
 """Loops in each other, whose variables differ from x, y and z."""
 
 
-def scalable_source(told: ScalableSpecification) -> str:
-    """Return the program.
+def scalable_source(told: ScalableSpecification, times: Times | None = None) -> str:
+    """Return the program; with `times`, it computes as long as the models predict.
 
     Raises
     ------
@@ -61,8 +65,10 @@ def scalable_source(told: ScalableSpecification) -> str:
     functions = CFunctions(can_lower=False)
     own = files("cpmodel_commspec.scalable").joinpath("functions.c").read_text(encoding="utf-8")
     functions.read(own)
-    writer = _Writer(told, functions)
+    writer = _Writer(told, functions, times)
     body = "".join(writer.statements(told.body, 1))
+    if times is not None:
+        body += f"{_STEP}compute({ENDING}, predicted[{times.keys.index(Key(ENDING))}]);\n"
     check = "".join(writer.checks())
     communicators = "".join(writer.communicators())
     functions.use("reasons")
@@ -73,10 +79,11 @@ def scalable_source(told: ScalableSpecification) -> str:
         _heading(told),
         begin,
         *functions.used(),
+        *([predicted_times(told, times, functions.text("predicted_times"))] if times else []),
         f"static void make_communicators(void)\n{{\n{communicators}}}\n",
         _check(check),
         f"static void communicate(void)\n{{\n{body}}}\n",
-        _end(told, functions.text("scalable_end")),
+        _end(told, functions.text("scalable_end"), is_timed=times is not None),
     ]
     return "\n".join(parts)
 
@@ -84,7 +91,10 @@ def scalable_source(told: ScalableSpecification) -> str:
 class _Writer:
     """Writer of statements, checks and communicators."""
 
-    def __init__(self, told: ScalableSpecification, functions: CFunctions) -> None:
+    def __init__(
+        self, told: ScalableSpecification, functions: CFunctions, times: Times | None
+    ) -> None:
+        self._rows = {} if times is None else {key: k for k, key in enumerate(times.keys)}
         self._told, self._functions = told, functions
         self._formulas = Formulas(functions, told.dimensions)
         self._lines = {id(node): line for line, (node, _) in enumerate(walk(told.body), 1)}
@@ -106,7 +116,19 @@ class _Writer:
             shape = self._told.shapes[node.shape]
             words = functions_text(shape)
             place = f" /* {c_comment(words)} */" if words else ""
-            yield f"{indent}{guard}{self._call(node, shape, line)}{place}\n"
+            call = self._timed(self._call(node, shape, line), line, depth)
+            yield f"{indent}{guard}{call}{place}\n"
+
+    def _timed(self, call: str, line: int, depth: int) -> str:
+        """Return a call with the computation before it."""
+        if Key(line) in self._rows:
+            row = str(self._rows[Key(line)])
+        elif Key(line, True) in self._rows:
+            first, usual = self._rows[Key(line, True)], self._rows[Key(line, False)]
+            row = f"{variable(depth - 2)} == 0 ? {first} : {usual}"
+        else:
+            return call
+        return f"LINE({line}, {row}, {call});"
 
     def _guard(self, node: Node, line: int) -> str:
         peer = ""
@@ -260,6 +282,24 @@ def _least(number: Number) -> Number:
     return msgspec.structs.replace(number, factors={}, modulus=None)
 
 
+def predicted_times(told: ScalableSpecification, times: Times, text: str) -> str:
+    """Return the part of a program with the predicted seconds of each line."""
+    points = 1 + _DOUBLINGS * _PER_DOUBLING
+    root = 2 ** (1 / _PER_DOUBLING)
+    found = times.values([root**k for k in range(points)])
+    rows = (f"    {{{', '.join(f'{x:.4g}' for x in row)}}},\n" for row in found.tolist())
+    values = {
+        "lines": str(told.lines),
+        "points": str(points),
+        "per_doubling": str(_PER_DOUBLING),
+        "root": repr(root),
+        "rows": "".join(rows),
+    }
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
 def _check(statements: str) -> str:
     return (
         "/* Return 0 if every formula has a value, or the exit status. */\n"
@@ -286,7 +326,7 @@ def _heading(told: ScalableSpecification) -> str:
     return "/*\n" + "".join(f" * {c_comment(line)}".rstrip() + "\n" for line in lines) + " */"
 
 
-def _end(told: ScalableSpecification, text: str) -> str:
+def _end(told: ScalableSpecification, text: str, *, is_timed: bool) -> str:
     n = told.dimensions
     sizes = ["a", "b", "c"][:n]
     falling = sizes if told.order is Order.DOWN else sizes[::-1]
@@ -301,6 +341,8 @@ def _end(told: ScalableSpecification, text: str) -> str:
         "given": ", ".join(f"&given[{k}]" for k in range(n)),
         "dimensions": str(n),
         "axes": ",".join("XYZ"[:n]),
+        "start_timers": f"{_STEP}start_timers();\n" * is_timed,
+        "print_times": f"{_STEP}print_times();\n" * is_timed,
     }
     for name, value in values.items():
         text = text.replace(f"@{name}@", value)

@@ -86,16 +86,20 @@ class Times:
         """The models of the means."""
         return fit(np.array(self.processes, np.float64), self.means)
 
+    def values(self, processes: Sequence[float]) -> FloatArray:
+        """Return the seconds at numbers of processes [m], [keys x m]; without a model, the last mean."""
+        found = self.models.values(processes)
+        last = np.array([np.nanmean(row[~np.isnan(row).all(axis=1)][-1]) for row in self.means])
+        return np.where(np.isnan(found), last[:, np.newaxis], found)
+
     def bands(self, scale: Scale) -> dict[Key, Band]:
         """Return the seconds of each line at a scale."""
-        found = self.models.predict([scale.processes])
-        last = [row[~np.isnan(row).all(axis=1)][-1] for row in self.means]
+        found, values = self.models.predict([scale.processes]), self.values([scale.processes])
+        low, high = (np.nan_to_num(x, nan=y) for x, y in ((found.low, 0.0), (found.high, np.inf)))
         bands = {}
         for k, key in enumerate(self.keys):
-            value, low, high = (float(x[k, 0]) for x in (found.value, found.low, found.high))
-            if np.isnan(value):
-                value, low, high = float(np.nanmean(last[k])), 0.0, np.inf
-            bands[key] = Band(key, value, low, high, self.models.formula(k))
+            seconds = (float(x[k, 0]) for x in (values, low, high))
+            bands[key] = Band(key, *seconds, self.models.formula(k))
         return bands
 
     def seconds(
