@@ -14,7 +14,7 @@ from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import counted, percent, signed_percent
 from cpmodel_commspec.operations import Shape
 from cpmodel_commspec.replay.platform import Platform
-from cpmodel_commspec.replay.run_time import LineTime, RunTime
+from cpmodel_commspec.replay.run_time import LineTime, RunTime, mean_computation
 from cpmodel_commspec.replay.smpi import SmpiRun
 from cpmodel_commspec.specification import Specification
 from cpmodel_commspec.text import functions_text
@@ -132,7 +132,12 @@ def _compared(
         change = signed_percent(seconds[1] / seconds[0] - 1)
         lines.append(f"the second platform takes {change}")
     if told.seconds and not changes:
-        lines.append(f"the run of the trace took {style.amount(told.seconds, 's')}")
+        # Of a run with more ranks than processors, this is nearly all.
+        called = percent(max(0.0, 1 - mean_computation(told) / told.seconds), 1)
+        lines.append(
+            f"the run of the trace took {style.amount(told.seconds, 's')}, {called} of it in MPI "
+            "calls"
+        )
     return lines
 
 
