@@ -17,6 +17,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from callpath_modeler.printable import shortened
+from callpath_modeler.units import counted
 from cpmodel_guidelines.campaigns.campaign import Cell, Detail, Section
 from cpmodel_guidelines.functions import canonical
 from cpmodel_guidelines.suites.sections import SectionBuilder, Source
@@ -309,7 +310,7 @@ class _Reader:
         if not least <= len(cells) <= len(columns.titles):
             self.source.fail(
                 line,
-                f"{len(cells)} cells instead of {len(columns.titles)}",
+                f"{counted(len(cells), 'cell')} instead of {len(columns.titles)}",
                 "the row is cut off or mixed with another; run the benchmark again",
             )
         if not name:
