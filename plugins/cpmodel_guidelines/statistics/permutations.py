@@ -29,7 +29,8 @@ _PER_RATE = 100
 """Least number of permutations, times the error rate."""
 _EXHAUSTIVE = 4000
 """Number of permutations up to which all of them are used."""
-_AT_ONCE = 1 << 22
+_AT_ONCE = 1 << 17
+"""Statistics that are computed at a time; they fit into the cache of a processor."""
 _LEAST_VARIANCE = 1e-18
 _ROUNDING = 1e-9
 _SEED = 20160926
@@ -220,19 +221,15 @@ def _welch(values: FloatArray, labels: FloatArray) -> tuple[FloatArray, FloatArr
     values : [C, n] centred values
     labels : [B, n] 1 = left
     """
-    n = values.shape[1]
     left = labels.sum(axis=1, keepdims=True)
-    right = n - left
+    right = values.shape[1] - left
     total, squares = values.sum(axis=1), (values**2).sum(axis=1)
     of_left = labels @ values.T
+    of_right = total - of_left
     squares_of_left = labels @ (values**2).T
-    of_right, squares_of_right = total - of_left, squares - squares_of_left
-    with np.errstate(invalid="ignore"):
-        variances = [
-            np.maximum(sq - s**2 / k, 0.0) / (k - 1) / k
-            for s, sq, k in ((of_left, squares_of_left, left), (of_right, squares_of_right, right))
-        ]
+    # The variance of a mean is a sum of squares about it, over n (n - 1).
+    variance = (squares_of_left - of_left**2 / left) / (left * (left - 1))
+    variance += (squares - squares_of_left - of_right**2 / right) / (right * (right - 1))
     # Cancellation leaves a rounding error that depends on the size of the values.
-    least = np.maximum(_LEAST_VARIANCE, 1e-14 * squares)
-    error = np.sqrt(np.maximum(variances[0] + variances[1], least))
+    error = np.sqrt(np.maximum(variance, np.maximum(_LEAST_VARIANCE, 1e-14 * squares)))
     return (of_left / left - of_right / right) / error, error
