@@ -23,9 +23,9 @@ import numpy as np
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from cpmodel_guidelines.statistics.rank_tests import midranks
 
-_DRAWS = 2000
+_DRAWS = 1000
 _MOST_DRAWS = 20_000
-_PER_RATE = 100
+_PER_RATE = 20
 """Least number of permutations, times the error rate."""
 _EXHAUSTIVE = 4000
 """Number of permutations up to which all of them are used."""
