@@ -57,9 +57,9 @@ figures are shares of campaigns in which this guideline is called violated."""
 
 SPLIT_NOTES = """\
 Measured campaigns of Open MPI 4.1.4 with ten mpiruns. The mpiruns are divided into two halves in
-all 126 ways. One half stands for each function, and the other for a mock-up of it. So nothing differs
-but the mpiruns. The figures are shares of divisions in which a function is called slower than
-itself. The stated rate is 5 %."""
+all 126 ways. One half stands for each function, and the other for a mock-up of it. So nothing
+differs but the mpiruns. The figures are shares of divisions in which a function is called slower
+than itself. The stated rate is 5 %."""
 
 _CAMPAIGNS, _POWERED = 300, 100
 _MEASURED = ("openmpi414_p4", "openmpi414_p8", "openmpi414_quiet_p2", "openmpi414_quiet_p4")

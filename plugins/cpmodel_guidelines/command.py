@@ -78,6 +78,18 @@ _TOP_OF_A_TABLE = 10
     help="Print the violations that PGMPI's own code finds in measured mock-ups.",
 )
 @click.option(
+    "--nrep",
+    metavar="CRITERIA",
+    help="Print how many repetitions each mpirun needs, e.g. rse=0.025,cov_mean=0.01/20.",
+)
+@click.option(
+    "--nrep-batches",
+    metavar="MIN,MAX,STEP",
+    default="10,1000,5",
+    show_default=True,
+    help="Batches of repetitions for --nrep.",
+)
+@click.option(
     "--processes",
     type=click.IntRange(1, 10**9),
     metavar="P",
@@ -125,6 +137,8 @@ def command(
     error_rate: str,
     outliers: str,
     compat: str | None,
+    nrep: str | None,
+    nrep_batches: str,
     processes: int | None,
     tolerance: str,
     size: str | None,
@@ -157,6 +171,9 @@ def command(
     method, allowed = _method(test, control, error_rate), _fraction(tolerance, "--tolerance")
     given = _Given(experiment, processes, load, is_table=_is_for_tables(question, load, interval))
     campaign, catalogues = given.campaign()
+    if nrep is not None:
+        _repetitions(console, campaign, table, nrep, nrep_batches)
+        return
     if compat is not None:
         _published(ctx, campaign, table, fail_on=fail_on)
         return
@@ -267,6 +284,31 @@ def _method(test: str, control: str | None, error_rate: str) -> Method:
         )
     chosen = control or ("holm" if test == "ks" else "permutation")
     return Method(Test(test), Control(chosen), rate)
+
+
+def _repetitions(
+    console: Console, campaign: Campaign | None, table: TableRequest, nrep: str, batched: str
+) -> None:
+    """Print the number of repetitions that each cell needs."""
+    from cpmodel_guidelines.nrep import (
+        parse_batches,
+        parse_criteria,
+        repetitions_of,
+        repetitions_table,
+        repetitions_text,
+    )
+
+    criteria, after = parse_criteria(nrep), parse_batches(batched)
+    if campaign is None:
+        raise UsageError(
+            "--nrep needs the output of a benchmark", hint="give raw files of ReproMPI"
+        )
+    found = repetitions_of(campaign, criteria, after)
+    if table.form == "table":
+        table.write_lines(console, repetitions_text(found, table.style(console)))
+    else:
+        table.write_table(console, repetitions_table(campaign, found))
+    console.findings(campaign.findings)
 
 
 def _published(

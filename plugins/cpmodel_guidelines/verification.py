@@ -253,14 +253,10 @@ def _judged_here(
 ) -> tuple[Judged, str]:
     """Return the verdicts on measured settings, and a note about their power."""
     left, right, sides = _measured_sides(finder.benchmark, checks, known, limits.confidence)
-    found = judge_measured(
-        sides, method, tolerance=limits.tolerance, confidence=limits.confidence
-    )
+    found = judge_measured(sides, method, tolerance=limits.tolerance, confidence=limits.confidence)
     basis = tuple(_basis(check, known) for check in checks)
     composed = _composed(finder, checks, known)
-    every = Judged(
-        tuple(checks), left, right, found.verdicts, basis, composed, found.means
-    )
+    every = Judged(tuple(checks), left, right, found.verdicts, basis, composed, found.means)
     return every.take(_deciding(every)), found.power
 
 

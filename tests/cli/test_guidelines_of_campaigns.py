@@ -246,3 +246,17 @@ def test_some_runs_can_be_selected(run, tmp_path):
     folder = campaign(tmp_path / "c", MOCK_UP)
     rows = table(run("guidelines", folder, "--where", "size=8", "-f", "csv"))
     assert {row["at"] for row in rows} == {"p=4,size=8"}
+
+
+def test_numbers_of_repetitions_are_printed(run, tmp_path):
+    lines = [f"MPI_Bcast {k} 8 {1e-6 * (1 + 0.01 * (k % 3)):.12f}" for k in range(100)]
+    path = tmp_path / "r0.dat"
+    path.write_text("\n".join(["#@nprocs=4", "test nrep count runtime_sec", *lines, ""]))
+    (row,) = table(run("guidelines", path, "--nrep", "rse=0.01,cov_mean=0.01/20", "-f", "csv"))
+    assert [*row][:3] == ["function", "size", "nrep"]
+    assert (row["function"], row["size"], row["nrep"], row["met"]) == (
+        "MPI_Bcast", "8", "25", "true",
+    )  # fmt: skip
+    assert run("guidelines", path, "--nrep", "rse=0.01").out.startswith("1 cell: at most 10")
+    run("guidelines", path, "--nrep", "rse").fails(2, "--nrep 'rse' is malformed")
+    run("guidelines", path, "--nrep", "rse=0.1", "--nrep-batches", "x").fails(2, "--nrep-batches")

@@ -2,9 +2,10 @@
 
 If a guideline just holds, both sides take equally long, and the labels left and right of the
 mpiruns could be exchanged. So the test exchanges them, in the same way for all checks. That keeps
-the correlation of message sizes and guidelines in an mpirun, whatever it is. The largest statistic
-of all checks is compared with its distribution over permutations (Westfall and Young:
-Resampling-based multiple testing, 1993).
+the correlation of message sizes and guidelines in an mpirun, whatever it is. A statistic is
+compared with the distribution over permutations of the largest absolute statistic of all checks
+(Westfall and Young: Resampling-based multiple testing, 1993). Both directions count, so the rate
+also holds if the labels of all mpiruns are exchanged.
 
 The statistic is Welch's t of logarithms of medians. Besides the checks, the family has the mean of
 all checks of each guideline. The mean over sizes is computed inside each mpirun, so mpiruns remain
@@ -59,8 +60,7 @@ class PermutationTest:
 def smallest_rate(left: int, right: int) -> float:
     """Return the smallest family-wise error rate that numbers of mpiruns can show.
 
-    A check whose left side is much faster has the largest statistic if both sides are exchanged, so
-    two permutations are needed.
+    Both directions count, so the permutation that exchanges both sides is as extreme as none.
 
     >>> round(smallest_rate(5, 5), 4), round(smallest_rate(3, 3), 4)
     (0.0079, 0.1)
@@ -185,7 +185,7 @@ class _Labels:
         return found, error
 
     def largest(self, rows: FloatArray) -> FloatArray:
-        """Return the largest statistic of all rows in each permutation, [B]."""
+        """Return the largest absolute statistic of all rows in each permutation, [B]."""
         largest: FloatArray | None = None
         for number, pattern in enumerate(self.patterns):
             of = np.flatnonzero(self.of_row == number)
@@ -195,7 +195,7 @@ class _Labels:
             step = max(1, _AT_ONCE // len(labels))
             for start in range(0, len(of), step):
                 t, _ = _welch(rows[of[start : start + step]][:, pattern], labels)
-                here = t.max(axis=1)
+                here = np.abs(t).max(axis=1)
                 largest = here if largest is None else np.maximum(largest, here)
         return np.empty(0) if largest is None else largest
 
