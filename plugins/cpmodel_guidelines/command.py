@@ -48,9 +48,8 @@ _TOP_OF_A_TABLE = 10
 @click.option(
     "--test",
     type=click.Choice(["means", "rank-sum", "ks"]),
-    default="means",
-    show_default=True,
-    help="Test of one check: means of logarithms, Wilcoxon, or Kolmogorov and Smirnov.",
+    help="Test of one check: means of logarithms, Wilcoxon, or Kolmogorov and Smirnov. Default: "
+    "means; with another control than permutation: rank-sum.",
 )
 @click.option(
     "--control",
@@ -132,7 +131,7 @@ def command(
     *,
     experiment: tuple[str, ...],
     rules: tuple[str, ...],
-    test: str,
+    test: str | None,
     control: str | None,
     error_rate: str,
     outliers: str,
@@ -270,7 +269,7 @@ def _of_campaign(campaign: Campaign, load: LoadOptions, *, without_outliers: boo
     return found
 
 
-def _method(test: str, control: str | None, error_rate: str) -> Method:
+def _method(test: str | None, control: str | None, error_rate: str) -> Method:
     """Return the test and the control of the error rate."""
     from cpmodel_guidelines.answer import Method, Test
     from cpmodel_guidelines.statistics.adjustment import Control
@@ -278,12 +277,19 @@ def _method(test: str, control: str | None, error_rate: str) -> Method:
     rate = _fraction(error_rate, "--error-rate")
     if not 0 < rate < 1:
         raise UsageError(f"--error-rate {error_rate!r} is not between 0 and 100 %", hint="e.g. 5%")
+    control = control or ("holm" if test == "ks" else "permutation")
+    test = test or ("means" if control == "permutation" else "rank-sum")
     if test == "ks" and control == "permutation":
         raise UsageError(
             "--control permutation does not apply to --test ks", hint="use --control holm"
         )
-    chosen = control or ("holm" if test == "ks" else "permutation")
-    return Method(Test(test), Control(chosen), rate)
+    if test == "means" and control != "permutation":
+        raise UsageError(
+            f"--test means needs --control permutation, and not {control}: medians of mpiruns are "
+            "not normal, so its p-values are too small",
+            hint="use --test rank-sum, or omit --test",
+        )
+    return Method(Test(test), Control(control), rate)
 
 
 def _repetitions(
