@@ -178,7 +178,7 @@ def _check_computation(
 ) -> None:
     if told is None:
         return
-    _require(0 <= told.key <= _MOST_KEY and told.key % 2 == 0, "a key that cannot be")
+    _require(0 < told.key <= _MOST_KEY and told.key % 2 == 0, "a key that cannot be")
     rounds = size_of(counts)
     inner = counts[-1] if counts else 1
     _require(not told.first or inner > 1, "first rounds of no loop")

@@ -188,8 +188,8 @@ class Chooser:
 
     @staticmethod
     def _cost_of_family(family: Family, scales: Mapping[int, Scale]) -> float:
-        extents = (rounds_of([scales[k] for k in scales], chosen) for chosen in _products())
-        rounds = [family.rounds[k] for k in scales]
+        extents = [rounds_of([scales[k] for k in scales], chosen) for chosen in _products()]
+        rounds: list[int | None] = [family.rounds[k] for k in scales]
         return _FAMILY + (0.0 if rounds in extents else 2.0)
 
     def _cost_of_communicators(self, scales: Mapping[int, Scale]) -> float:

@@ -271,9 +271,15 @@ def _bases(dimensions: int, *, only_logs: bool) -> Iterator[Basis]:
         yield Basis(one, is_log=True)
 
 
-def _quantity(terms: Sequence[tuple[Fraction, Basis]], unit: int, dimensions: int) -> Quantity:
+def _quantity(
+    terms: Sequence[tuple[Fraction, Basis]],
+    unit: int,
+    dimensions: int,
+    *,
+    is_quotient: bool = False,
+) -> Quantity:
     made = (Term(f.numerator, f.denominator, basis) for f, basis in terms if f)
-    return Quantity(tuple(made), unit, dimensions)
+    return Quantity(tuple(made), unit, dimensions, is_quotient)
 
 
 def _name(basis: Basis, dimensions: int) -> str:
