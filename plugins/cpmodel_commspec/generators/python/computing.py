@@ -31,7 +31,7 @@ def _rows(line: int, told: Computation) -> Iterator[str]:
             bins = "".join(f"({end}, {seconds!r}), " for end, seconds in _bins(share)).rstrip()
             yield (
                 f"({line}, {bool(is_first)}, {_ranks(share.ranks)}, {share.is_common}, "
-                f"{told.key + is_first}, ({bins}))"
+                f"{share.key(told.key + is_first)}, ({bins}))"
             )
 
 
