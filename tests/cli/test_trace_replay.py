@@ -171,6 +171,11 @@ def test_bad_options_end_in_one_line(run, line, option, value, words):
     run("trace", "replay", line, option, value).fails(2, words)
 
 
+def test_options_without_effect_are_refused(run, line):
+    run("trace", "replay", line, "--lower", "bcast=p2p").fails(4, "no bcast", "alltoall")
+    run("trace", "replay", line, "--selector", "mpich").fails(2, "--smpi")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -207,7 +212,7 @@ def test_a_platform_that_is_no_text_is_refused(run, line, tmp_path):
 def test_names_in_platform_files_do_not_control_the_terminal(run, line, tmp_path):
     path = tmp_path / "mi\x1b[31mne.toml"
     path.write_text(PLATFORM.replace("Netgauge", "\\u001b[31m"))
-    for form in ("table", "csv"):
+    for form in ("text", "csv"):
         assert "\x1b" not in run("trace", "replay", line, "--platform", path, "-f", form).out
 
 

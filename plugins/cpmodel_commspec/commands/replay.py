@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.configured_command import Configured, was_asked
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import A_FILE
-from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
-from callpath_modeler.errors import DataError
+from callpath_modeler.cli.table_options import TABLE, OutputRequest
+from callpath_modeler.errors import DataError, UsageError
 from cpmodel_commspec.commands.factors import FACTOR
 from cpmodel_commspec.commands.reading import is_specification, read_trace
+from cpmodel_commspec.commands.tables import trace_output_options
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
@@ -71,10 +72,10 @@ _PLATFORM = "NAME|FILE|L=...,..."
     show_default=True,
     help="MPI library whose collective algorithms --smpi uses.",
 )
-@output_options
-@click.pass_obj
+@trace_output_options
+@click.pass_context
 def replay(
-    console: Console, *, source: Path, first: str, second: str | None,
+    ctx: click.Context, /, *, source: Path, first: str, second: str | None,
     scale_compute: Fraction | None, scale_bytes: Fraction | None, lower: tuple[str, ...],
     is_simulated: bool, selector: str, output: OutputRequest,
 ) -> None:  # fmt: skip
@@ -85,6 +86,9 @@ def replay(
     """
     from cpmodel_commspec import what_if
 
+    console: Console = ctx.obj
+    if was_asked(ctx, "selector") and not is_simulated:
+        raise UsageError("--selector needs --smpi", hint="set algorithms in the platform file")
     form = output.form
     names = [text for text in (first, second) if text is not None]
     chosen = what_if.lowered_names(lower)
