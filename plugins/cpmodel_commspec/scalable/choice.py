@@ -307,7 +307,7 @@ class Chooser:
         for relation in (Relation.RANK, Relation.AHEAD):
             found = [numbers(relation, lines[k], *messages.in_order[k]) for k in range(len(lines))]
             given = [x if x is not None else np.empty(0, np.int64) for x in found]
-            if _SERIES < best.cost and messages.is_series(given):
+            if best.cost > _SERIES and messages.is_series(given):
                 best = Told(relation, _SERIES, is_valued=True)
         return best
 

@@ -286,7 +286,7 @@ def _name(basis: Basis, dimensions: int) -> str:
     """Return the name of a basis function without a sign of its power."""
     powers = [abs(power) for power in basis.powers[:dimensions]]
     if len(set(powers)) == 1:
-        name = "p" if powers[0] == 1 else f"(p * p)"
+        name = "p" if powers[0] == 1 else "(p * p)"
     else:
         sizes = [size for size, power in zip("xyz", powers, strict=False) if power]
         name = sizes[0] if len(sizes) == 1 else f"({' * '.join(sizes)})"

@@ -441,7 +441,7 @@ struct bin {
 struct share {
     int line, is_first;             /* is_first: of the first rounds of the innermost loop */
     int from, to, place, ranks;     /* a part of the ranks of the share, the place of its first */
-    int is_common;                  /* the ranks have long rounds at the same time */
+    int is_common;                  /* in the order of rounds that all such shares have */
     int begin, bins;                /* the histogram */
     unsigned long long key;
 };
