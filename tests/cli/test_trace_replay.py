@@ -224,6 +224,38 @@ def test_a_program_that_hangs_has_no_run_time(run, tmp_path):
     done.fails(4, "rank 0 in line 1", "eager limit")
 
 
+def figure(rank):
+    """Rank 1 takes any message, and then that of rank 0, which is the first to arrive."""
+    if rank.rank == 1:
+        rank.receive(2, 8, posted="ANY")
+        rank.receive(0, 8)
+    else:
+        rank.compute(1_000_000 * rank.rank)
+        rank.send(1, 8)
+
+
+def test_sources_are_those_of_the_trace_if_others_would_block(run, tmp_path):
+    path = traced(tmp_path / "trace", 3, figure)
+    words = "receives from any source take the messages of the trace"
+    assert words in run("trace", "replay", path).out
+    assert json.loads(run("trace", "replay", path, "-f", "json").out)["sources_of_trace"] is True
+
+
+def test_receives_from_any_source_take_the_first_message(run, tmp_path):
+    def any_order(rank):
+        if rank.rank == 0:
+            for source in (1, 2, 3):
+                rank.receive(source, 8, posted="ANY")
+        else:
+            rank.compute(1_000_000 * (4 - rank.rank))
+            rank.send(0, 8)
+
+    done = run("trace", "replay", traced(tmp_path / "trace", 4, any_order), "-f", "json")
+    document = json.loads(done.out)
+    assert document["sources_of_trace"] is False
+    assert document["platforms"][0]["seconds"] == pytest.approx(3.0e-3, rel=0.01)
+
+
 def test_messages_that_nobody_receives_are_refused(run, tmp_path):
     path = traced(tmp_path / "trace", 2, lambda rank: rank.send(1 - rank.rank, 8))
     run("trace", "replay", path).fails(4, "2 messages are sent and 0 received")
