@@ -113,11 +113,11 @@ def test_the_result_is_the_same_each_time_and_from_a_specification(run, line, to
 def test_two_platforms_are_side_by_side(run, line, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(PLATFORM)
-    done = run("trace", "replay", line, "--platform", path, "--another-platform", "meiko-cs2")
+    done = run("trace", "replay", line, "--platform", path, "--another-platform", "loggopsim")
     assert done.status == 0, done.err
     assert "the second platform takes +" in done.out
     assert "mine" in done.out
-    slow, fast = seconds(run, line, "--platform", "meiko-cs2", "--another-platform", path)
+    slow, fast = seconds(run, line, "--platform", "loggopsim", "--another-platform", path)
     assert slow > fast
     inline = "L=1.5us,o=0.3us,g=0.1us,G=0.08ns,S=16KiB"
     [same] = seconds(run, line, "--platform", inline)

@@ -40,7 +40,7 @@ _PLATFORM = "NAME|FILE|L=...,..."
     metavar=_PLATFORM,
     default="infiniband",
     show_default=True,
-    help="Network: infiniband, loggopsim, meiko-cs2, a TOML file, or parameters of LogGP.",
+    help="Network: infiniband, loggopsim, a TOML file, or parameters of LogGP.",
 )
 @click.option(
     "--another-platform", "second", metavar=_PLATFORM, help="A second network, side by side."
