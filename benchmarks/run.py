@@ -33,6 +33,7 @@ import comparisons
 import expectations
 import fit
 import generated
+import guideline_errors
 import guidelines
 import hpctoolkit
 import ingest
@@ -108,6 +109,9 @@ BENCHMARKS = {
     "slowdowns": Benchmark(regressions.slowdowns, regressions.SLOWER_NOTES, ()),
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
     "guidelines": Benchmark(guidelines.table, guidelines.NOTES, ()),
+    "guideline-errors": Benchmark(guideline_errors.errors, guideline_errors.ERROR_NOTES, ()),
+    "guideline-power": Benchmark(guideline_errors.power, guideline_errors.POWER_NOTES, ()),
+    "guideline-splits": Benchmark(guideline_errors.splits, guideline_errors.SPLIT_NOTES, ()),
     "several": Benchmark(several.table, several.NOTES, (EXTRAP,)),
     "slices": Benchmark(slices.table, slices.NOTES, (EXTRAP,)),
     "jobs": _compared(jobs),

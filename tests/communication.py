@@ -214,3 +214,16 @@ def head_to_head(rank):
     with rank.region("exchange"):
         rank.send(rank.rank ^ 1, 2048)
         rank.receive(rank.rank ^ 1, 2048)
+
+
+def uneven(rank):
+    """The example of replays: computation is longer on higher ranks, before messages and a sum."""
+    for _ in range(50):
+        rank.compute(400_000 + 50_000 * rank.rank)
+        with rank.region("halo"):
+            peers = [peer for peer in (rank.rank - 1, rank.rank + 1) if 0 <= peer < rank.ranks]
+            requests = [rank.ireceive(peer, 16384) for peer in peers]
+            requests += [rank.isend(peer, 16384) for peer in peers]
+            rank.wait(*requests)
+        with rank.region("transpose"):
+            rank.collective("alltoall", 4096 * rank.ranks, 4096 * rank.ranks)

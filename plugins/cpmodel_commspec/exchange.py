@@ -9,10 +9,11 @@ from pathlib import Path
 import msgspec
 
 from callpath_modeler.errors import InputError
+from cpmodel_commspec import collectives
 from cpmodel_commspec.collectives import NAMES
 from cpmodel_commspec.computation import Computation, Share
 from cpmodel_commspec.expressions import RANK, Expression, size_of
-from cpmodel_commspec.operations import Half, Kind, Mode, Shape
+from cpmodel_commspec.operations import COLLECTIVES, Half, Kind, Mode, Shape
 from cpmodel_commspec.partners import Relation
 from cpmodel_commspec.specification import Loop, Specification, Step, walk
 
@@ -25,6 +26,8 @@ _MOST_LOOPS = 100
 _MOST_OPERATIONS = 2**48
 _MOST_SECONDS = 1e9
 _MOST_KEY = 2**48
+_MOST_SHARES = 1000
+"""So many groups of ranks may have a computation of their own; `computation.find` makes fewer."""
 _MOST_BYTES = 2**53
 """Numbers of a specification are smaller, so that sums of them are exact."""
 
@@ -115,8 +118,11 @@ def _check_shape(told: Specification, shape: Shape) -> None:
     comms = range(len(told.communicators))
     _require(shape.kind is Kind.WAIT or shape.comm in comms, "an unknown communicator")
     _require(all(place >= 0 for place in shape.places), "a place below zero")
+    _require(len(set(shape.places)) == len(shape.places), "a place twice")
     names = _NAMES.get(shape.kind)
     _require(names is None or shape.name in names, f"an unknown name of a {shape.kind}")
+    has_form = shape.kind not in COLLECTIVES or collectives.has_form(shape.name, shape.form)
+    _require(has_form, f"an unknown form of {shape.name}")
     _require(shape.name.isprintable(), "a name with control characters")
     _require(all(0 < abs(size) < _MOST_BYTES for size in shape.grid), "a grid of no size")
 
@@ -187,6 +193,7 @@ def _check_computation(
 def _check_shares(shares: Sequence[Share], ranks: Sequence[int], rounds: int) -> None:
     members = sorted(rank for share in shares for rank in share.ranks)
     _require(members == list(ranks), "computation of other ranks")
+    _require(len(shares) <= _MOST_SHARES, "too many shares of computation")
     for share in shares:
         told = share.seconds
         _require(bool(share.ranks), "computation of no rank")

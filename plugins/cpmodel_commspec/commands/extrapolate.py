@@ -23,7 +23,7 @@ from cpmodel_commspec.commands.writing import (
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
     from cpmodel_commspec.operations import Traced
-    from cpmodel_commspec.scalable.specification import ScalableSpecification
+    from cpmodel_commspec.scalable.extrapolation import Extrapolated
 
 _SCALABLE = {"": "text", ".txt": "text", ".c": "c"}
 """Formats for any number of processes, by the ending of the file."""
@@ -75,9 +75,10 @@ def extrapolate(
     form = None if processes is not None else _form(format_, output)
     generator = chosen(format_, output) if processes is not None else None
     read, findings = _read(console, traces, any_source)
-    told = found(read)
+    extrapolated = found(read)
+    told = extrapolated.told
     if form is not None:
-        _write_any(console, told, form, output, force=force)
+        _write_any(console, extrapolated, form, output, force=force)
     else:
         assert processes is not None
         assert generator is not None
@@ -85,7 +86,7 @@ def extrapolate(
         from cpmodel_commspec.specify import specify
 
         scale = scale_at(told, processes, sizes)
-        there = specify(expanded(told, scale))
+        there = specify(expanded(told, scale, extrapolated.times))
         subject = f"p = {processes}"
         findings += safety(there, subject, generator, allow_unsafe=allow_unsafe)
         write(console, there, generator, output, force=force)
@@ -141,15 +142,15 @@ def _read(
 
 
 def _write_any(
-    console: Console, told: ScalableSpecification, form: str, output: Path | None, *, force: bool
+    console: Console, extrapolated: Extrapolated, form: str, output: Path | None, *, force: bool
 ) -> None:
     if form == "text":
         from callpath_modeler.cli.render import render_lines
         from cpmodel_commspec.scalable.text import scalable_text
 
         width = None if output is not None else console.width
-        render_lines(console, scalable_text(told, width), output, force=force)
+        render_lines(console, scalable_text(extrapolated.told, width), output, force=force)
         return
     from cpmodel_commspec.scalable.source import scalable_source
 
-    console.write(scalable_source(told), output, overwrite=force)
+    console.write(scalable_source(extrapolated.told, extrapolated.times), output, overwrite=force)

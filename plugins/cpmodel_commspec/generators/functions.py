@@ -47,13 +47,17 @@ class Functions(ABC):
     """
 
     def __init__(self, source: str, mark: str, end: str) -> None:
-        self._end = end
+        self._end, self._mark = end, mark
         self._parts: dict[str, tuple[Collection[str], str]] = {}
-        for part in source.split(mark)[1:]:
+        self.read(source)
+        self._used: dict[str, None] = {}
+
+    def read(self, source: str) -> None:
+        """Take in the functions of a source."""
+        for part in source.split(self._mark)[1:]:
             head, _, text = part.partition("\n")
             name, _, needs = head.partition(":")
             self._parts[name.strip()] = tuple(needs.split()), text
-        self._used: dict[str, None] = {}
 
     def call(self, name: str, *arguments: str) -> str:
         """Return a call as a statement."""
@@ -90,6 +94,10 @@ class Functions(ABC):
         for needed in self._parts[name][0]:
             self.use(needed)
         self._used.setdefault(name)
+
+    def uses(self, name: str) -> bool:
+        """Tell whether the program uses a function."""
+        return name in self._used
 
     def text(self, name: str) -> str:
         """Return one function."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from cpmodel_commspec import formulas
 from cpmodel_commspec.collectives import Form
 from cpmodel_commspec.communicators import layout, world_of
 from cpmodel_commspec.conditions import condition
+from cpmodel_commspec.deadlocks import sites
 from cpmodel_commspec.formulas import Dialect, Table, Tables
 from cpmodel_commspec.generators.functions import (
     SENDS,
@@ -32,7 +33,7 @@ _OVERHEAD = 512
 """Bytes that MPI libraries need at most for a buffered message, besides its own."""
 
 INSTEAD = "write it as text or json"
-_HANDLES = {
+HANDLES = {
     "mpi_comm_dup": "duplicate",
     "mpi_comm_split": "split",
     "mpi_comm_create": "create",
@@ -87,27 +88,18 @@ class Statements:
             If MPI cannot express it.
         """
         shape = self._told.shapes[step.shape]
-        comm = str(shape.comm)
-        if shape.kind is Kind.WAIT:
-            return self._wait(shape)
         if shape.kind is Kind.HANDLE:
             return self._handle(shape)
         numbers = {
             field: formulas.number(expression, step.ranks, self._tables)
             for field, expression in step.numbers.items()
         }
-        if shape.ends:
-            return self._message(step, shape, numbers)
-        if shape.form is Form.TOTAL:
+        if shape.kind in COLLECTIVES and shape.form is Form.TOTAL:
             return self._unequal(step, shape, numbers)
-        given = [numbers[field] for field in ("bytes", "root") if field in numbers]
-        return self._functions.collective(
-            shape.name,
-            comm,
-            *given,
-            is_in_place=shape.form is Form.IN_PLACE,
-            is_started=shape.kind is Kind.ICOLLECTIVE,
-        )
+        peers = {
+            field: self._peer(partner, numbers[field]) for field, partner in step.partners.items()
+        }
+        return operation(self._functions, shape, numbers, peers, self._nobody)
 
     def _peer(self, partner: Partner, number: str) -> str:
         sizes = partner.dimensions
@@ -116,41 +108,13 @@ class Statements:
         torus = self._functions.array((*sizes, 0))
         return self._functions.call("neighbour", "rank", number, torus).removesuffix(";")
 
-    def _message(self, step: Step, shape: Shape, numbers: dict[str, str]) -> str:
-        about = {
-            end: (numbers[end.bytes], self._peer(step.partners[end.peer], numbers[end.peer]),
-                  numbers[end.tag])
-            for end in shape.ends
-        }  # fmt: skip
-        comm, functions = str(shape.comm), self._functions
-        if shape.kind is Kind.EXCHANGE:
-            nothing = "0", self._nobody, "0"
-            sent, taken = (
-                next((told for end, told in about.items() if end.is_sent is is_sent), nothing)
-                for is_sent in (True, False)
-            )
-            is_one = shape.call.lower() == "mpi_sendrecv_replace"
-            name = "exchange_replace" if is_one else "exchange"
-            return functions.call(name, comm, *sent, *taken)
-        [message] = about.values()
-        if not shape.ends[0].is_sent:
-            name = "start_to_receive" if shape.kind is Kind.IRECV else "receive"
-            return functions.call(name, comm, *message)
-        return functions.send(_sending(shape), comm, *message, is_awaited=shape.is_awaited)
-
     def _handle(self, shape: Shape) -> str:
-        name = _HANDLES.get(shape.name.lower(), "duplicate")
+        name = HANDLES.get(shape.name.lower(), "duplicate")
         if name != "cart_create":
             return self._functions.call(name, str(shape.comm))
         sizes = self._functions.array([abs(size) for size in shape.grid])
         periodic = self._functions.array([int(size < 0) for size in shape.grid])
         return self._functions.call(name, str(shape.comm), str(len(shape.grid)), sizes, periodic)
-
-    def _wait(self, shape: Shape) -> str:
-        function = WAITS.get(shape.call.lower(), "MPI_Waitall")
-        if shape.awaited is not Awaited.CHOSEN:
-            return self._functions.wait(function, _KINDS[shape.awaited], ())
-        return self._functions.wait(function, "", shape.places)
 
     def _unequal(self, step: Step, shape: Shape, numbers: dict[str, str]) -> str:
         """Return the call of an operation that moves different sizes on different ranks."""
@@ -170,7 +134,7 @@ class Statements:
             for group in self._told.communicators[shape.comm].groups
             if not set(group).isdisjoint(step.ranks)
         ]
-        where = f"{shape.name} in {'/'.join(shape.site)}"
+        where = f"{shape.name} in {' or '.join(sites(shape))}"
         is_whole = all(set(group) <= set(step.ranks) for group in groups)
         if not is_whole or shape.kind is Kind.ICOLLECTIVE:
             raise DataError(f"no program: sizes of {where} cannot be told", hint=INSTEAD)
@@ -183,6 +147,49 @@ class Statements:
             rows = [step.ranks.index(rank) for rank in group]
             if not sizes_fit(shape.name, sent[rows], received[rows]):
                 raise DataError(f"no program: {where} does not receive what it sends", hint=INSTEAD)
+
+
+def operation(
+    functions: Functions, shape: Shape, numbers: Mapping[str, str], peers: Mapping[str, str],
+    nobody: str,
+) -> str:  # fmt: skip
+    """Return the call of a message, of a wait, or of a collective that moves equal sizes.
+
+    Parameters
+    ----------
+    numbers, peers : formulas by the fields of the shape
+    nobody : the partner of the missing half of an exchange
+    """
+    if shape.kind is Kind.WAIT:
+        function = WAITS.get(shape.call.lower(), "MPI_Waitall")
+        if shape.awaited is not Awaited.CHOSEN:
+            return functions.wait(function, _KINDS[shape.awaited], ())
+        return functions.wait(function, "", shape.places)
+    comm = str(shape.comm)
+    if not shape.ends:
+        given = [numbers[field] for field in ("bytes", "root") if field in numbers]
+        return functions.collective(
+            shape.name,
+            comm,
+            *given,
+            is_in_place=shape.form is Form.IN_PLACE,
+            is_started=shape.kind is Kind.ICOLLECTIVE,
+        )
+    about = {end: (numbers[end.bytes], peers[end.peer], numbers[end.tag]) for end in shape.ends}
+    if shape.kind is Kind.EXCHANGE:
+        nothing = "0", nobody, "0"
+        sent, taken = (
+            next((told for end, told in about.items() if end.is_sent is is_sent), nothing)
+            for is_sent in (True, False)
+        )
+        is_one = shape.call.lower() == "mpi_sendrecv_replace"
+        name = "exchange_replace" if is_one else "exchange"
+        return functions.call(name, comm, *sent, *taken)
+    [message] = about.values()
+    if not shape.ends[0].is_sent:
+        name = "start_to_receive" if shape.kind is Kind.IRECV else "receive"
+        return functions.call(name, comm, *message)
+    return functions.send(_sending(shape), comm, *message, is_awaited=shape.is_awaited)
 
 
 def _sending(shape: Shape) -> str:
@@ -199,7 +206,7 @@ def mpi_function(shape: Shape) -> str:
     if shape.kind is Kind.WAIT:
         return WAITS.get(shape.call.lower(), "MPI_Waitall")
     if shape.kind is Kind.HANDLE:
-        return shape.name if shape.name.lower() in _HANDLES else "MPI_Comm_dup"
+        return shape.name if shape.name.lower() in HANDLES else "MPI_Comm_dup"
     if shape.kind in COLLECTIVES:
         is_started = shape.kind is Kind.ICOLLECTIVE
         return f"MPI_I{shape.name}" if is_started else f"MPI_{shape.name.capitalize()}"
@@ -324,9 +331,9 @@ def room(told: Specification) -> int:
             if field in node.numbers:
                 size = int(node.numbers[field].values(node.ranks, counts).max())
                 if size > _LARGEST:
+                    where = " or ".join(sites(shape))
                     raise DataError(
-                        f"no program: {size} bytes in {'/'.join(shape.site)} are more than 2 GiB",
-                        hint=INSTEAD,
+                        f"no program: {size} bytes in {where} are more than 2 GiB", hint=INSTEAD
                     )
                 members = max(map(len, told.communicators[shape.comm].groups))
                 is_each = shape.kind in COLLECTIVES and shape.form is not Form.TOTAL

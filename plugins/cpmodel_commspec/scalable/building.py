@@ -25,6 +25,7 @@ from cpmodel_commspec.scalable.scales import AXES
 from cpmodel_commspec.scalable.specification import Loop, Step
 from cpmodel_commspec.scalable.specification import Node as Told
 from cpmodel_commspec.scalable.tables import Table
+from cpmodel_commspec.scalable.times import Rows
 from cpmodel_commspec.scalable.tokens import Meaning, Tokens
 
 _UNKNOWN = Number(whole(0))
@@ -90,7 +91,7 @@ class Builder:
         self._line = 0
         self._axes = AXES[: choice.dimensions] if choice.dimensions > 1 else ()
         self.problems: list[Problem] = []
-        self.computing: dict[int, list[Int64Array]] = {}
+        self.lines: dict[int, list[Rows]] = {}
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -179,7 +180,11 @@ class Builder:
         for field in shape.fields:
             if field not in found:
                 found[field] = self._field(field, shape, meaning, rows, known, counts, call)
-        self.computing[self._line] = rows
+        loops = self._loops(counts)
+        firsts = [of[loops[0]] == 0 if loops else np.ones(len(of[RANK]), np.bool_) for of in known]
+        self.lines[self._line] = [
+            Rows(at, is_first) for at, is_first in zip(rows, firsts, strict=True)
+        ]
         number = self._shape(shape, rows)
         return Step(number, condition, found, forms)
 

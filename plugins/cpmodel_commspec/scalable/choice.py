@@ -188,8 +188,8 @@ class Chooser:
 
     @staticmethod
     def _cost_of_family(family: Family, scales: Mapping[int, Scale]) -> float:
-        extents = (rounds_of([scales[k] for k in scales], chosen) for chosen in _products())
-        rounds = [family.rounds[k] for k in scales]
+        extents = [rounds_of([scales[k] for k in scales], chosen) for chosen in _products()]
+        rounds: list[int | None] = [family.rounds[k] for k in scales]
         return _FAMILY + (0.0 if rounds in extents else 2.0)
 
     def _cost_of_communicators(self, scales: Mapping[int, Scale]) -> float:
@@ -307,7 +307,7 @@ class Chooser:
         for relation in (Relation.RANK, Relation.AHEAD):
             found = [numbers(relation, lines[k], *messages.in_order[k]) for k in range(len(lines))]
             given = [x if x is not None else np.empty(0, np.int64) for x in found]
-            if _SERIES < best.cost and messages.is_series(given):
+            if best.cost > _SERIES and messages.is_series(given):
                 best = Told(relation, _SERIES, is_valued=True)
         return best
 

@@ -70,24 +70,31 @@ class Atom(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
         """Tell for which ranks it holds, by their places."""
         c, k = of[self.place], self.k
         n = scale.processes if self.place in {RANK, PEER} else scale.sizes["xyz".index(self.place)]
-        found: BoolArray = {
-            Kind.LEAST: lambda: c >= k,
-            Kind.MOST: lambda: c <= k,
-            Kind.BEFORE: lambda: c <= n - 1 - k,
-            Kind.AFTER: lambda: c >= n - 1 - k,
-            Kind.IS: lambda: c == k,
-            Kind.IS_NOT: lambda: c != k,
-            Kind.LAST: lambda: c == n - 1 - k,
-            Kind.NOT_LAST: lambda: c != n - 1 - k,
-            Kind.REST: lambda: c % self.m == k,
-            Kind.SAME: lambda: c == of[self.other],
-            Kind.OTHER: lambda: c != of[self.other],
-            Kind.BELOW: lambda: c < of[self.other],
-            Kind.ABOVE: lambda: c > of[self.other],
-            Kind.LOWER_HALF: lambda: 2 * c < n,
-            Kind.UPPER_HALF: lambda: 2 * c >= n,
-        }[self.kind]()
-        return found
+        if self.other:
+            other = of[self.other]
+            compared = {
+                Kind.SAME: c == other,
+                Kind.OTHER: c != other,
+                Kind.BELOW: c < other,
+                Kind.ABOVE: c > other,
+            }
+            return np.asarray(compared[self.kind], np.bool_)
+        if self.kind is Kind.REST:
+            return np.asarray(c % self.m == k, np.bool_)
+        last = n - 1 - k
+        single = {
+            Kind.LEAST: c >= k,
+            Kind.MOST: c <= k,
+            Kind.BEFORE: c <= last,
+            Kind.AFTER: c >= last,
+            Kind.IS: c == k,
+            Kind.IS_NOT: c != k,
+            Kind.LAST: c == last,
+            Kind.NOT_LAST: c != last,
+            Kind.LOWER_HALF: 2 * c < n,
+            Kind.UPPER_HALF: 2 * c >= n,
+        }
+        return np.asarray(single[self.kind], np.bool_)
 
     def text(self, names: Mapping[str, str]) -> str:
         """Return the comparison; `names` are those of places and of the sizes along them."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from callpath_modeler.arrays import BoolArray, Int64Array
+from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from cpmodel_commspec.expressions import size_of
@@ -21,6 +23,7 @@ from cpmodel_commspec.scalable.places import PEER, features
 from cpmodel_commspec.scalable.quantities import Quantity, Unfit
 from cpmodel_commspec.scalable.scales import Scale, even
 from cpmodel_commspec.scalable.specification import Loop, Node, ScalableSpecification, Step, walk
+from cpmodel_commspec.scalable.times import ENDING, Times
 from cpmodel_commspec.wildcards import resolved
 
 _MOST_OPERATIONS = 50_000_000
@@ -62,15 +65,19 @@ def scale_at(told: ScalableSpecification, processes: int, sizes: Sequence[int] =
     return even(processes, told.dimensions, told.order)
 
 
-def expanded(told: ScalableSpecification, scale: Scale) -> Traced:
+def expanded(told: ScalableSpecification, scale: Scale, times: Times | None = None) -> Traced:
     """Return the operations of all ranks at a scale; receives from any source get theirs.
+
+    Parameters
+    ----------
+    times : of the computation; without them, operations have no times
 
     Raises
     ------
     DataError
         If a formula has no value there, or if formulas that fit all traces differ there.
     """
-    return resolved(_Expansion(told, scale).traced()).traced
+    return resolved(_Expansion(told, scale, times).traced()).traced
 
 
 def roundings(told: ScalableSpecification, scale: Scale) -> list[str]:
@@ -96,13 +103,20 @@ class _Known:
     rounds: Int64Array
 
 
+_Row: TypeAlias = Callable[[Step, int, tuple[int, ...]], npt.NDArray[Any]]
+"""From a step, a rank and the rounds of loops around to the rows of all rounds."""
+
+
 class _Expansion:
-    def __init__(self, told: ScalableSpecification, scale: Scale) -> None:
-        self._told, self._scale = told, scale
+    def __init__(self, told: ScalableSpecification, scale: Scale, times: Times | None) -> None:
+        self._told, self._scale, self._times = told, scale, times
+        self._bands = {} if times is None else times.bands(scale)
+        self._lines: dict[int, int] = {}
         self._ranks = np.arange(scale.processes)
         self._known: dict[int, _Known] = {}
         self._shape_of: dict[int, int] = {}
         for line, (node, _) in enumerate(walk(told.body), 1):
+            self._lines[id(node)] = line
             try:
                 self._known[id(node)] = self._know(node)
             except Unfit as cause:
@@ -191,24 +205,38 @@ class _Expansion:
         return Communicator(group.name, grouped(colors, members) if len(members) else ())
 
     def _of_rank(self, rank: int) -> Recorded:
-        rows = self._rows(self._told.body, rank, ())[0]
-        return Recorded(np.ascontiguousarray(rows[:, 0]), np.ascontiguousarray(rows[:, 1:]))
+        rows = self._unrolled(self._told.body, rank, (), self._operation, (1 + len(FIELDS),))
+        shapes, values = np.ascontiguousarray(rows[0, :, 0]), np.ascontiguousarray(rows[0, :, 1:])
+        if self._times is None:
+            return Recorded(shapes, values)
+        seconds = self._unrolled(self._told.body, rank, (), self._seconds, (), np.float64)[0]
+        last = self._times.seconds(self._bands, ENDING, rank, len(self._ranks), ())
+        return Recorded(shapes, values, seconds, last=float(last[0]))
 
-    def _rows(self, nodes: Sequence[Node], rank: int, counts: tuple[int, ...]) -> Int64Array:
-        """Return [rounds of all loops around x operations x (shape, `FIELDS`)]; loops nest a few deep."""
-        rounds, width = size_of(counts), 1 + len(FIELDS)
-        parts = [np.empty((rounds, 0, width), np.int64)]
+    def _unrolled(
+        self, nodes: Sequence[Node], rank: int, counts: tuple[int, ...], row: _Row, width: tuple[int, ...],
+        dtype: npt.DTypeLike = np.int64,
+    ) -> npt.NDArray[Any]:  # fmt: skip
+        """Return [rounds of all loops around x operations x width]; loops nest a few deep."""
+        rounds = size_of(counts)
+        parts = [np.empty((rounds, 0, *width), dtype)]
         for node in nodes:
             known = self._known[id(node)]
             if not known.chosen[rank]:
                 continue
             if isinstance(node, Loop):
                 n = int(known.rounds[rank])
-                inner = self._rows(node.body, rank, (*counts, n))
-                parts.append(inner.reshape(rounds, n * inner.shape[1], width))
+                inner = self._unrolled(node.body, rank, (*counts, n), row, width, dtype)
+                parts.append(inner.reshape(rounds, n * inner.shape[1], *width))
             else:
-                parts.append(self._operation(node, rank, counts).reshape(rounds, 1, width))
+                parts.append(row(node, rank, counts).reshape(rounds, 1, *width))
         return np.concatenate(parts, axis=1)
+
+    def _seconds(self, step: Step, rank: int, counts: tuple[int, ...]) -> FloatArray:
+        assert self._times is not None
+        line, chosen = self._lines[id(step)], self._known[id(step)].chosen
+        place = int(chosen[:rank].sum())
+        return self._times.seconds(self._bands, line, place, int(chosen.sum()), counts)
 
     def _operation(self, step: Step, rank: int, counts: tuple[int, ...]) -> Int64Array:
         n = size_of(counts)
@@ -234,9 +262,8 @@ class _Expansion:
         return rows
 
     def _ambiguous(self, node: Node, one: str, other: str) -> DataError:
-        line = 1 + next(k for k, (x, _) in enumerate(walk(self._told.body)) if x is node)
         return DataError(
-            f"{self._scale}: line {line} ({_name(self._told, node)}): {one} and {other} fit all traces, and differ here",
+            f"{self._scale}: line {self._lines[id(node)]} ({_name(self._told, node)}): {one} and {other} fit all traces, and differ here",
             hint=_ANOTHER,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from cpmodel_commspec.scalable.rounds import split
 from cpmodel_commspec.scalable.scales import common_order
 from cpmodel_commspec.scalable.specification import Group, ScalableSpecification
 from cpmodel_commspec.scalable.tables import Table, tabulated
+from cpmodel_commspec.scalable.times import Times, times
 from cpmodel_commspec.scalable.tokens import Tokens, tokens
 from cpmodel_commspec.wildcards import resolved
 
@@ -34,8 +36,16 @@ _HINT = (
 )
 
 
-def extrapolate(traces: Sequence[Traced]) -> ScalableSpecification:
-    """Return a specification that is exact for all traces.
+@dataclass(frozen=True, slots=True)
+class Extrapolated:
+    """A specification for any number of processes, and its computation; None if a trace has no times."""
+
+    told: ScalableSpecification
+    times: Times | None
+
+
+def extrapolate(traces: Sequence[Traced]) -> Extrapolated:
+    """Return a specification that is exact for all traces, and models of the computation.
 
     Parameters
     ----------
@@ -70,7 +80,7 @@ def extrapolate(traces: Sequence[Traced]) -> ScalableSpecification:
         shapes, tuple(groups), grids, body, joint.traces[-1].left_out,
     )  # fmt: skip
     _verify(told, joint)
-    return told
+    return Extrapolated(told, times(joint.traces, builder.lines))
 
 
 def _resolved(traced: Traced) -> Traced:
@@ -128,7 +138,8 @@ def _calls(joint: Joint, table: Table, k: int, rows: Int64Array) -> Int64Array:
     everybody = [n for n, one in enumerate(joint.communicators[k]) if len(one.groups) == 1]
     is_call = np.array([x.comm in everybody and x.kind in TOGETHER for x in joint.shapes], np.bool_)
     here = is_call[table.shapes[rows]]
-    return np.cumsum(here) * here
+    calls: Int64Array = np.cumsum(here) * here
+    return calls
 
 
 def _group(joint: Joint, choice: Choice, number: int, problems: list[Problem]) -> Group:
@@ -136,10 +147,9 @@ def _group(joint: Joint, choice: Choice, number: int, problems: list[Problem]) -
     ones = [own[number] for own in joint.communicators]
     parts = []
     for one, scale in zip(ones, choice.scales, strict=True):
-        members = np.array([rank for group in one.groups for rank in group], np.int64)
-        parts.append(
-            Part(scale, np.arange(scale.processes), np.isin(np.arange(scale.processes), members))
-        )
+        everybody = np.arange(scale.processes)
+        own = np.isin(everybody, [rank for group in one.groups for rank in group])
+        parts.append(Part(scale, everybody, own))
     members = conditions.find(parts, choice.dimensions)
     common = set.intersection(
         *(set(kept(one, scale)) for one, scale in zip(ones, choice.scales, strict=True))

@@ -94,15 +94,14 @@ def peers(relation: Relation, scale: Scale, ranks: Int64Array, numbers: Int64Arr
         return np.where(far | (found >= p), -1, found)
     if relation is Relation.TRANSPOSED:
         return transposed(scale, ranks)
-    known = {
-        Relation.RANK: lambda: numbers + 0 * ranks,
-        Relation.LAST: lambda: p - 1 - numbers + 0 * ranks,
-        Relation.AHEAD: lambda: (ranks + numbers) % p,
-        Relation.XOR: lambda: ranks ^ numbers,
-        Relation.MIRRORED: lambda: p - 1 - ranks,
-        Relation.ANY: lambda: 0 * ranks,
-    }
-    found = known[relation]()
+    found = {
+        Relation.RANK: numbers + 0 * ranks,
+        Relation.LAST: p - 1 - numbers + 0 * ranks,
+        Relation.AHEAD: (ranks + numbers) % p,
+        Relation.XOR: ranks ^ numbers,
+        Relation.MIRRORED: p - 1 - ranks,
+        Relation.ANY: 0 * ranks,
+    }[relation]
     return np.where((found < 0) | (found >= p), -1, found)
 
 

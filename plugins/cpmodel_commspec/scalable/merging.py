@@ -135,10 +135,10 @@ class Merger:
         joins: list[_Join] = []
         a, b = len(one), len(other)
         while a and b:
-            join = came.get((a, b))
-            if join is not None:
-                joins.append(join)
-                a, b = join.a, join.c
+            best_join = came.get((a, b))
+            if best_join is not None:
+                joins.append(best_join)
+                a, b = best_join.a, best_join.c
             elif best[a][b] == best[a - 1][b]:
                 a -= 1
             else:

@@ -271,16 +271,22 @@ def _bases(dimensions: int, *, only_logs: bool) -> Iterator[Basis]:
         yield Basis(one, is_log=True)
 
 
-def _quantity(terms: Sequence[tuple[Fraction, Basis]], unit: int, dimensions: int) -> Quantity:
+def _quantity(
+    terms: Sequence[tuple[Fraction, Basis]],
+    unit: int,
+    dimensions: int,
+    *,
+    is_quotient: bool = False,
+) -> Quantity:
     made = (Term(f.numerator, f.denominator, basis) for f, basis in terms if f)
-    return Quantity(tuple(made), unit, dimensions)
+    return Quantity(tuple(made), unit, dimensions, is_quotient)
 
 
 def _name(basis: Basis, dimensions: int) -> str:
     """Return the name of a basis function without a sign of its power."""
     powers = [abs(power) for power in basis.powers[:dimensions]]
     if len(set(powers)) == 1:
-        name = "p" if powers[0] == 1 else f"(p * p)"
+        name = "p" if powers[0] == 1 else "(p * p)"
     else:
         sizes = [size for size, power in zip("xyz", powers, strict=False) if power]
         name = sizes[0] if len(sizes) == 1 else f"({' * '.join(sizes)})"

@@ -71,10 +71,10 @@ def tabulated(joint: Joint) -> tuple[list[Table], list[Statement]]:
     tables = []
     for k, pair in enumerate(pairs):
         own, inverse = np.unique(pair, axis=0, return_inverse=True)
-        number = np.array([number_of[tuple(row)] for row in own.tolist()], np.int64)
+        numbers = np.array([number_of[tuple(row)] for row in own.tolist()], np.int64)
         begins = np.concatenate([[0], np.cumsum(lengths[k])])
         tables.append(
-            Table(len(lengths[k]), begins, ranks[k], shapes[k], number[inverse.ravel()], values[k])
+            Table(len(lengths[k]), begins, ranks[k], shapes[k], numbers[inverse.ravel()], values[k])
         )
     return tables, [Statement(*row) for row in known.tolist()]
 

@@ -19,7 +19,7 @@ def recorded_at(folder, pattern, processes):
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_program_is_exact_at_numbers_of_processes_that_were_not_traced(name, tmp_path):
     pattern = PATTERNS[name]
-    told = extrapolate([recorded_at(tmp_path, pattern, p) for p in pattern.traces])
+    told = extrapolate([recorded_at(tmp_path, pattern, p) for p in pattern.traces]).told
     for processes in pattern.targets:
         there = expanded(told, scale_at(told, processes))
         assert list(differences(there, recorded_at(tmp_path, pattern, processes))) == []

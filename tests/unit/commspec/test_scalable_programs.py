@@ -1,0 +1,86 @@
+"""C programs for any number of processes, run and counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from communication import recorded, traced
+from cpmodel_commspec.scalable.expansion import expanded, scale_at
+from cpmodel_commspec.scalable.extrapolation import extrapolate
+from cpmodel_commspec.scalable.source import scalable_source
+from patterns import PATTERNS
+from test_programs import calls_of, compile_c, counting, run_processes
+
+__all__ = ["counting"]
+
+SIZES = {
+    "stencil3": (8, 12),
+    "torus3": (8, 12),
+    "butterfly": (2, 16),
+    "tree": (8, 16),
+    "dissemination": (4, 16),
+}
+
+
+def extrapolated(folder, pattern):
+    traces = []
+    for p in pattern.traces:
+        path = traced(folder / str(p), p, pattern.program, pattern.communicators(p))
+        traces.append(recorded(path))
+    return extrapolate(traces).told
+
+
+def compiled(told, counting, folder):
+    source, binary = folder / "program.c", folder / "program"
+    source.write_text(scalable_source(told))
+    compile_c(source, counting / "counting.o", "-o", binary)
+    return binary
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_one_program_makes_the_calls_of_the_specification_at_any_number_of_processes(
+    name, counting, tmp_path
+):
+    told = extrapolated(tmp_path, PATTERNS[name])
+    binary = compiled(told, counting, tmp_path)
+    for processes in SIZES.get(name, (6, 9, 12, 16) if name != "opposite" else (6, 16)):
+        there = expanded(told, scale_at(told, processes))
+        _, calls = run_processes([binary], tmp_path, processes)
+        for rank in range(processes):
+            assert calls[rank] == calls_of(there, rank), (processes, rank)
+
+
+@pytest.mark.parametrize("name", ["ring", "stencil", "ft", "cg", "subcomm", "lu"])
+def test_programs_of_measured_traces_make_the_calls_of_the_largest(
+    name, shared_data, counting, tmp_path
+):
+    found = [recorded(shared_data / "traces" / f"{name}.{p}" / "traces.otf2") for p in (4, 8, 16)]
+    told = extrapolate(found).told
+    totals, calls = run_processes([compiled(told, counting, tmp_path)], tmp_path, 16)
+    there = expanded(told, scale_at(told, 16))
+    if name == "lu":
+        # Messages from any source come in another order each time.
+        assert sum(row[0] for row in totals) == 1728
+        assert sum(row[1] for row in totals) == sum(row[3] for row in totals) == 1032192
+        return
+    for rank in range(16):
+        assert calls[rank] == calls_of(there, rank), rank
+
+
+def test_a_program_takes_the_grid_from_its_arguments(counting, tmp_path):
+    told = extrapolated(tmp_path, PATTERNS["stencil2"])
+    binary = compiled(told, counting, tmp_path)
+    for sizes in ((2, 6), (6, 2), (12, 1)):
+        there = expanded(told, scale_at(told, 12, sizes))
+        grid = ",".join(map(str, sizes))
+        _, calls = run_processes([binary, "--grid", grid], tmp_path, 12)
+        assert calls == [calls_of(there, rank) for rank in range(12)]
+    for grid in ("5,2", "4", "4,3,1", "x", "4,3x", "-4,-3", "99999999999999999999,1"):
+        with pytest.raises(AssertionError, match="give the grid of all 12 processes: --grid X,Y"):
+            run_processes([binary, f"--grid={grid}"], tmp_path, 12)
+
+
+def test_a_program_names_the_line_that_a_number_of_processes_does_not_permit(counting, tmp_path):
+    binary = compiled(extrapolated(tmp_path, PATTERNS["butterfly"]), counting, tmp_path)
+    with pytest.raises(AssertionError, match=r"6 processes .*line 2: a size is no power of two"):
+        run_processes([binary], tmp_path, 6)
