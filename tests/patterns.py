@@ -26,8 +26,10 @@ def even_grid(processes: int, dimensions: int) -> tuple[int, ...]:
     return min(full)
 
 
-def _each(name: str, rank: Rank, size: int, comm: Comm = WORLD, members: int = 0, root: int = NO_ROOT,
-          is_root: bool = False) -> None:  # fmt: skip
+def _each(
+    name: str, rank: Rank, size: int, comm: Comm = WORLD, members: int = 0, root: int = NO_ROOT,
+    is_root: bool = False,
+) -> None:  # fmt: skip
     n = members or rank.ranks
     if name in {"bcast", "scatter"}:
         rank.collective(name, n * size if is_root else 0, size, root=root, comm=comm)
@@ -60,7 +62,7 @@ def line(rank: Rank) -> None:
 
 
 def _stencil(rank: Rank, dimensions: int, *, is_periodic: bool, has_tags: bool) -> None:
-    """Halo exchange in all dimensions; the first neighbour is in the dimension that ranks count up last."""
+    """Halo exchange in all dimensions, that which ranks count up last first."""
     sizes = even_grid(rank.ranks, dimensions)[::-1]
     place, rest = [], rank.rank
     for size in sizes:

@@ -40,7 +40,7 @@ _MOST_PROCESSES = 1_000_000
     "processes",
     type=click.IntRange(1, _MOST_PROCESSES),
     metavar="P",
-    help="Write the specification of P processes, in any format. Default: text or C for any number.",
+    help="Write the specification of P processes, in any format. Default: for any number.",
 )
 @click.option(
     "--grid",
@@ -65,9 +65,10 @@ def extrapolate(
 ) -> None:  # fmt: skip
     """Find the communication of a program at any number of processes, from three or more traces.
 
-    Partners, conditions, rounds and sizes become formulas of the number of processes p, and of the sizes x, y and z
-    of the grid. The largest trace is kept back: a formula comes from the others, and it has to be exact for all.
-    A line without a formula is an error, with its values in the traces.
+    Partners, conditions, rounds and sizes become formulas of the number of processes p, and of the
+    sizes x, y and z of the grid. The largest trace is kept back: a formula comes from the others,
+    and has to be exact for all. A line without a formula is an error, with its values in the
+    traces. Without --at, the formats are text and c.
     """
     from cpmodel_commspec.scalable.extrapolation import extrapolate as found
 
@@ -121,7 +122,7 @@ def _form(format_: str | None, output: Path | None) -> str:
     form = format_ or _SCALABLE.get("" if output is None else output.suffix)
     if form not in {"text", "c"}:
         raise UsageError(
-            f"a specification for any number of processes is text or c, not {format_ or str(output)!r}",
+            f"the formats for any number of processes are text and c, not {format_ or str(output)}",
             hint="use --at P for other formats",
         )
     return form

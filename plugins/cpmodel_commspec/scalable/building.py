@@ -1,4 +1,4 @@
-"""From merged programs to a specification for any number of processes: formulas for everything that differs."""
+"""From merged programs to a specification with formulas for everything that differs."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from cpmodel_commspec.scalable.quantities import Basis, Quantity, Term
 from cpmodel_commspec.scalable.scales import AXES
 
 NAMES = {
-    "rank": "rank", "x": "ix", "y": "iy", "z": "iz", "p": "p", "size x": "x", "size y": "y", "size z": "z",
+    "rank": "rank", "x": "ix", "y": "iy", "z": "iz",
+    "p": "p", "size x": "x", "size y": "y", "size z": "z",
 }  # fmt: skip
 """Variables of the program for places and sizes."""
 

@@ -1,14 +1,15 @@
 """The grid of every trace, and the form of every partner: those that need the fewest lines.
 
-Each form of a statement costs the number of lines that it needs: one for each number in any trace. The grids are those
-for which the cheapest forms cost least in all. Ties go to fewer dimensions, and to the grids of `MPI_Dims_create`.
+Each form of a statement costs the number of lines that it needs: one for each number in any trace.
+The grids are those for which the cheapest forms cost least in all. Ties go to fewer dimensions, and
+to the grids of `MPI_Dims_create`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from math import inf
 
 import numpy as np
@@ -143,7 +144,7 @@ class Chooser:
     def steps(
         self, statement: int, end: int, relation: Relation, scales: Sequence[Scale]
     ) -> list[Step3]:
-        """Return the distances of a statement at the largest scale, those of first messages first."""
+        """Return the distances of a statement at the largest scale, in their order."""
         messages = self._ends[statement][end]
         last = max(messages.used())
         scale = _as_line(scales[last]) if relation is Relation.LINE else scales[last]
@@ -298,8 +299,10 @@ class Chooser:
         best = Told(Relation.RANK, inf)
         lines = [Scale(p) for p in self._processes]
         for relation in (Relation.AHEAD, Relation.RANK, Relation.XOR):
-            sets = [np.unique(x) if (x := numbers(relation, lines[k], messages.ranks[k], messages.peers[k])) is not None
-                    else np.empty(0, np.int64) for k in used]  # fmt: skip
+            found = [
+                numbers(relation, lines[k], messages.ranks[k], messages.peers[k]) for k in used
+            ]
+            sets = [np.unique(x) for x in found if x is not None]
             if all(len(x) == 1 for x in sets):
                 values = [int(x[0]) for x in sets]
                 if len(set(values)) > 1 and fit([lines[k] for k in used], values, 1):
@@ -312,7 +315,7 @@ class Chooser:
         return best
 
     def _family(self, members: Sequence[int]) -> Family | None:
-        """Return the statements of a shape that have partners at powers of two, if they grow with p."""
+        """Return the statements of a shape with partners at powers of two that grow with p."""
         ends = len(self._ends[members[0]])
         if any(self._is_any[members[0], k] for k in range(ends)):
             return None
@@ -389,7 +392,7 @@ def _is_even(tags: Mapping[int, set[int]]) -> bool:
     if any(len(own) != 1 for own in tags.values()):
         return False
     found = [next(iter(tags[k])) for k in sorted(tags)]
-    return len({b - a for a, b in zip(found, found[1:], strict=False)}) <= 1
+    return len({b - a for a, b in pairwise(found)}) <= 1
 
 
 def form_of(

@@ -197,9 +197,12 @@ def find(parts: Sequence[Part], dimensions: int, forms: Sequence[Form] = ()) -> 
 
 
 def _conjunction(
-    wanted: BoolArray, atoms: Mapping[bytes, list[tuple[float, Atom]]], columns: Mapping[bytes, BoolArray], *,
+    wanted: BoolArray,
+    atoms: Mapping[bytes, list[tuple[float, Atom]]],
+    columns: Mapping[bytes, BoolArray],
+    *,
     is_negated: bool,
-) -> Condition | None:  # fmt: skip
+) -> Condition | None:
     """Return the cheapest atoms that hold together for exactly those wanted."""
     around = [key for key, found in columns.items() if (found | ~wanted).all()]
     around.sort(key=lambda key: _cheapest(atoms[key]))
@@ -223,7 +226,7 @@ def _cheapest(own: Sequence[tuple[float, Atom]]) -> float:
 
 
 def _made(chosen: Sequence[list[tuple[float, Atom]]], *, is_negated: bool) -> Condition:
-    """Return the condition of the cheapest of equal atoms; others of the same cost are alternatives."""
+    """Return the condition of the cheapest of equal atoms, with those of the same cost."""
     cheapest = [sorted(own, key=lambda pair: pair[0]) for own in chosen]
     main = tuple(own[0][1] for own in cheapest)
     others = []

@@ -50,7 +50,7 @@ def scale_at(told: ScalableSpecification, processes: int, sizes: Sequence[int] =
             )
         if len(sizes) != told.dimensions:
             raise DataError(
-                f"the program has a grid of {told.dimensions} dimensions, and {len(sizes)} are given",
+                f"the grid has {told.dimensions} dimensions, and {len(sizes)} are given",
                 hint=f"give {', '.join('xyz'[: told.dimensions])}",
             )
         return Scale(*sizes)
@@ -89,15 +89,15 @@ def roundings(told: ScalableSpecification, scale: Scale) -> list[str]:
                 if number.base.is_rounded(scale):
                     exact, size = float(number.base.exact(scale)), number.base.value(scale)
                     found.append(
-                        f"line {line} ({_name(told, node)}): {field} is {exact:.1f}, rounded down to {size}, which is "
-                        f"whole elements of {number.base.unit} bytes"
+                        f"line {line} ({_name(told, node)}): {field} is {exact:.1f}, rounded down "
+                        f"to {size}, which is whole elements of {number.base.unit} bytes"
                     )
     return found
 
 
 @dataclass
 class _Known:
-    """What is the same for all operations of a node: who takes part, and the rounds of each rank."""
+    """What all operations of a node share: who takes part, and the rounds of each rank."""
 
     chosen: BoolArray
     rounds: Int64Array
@@ -214,8 +214,8 @@ class _Expansion:
         return Recorded(shapes, values, seconds, last=float(last[0]))
 
     def _unrolled(
-        self, nodes: Sequence[Node], rank: int, counts: tuple[int, ...], row: _Row, width: tuple[int, ...],
-        dtype: npt.DTypeLike = np.int64,
+        self, nodes: Sequence[Node], rank: int, counts: tuple[int, ...], row: _Row,
+        width: tuple[int, ...], dtype: npt.DTypeLike = np.int64,
     ) -> npt.NDArray[Any]:  # fmt: skip
         """Return [rounds of all loops around x operations x width]; loops nest a few deep."""
         rounds = size_of(counts)
@@ -263,7 +263,8 @@ class _Expansion:
 
     def _ambiguous(self, node: Node, one: str, other: str) -> DataError:
         return DataError(
-            f"{self._scale}: line {self._lines[id(node)]} ({_name(self._told, node)}): {one} and {other} fit all traces, and differ here",
+            f"{self._scale}: line {self._lines[id(node)]} ({_name(self._told, node)}): "
+            f"{one} and {other} fit all traces, and differ here",
             hint=_ANOTHER,
         )
 

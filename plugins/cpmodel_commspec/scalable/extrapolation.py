@@ -38,7 +38,7 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class Extrapolated:
-    """A specification for any number of processes, and its computation; None if a trace has no times."""
+    """A specification for any number of processes; `times` is None if a trace has none."""
 
     told: ScalableSpecification
     times: Times | None
@@ -54,7 +54,7 @@ def extrapolate(traces: Sequence[Traced]) -> Extrapolated:
     Raises
     ------
     DataError
-        If the traces do not belong together, or if a line has no formula; the message names all of them.
+        If the traces do not belong together, or if lines have no formula: it names them.
     """
     sources = [_resolved(one) for one in traces]
     joint = join(sources)
@@ -76,9 +76,16 @@ def extrapolate(traces: Sequence[Traced]) -> Extrapolated:
     if problems:
         raise _refused(problems)
     told = ScalableSpecification(
-        joint.traces[-1].program, choice.scales, choice.dimensions, common_order(choice.scales, choice.dimensions),
-        shapes, tuple(groups), grids, body, joint.traces[-1].left_out,
-    )  # fmt: skip
+        joint.traces[-1].program,
+        choice.scales,
+        choice.dimensions,
+        common_order(choice.scales, choice.dimensions),
+        shapes,
+        tuple(groups),
+        grids,
+        body,
+        joint.traces[-1].left_out,
+    )
     _verify(told, joint)
     return Extrapolated(told, times(joint.traces, builder.lines))
 
@@ -96,8 +103,8 @@ def _resolved(traced: Traced) -> Traced:
     if found.answering:
         who = counted(len(found.answering), "rank")
         raise DataError(
-            f"p = {p}: {who} (rank {found.answering[0]} is the first) answer the source of each message, so that the "
-            "messages depend on their order",
+            f"p = {p}: {who} (rank {found.answering[0]} is the first) answer the source of each "
+            "message, so that the messages depend on their order",
             hint="the communication of masters and workers has no formula",
         )
     if found.deadlock is not None:
@@ -111,7 +118,7 @@ def _resolved(traced: Traced) -> Traced:
 def _programs(
     joint: Joint, tables: Sequence[Table], found: Tokens
 ) -> tuple[Programs, list[Sequence[Node]], list[list[tuple[int, ...]]]]:
-    """Return the different sequences of ranks, folded into loops, with what tells their operations apart."""
+    """Return the different sequences of ranks, folded, and what tells operations apart."""
     trace_of, ranks_of, sequences, begins = (
         [],
         [],
@@ -137,7 +144,7 @@ def _calls(joint: Joint, table: Table, k: int, rows: Int64Array) -> Int64Array:
     """Return the number of each collective call of everybody, [n]; 0 for other operations."""
     everybody = [n for n, one in enumerate(joint.communicators[k]) if len(one.groups) == 1]
     is_call = np.array([x.comm in everybody and x.kind in TOGETHER for x in joint.shapes], np.bool_)
-    here = is_call[table.shapes[rows]]
+    here = is_call[table.shapes[rows]].astype(np.int64)
     calls: Int64Array = np.cumsum(here) * here
     return calls
 

@@ -45,7 +45,10 @@ class Relation(StrEnum):
     BEHIND_POWER = "behind power"
 
     TRANSPOSED = "transposed"
-    """The place with x and y exchanged. If x is r * y, groups of r ranks stay together, as in NPB CG."""
+    """The place with x and y exchanged.
+
+    If x is r * y, groups of r ranks stay together, as in NPB CG.
+    """
 
     MIRRORED = "mirrored"
     """The rank that is as far from the last as this one is from the first."""
@@ -110,14 +113,14 @@ def numbers(
 ) -> Int64Array | None:
     """Return the numbers [n] of partners; None if the relation does not give them."""
     p = scale.processes
-    if relation is Relation.RANK:
-        return partners
-    if relation is Relation.LAST:
-        return p - 1 - partners
-    if relation is Relation.AHEAD:
-        return (partners - ranks) % p
-    if relation is Relation.XOR:
-        return ranks ^ partners
+    simple = {
+        Relation.RANK: partners,
+        Relation.LAST: p - 1 - partners,
+        Relation.AHEAD: (partners - ranks) % p,
+        Relation.XOR: ranks ^ partners,
+    }
+    if relation in simple:
+        return simple[relation]
     if relation in POWERS:
         ahead = {
             Relation.XOR_POWER: ranks ^ partners,

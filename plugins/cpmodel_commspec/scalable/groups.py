@@ -68,7 +68,7 @@ def kept(one: Communicator, scale: Scale) -> Iterator[tuple[int, ...]]:
 
 
 def layouts(one: Communicator) -> Iterator[tuple[str, int]]:
-    """Yield the blocks and strides that communicators of everybody are: the layout and its number."""
+    """Yield the layouts that communicators of everybody have, each with its number."""
     processes = sum(map(len, one.groups))
     groups, everybody = set(one.groups), np.arange(processes)
     if {rank for group in one.groups for rank in group} != set(range(processes)):

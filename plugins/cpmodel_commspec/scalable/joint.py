@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -82,7 +83,7 @@ def join(traces: Sequence[Traced]) -> Joint:
 
 
 def _check_sizes(sizes: Sequence[int]) -> None:
-    for one, other in zip(sizes, sizes[1:], strict=False):
+    for one, other in pairwise(sizes):
         if one == other:
             raise DataError(f"two traces have {one} processes", hint=_HINT)
     if len(sizes) < _FEWEST:

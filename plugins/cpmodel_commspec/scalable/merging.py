@@ -1,8 +1,8 @@
 """Merge of the programs of all ranks of all traces into one, with loops of different rounds.
 
-This differs from `cpmodel_commspec.merging` in one respect: the rounds of a loop may depend on the number of
-processes. So loops of different traces become one although their counts differ, and operations become the only round
-of a loop that other traces repeat.
+This differs from `cpmodel_commspec.merging` in one respect: the rounds of a loop may depend on the
+number of processes. So loops of different traces become one although their counts differ, and
+operations become the only round of a loop that other traces repeat.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Nodes: TypeAlias = Sequence[Node]
 
 @dataclass(frozen=True, slots=True)
 class _Join:
-    """Nodes ``one[a:b]`` and ``other[c:d]`` that become one; more than one node is a round of a loop."""
+    """Nodes ``one[a:b]`` and ``other[c:d]`` that become one; several nodes are one round."""
 
     a: int
     b: int

@@ -116,7 +116,7 @@ def find(
             found = _linear(samples, chosen, dimensions, is_size=is_size, is_rounds=is_rounds)
             if found is not None:
                 return found
-    return _cyclic(samples, used, dimensions) or Misfit(_unlike(samples, dimensions))
+    return _cyclic(samples, used, dimensions) or Misfit(_unlike(samples))
 
 
 def _linear(
@@ -171,7 +171,7 @@ def _solved(one: Sample, chosen: Sequence[str]) -> tuple[int, dict[str, int]] | 
 
 
 def _cyclic(samples: Sequence[Sample], names: Sequence[str], dimensions: int) -> Number | None:
-    """Return a number that starts again after as many steps as the grid has places in some dimension."""
+    """Return a number that starts again after as many steps as the grid is long."""
     sizes = [axes for n in range(1, dimensions + 1) for axes in combinations("xyz"[:dimensions], n)]
     for count in (1, 2):
         for chosen in combinations(names, count):
@@ -205,7 +205,7 @@ def _common_rest(
     return rests.pop() if len(rests) == 1 else None
 
 
-def _unlike(samples: Sequence[Sample], dimensions: int) -> str:
+def _unlike(samples: Sequence[Sample]) -> str:
     """Return the values in all traces, in words."""
     parts = []
     for one in samples:

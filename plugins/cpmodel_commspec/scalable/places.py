@@ -11,7 +11,7 @@ from cpmodel_commspec.formulas import variable
 from cpmodel_commspec.scalable.scales import AXES, Scale
 
 RANK, PEER, ZEROS, BITS, NEIGHBOURS = "rank", "peer", "zeros", "bits", "neighbours"
-"""The rank, its partner, its trailing zero bits, the length of its number in bits, and its neighbours on the grid."""
+"""The rank, its partner, its trailing zero bits, its bits, and its neighbours on the grid."""
 
 PLACES = (RANK, *AXES)
 

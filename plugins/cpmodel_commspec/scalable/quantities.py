@@ -1,12 +1,14 @@
 """Formulas of the number of processes and the grid, exact for all traces.
 
-A formula is a sum of few terms, each a rational number times one of {1, x, y, z, xy, p, 1/x, 1/y, 1/p, 1/p^2, log2 p}
-and their kin in three dimensions. The factors come from all traces but the largest. A formula is accepted if it is
-exact for the largest as well. Its number of terms is smaller than that of the traces.
+A formula is a sum of few terms, each a rational number times one of {1, x, y, z, xy, p, 1/x, 1/y,
+1/p, 1/p^2, log2 p} and their kin in three dimensions. The factors come from all traces but the
+largest. A formula is accepted if it is exact for the largest as well. Its number of terms is
+smaller than that of the traces.
 
-Formulas of sizes can lack a whole value at some number of processes, as 4096 / x at x = 3. Programs divide whole
-elements: 512 / 3 * 8 = 1360. So such a size is rounded down to whole elements, of 8 bytes if all sizes are multiples
-of 8. `Quantity.is_rounded` tells where this happens. If a trace shows such a size, the formula says so by itself.
+Formulas of sizes can lack a whole value at some number of processes, as 4096 / x at x = 3. Programs
+divide whole elements: 512 / 3 * 8 = 1360. So such a size is rounded down to whole elements, of 8
+bytes if all sizes are multiples of 8. `Quantity.is_rounded` tells where this happens. If a trace
+shows such a size, the formula says so by itself.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ class Term(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     basis: Basis
 
 
-class Unfit(Exception):
+class Unfit(Exception):  # noqa: N818 (no error of the program)
     """A formula has no value at a scale."""
 
 

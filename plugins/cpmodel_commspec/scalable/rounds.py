@@ -30,8 +30,9 @@ def split(
             inner = length // node.count
             body = split(node.body, exponents[begin : begin + inner], families)
             place = _first(node.body, families)
-            found.append(_loop(Loop(node.count, body), exponents[begin + place : begin + length : inner])
-                         if place >= 0 else Loop(node.count, body))  # fmt: skip
+            loop = Loop(node.count, body)
+            own = exponents[begin + place : begin + length : inner]
+            found.append(_loop(loop, own) if place >= 0 else loop)
         else:
             found.append(node)
         begin += length

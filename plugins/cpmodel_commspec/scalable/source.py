@@ -193,7 +193,7 @@ class _Writer:
         )
 
     def checks(self) -> Iterator[str]:
-        """Yield statements that note what the number of processes does not permit, and the room for messages."""
+        """Yield statements that note what p does not permit, and the room for messages."""
         seen: set[str] = set()
         for node, around in walk(self._told.body):
             for text in self._checks(node, around):
@@ -278,7 +278,7 @@ class _Writer:
 
 
 def _least(number: Number) -> Number:
-    """Return a number without its features: its largest value may be there, where they decrease it."""
+    """Return a number without its features, which may decrease it."""
     return msgspec.structs.replace(number, factors={}, modulus=None)
 
 

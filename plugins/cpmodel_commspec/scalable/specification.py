@@ -76,7 +76,7 @@ class ScalableSpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     dimensions : of the grid
     order : of the sizes of a grid that nobody gives; None if the grids of the traces follow no rule
     shapes, groups : the definitions that steps refer to
-    grids : of shapes that make a Cartesian communicator, the sizes; below zero for periodic dimensions
+    grids : sizes of the Cartesian communicators that shapes make; below zero if periodic
     body : the program, in the order of every rank
     left_out : number of excluded calls in the largest trace, by kind
     """

@@ -37,7 +37,8 @@ def summary(told: ScalableSpecification) -> Iterator[str]:
     """Yield what a specification says in short."""
     name = told.program.rpartition("/")[2] or "communication"
     traces = ", ".join(str(scale.processes) for scale in told.scales)
-    yield f"{name}: {counted(told.lines, 'line')} for any number of processes, exact for p = {traces}"
+    lines = counted(told.lines, "line")
+    yield f"{name}: {lines} for any number of processes, exact for p = {traces}"
     if told.dimensions > 1:
         grids = ", ".join(" x ".join(map(str, x.sizes[: told.dimensions])) for x in told.scales)
         rule = {

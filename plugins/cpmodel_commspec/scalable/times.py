@@ -1,8 +1,9 @@
 """Computation at other numbers of processes: a performance model of the mean of each line.
 
-The mean over ranks and rounds is modelled with its band, by the models of `callpath_modeler.modeling`. The first round
-of the innermost loop is apart where it differs, because a program computes there what it has done since the loop before.
-Ranks and rounds differ from the mean as in the largest trace, at the same place among the ranks of the line.
+The mean over ranks and rounds is modelled with its band, by the models of
+`callpath_modeler.modeling`. The first round of the innermost loop is apart where it differs,
+because a program computes there what it has done since the loop before. Ranks and rounds differ
+from the mean as in the largest trace, at the same place among the ranks of the line.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Rows:
 
 
 class Key(NamedTuple):
-    """A line, and whether it is only about the first rounds of the innermost loop, or about the others, or both."""
+    """A line; `is_first` is None for all rounds, and else tells which of them."""
 
     line: int
     is_first: bool | None = None
@@ -70,10 +71,10 @@ class Times:
     ----------
     keys : lines, the last one is `ENDING`
     processes : of the traces, [K]
-    means : seconds, [keys x K x `_GROUPS`]: the means of groups of ranks, which serve as repetitions; NaN where
-        there are none
-    factors : by key, the seconds of ranks in rounds in the largest trace that has them, over their mean; one row
-        for each rank
+    means : seconds, [keys x K x `_GROUPS`]: the means of groups of ranks, which serve as
+        repetitions; NaN where there are none
+    factors : by key, the seconds of ranks in rounds in the largest trace that has them, over their
+        mean; one row for each rank
     """
 
     keys: tuple[Key, ...]
@@ -87,7 +88,7 @@ class Times:
         return fit(np.array(self.processes, np.float64), self.means)
 
     def values(self, processes: Sequence[float]) -> FloatArray:
-        """Return the seconds at numbers of processes [m], [keys x m]; without a model, the last mean."""
+        """Return the seconds at p [m], [keys x m]; without a model, the last mean."""
         found = self.models.values(processes)
         last = np.array([np.nanmean(row[~np.isnan(row).all(axis=1)][-1]) for row in self.means])
         return np.where(np.isnan(found), last[:, np.newaxis], found)
@@ -98,8 +99,8 @@ class Times:
         low, high = (np.nan_to_num(x, nan=y) for x, y in ((found.low, 0.0), (found.high, np.inf)))
         bands = {}
         for k, key in enumerate(self.keys):
-            seconds = (float(x[k, 0]) for x in (values, low, high))
-            bands[key] = Band(key, *seconds, self.models.formula(k))
+            value, least, most = (float(x[k, 0]) for x in (values, low, high))
+            bands[key] = Band(key, value, least, most, self.models.formula(k))
         return bands
 
     def seconds(

@@ -1,4 +1,4 @@
-"""The sequences of all ranks of all traces in common tokens: what may become one line has one token."""
+"""The sequences of all ranks in common tokens: what may become one line has one token."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ def _by_step(
 ) -> tuple[list[Step3], list[Int64Array]]:
     """Return distances, and the number of the distance of each message by trace.
 
-    On a grid of two places, a neighbour is at both sides. Then the messages of a rank to it are, in turn, those to
-    either side, in the order of the largest trace.
+    On a grid of two places, a neighbour is at both sides. Then the messages of a rank to it are, in
+    turn, those to either side, in the order of the largest trace.
     """
     grids = [Scale(s.processes) for s in scales] if relation is Relation.LINE else scales
     last = max(messages.used())
@@ -172,7 +172,7 @@ def _goes_around(scale: Scale, ranks: Int64Array, peers: Int64Array, step: Step3
 def _fits(
     scale: Scale, ranks: Int64Array, peers: Int64Array, step: Step3, may_wrap: bool
 ) -> Int64Array:
-    """Return which messages [n] are at a distance; over an end of the grid only if some are elsewhere."""
+    """Return which messages [n] are at a distance; `may_wrap` tells whether ends meet."""
     fits = is_step(scale, ranks, peers, step)
     if not may_wrap:
         moved = scale.places(peers) - scale.places(ranks)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from test_programs import calls_of, compile_c, counting, run_processes
 
 from communication import recorded, traced
 from cpmodel_commspec.scalable.expansion import expanded, scale_at
 from cpmodel_commspec.scalable.extrapolation import extrapolate
 from cpmodel_commspec.scalable.source import scalable_source
 from patterns import PATTERNS
-from test_programs import calls_of, compile_c, counting, run_processes
 
 __all__ = ["counting"]
 
