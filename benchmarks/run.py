@@ -10,8 +10,9 @@ Temporary files (about 2 GB) are deleted at the end. Environments stay, and so d
 Extra-P, which take minutes.
 
 ``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py. ``real``,
-``run-times``, ``scales``, ``marked`` and ``slices`` need the measurements in DIR/data. DIR is given
-with ``--shared DIR``; by default, it is the folder ``shared`` next to the project.
+``run-times``, ``scales``, ``marked``, ``slices`` and ``generated`` need the measurements in
+DIR/data. DIR is given with ``--shared DIR``; by default, it is the folder ``shared`` next to the
+project. ``generated`` also needs MPI and an idle machine.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import caliper
 import comparisons
 import expectations
 import fit
+import generated
 import guideline_errors
 import guidelines
 import hpctoolkit
@@ -88,6 +90,7 @@ BENCHMARKS = {
     "hpctoolkit": _compared(hpctoolkit, HATCHET),
     "traces": _compared(traces),
     "communication": _compared(communication),
+    "generated": Benchmark(generated.table, generated.NOTES, ()),
     "caliper": _compared(caliper, CALIPER),
     "views": _compared(views),
     "browse": _compared(browse),
@@ -159,7 +162,7 @@ def _measured(name: str, shared: Path) -> bool:
 
 def _delete_files() -> None:
     files = ingest.SERIES, reduce.LARGE, hpctoolkit.DATABASES, traces.TRACES, caliper.PROFILES
-    for directory in (*files, communication.TRACES, browse.MODELS):
+    for directory in (*files, communication.TRACES, generated.PROGRAMS, browse.MODELS):
         shutil.rmtree(directory, ignore_errors=True)
 
 

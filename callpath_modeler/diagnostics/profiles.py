@@ -150,9 +150,9 @@ OF_PROFILES = {
         example="app.p16: 5 messages and operations are outside all regions",
     ),
     "CPM138": FindingKind(
-        what="Some communication of the trace is not in the output",
-        why="The generated program communicates less than the traced one.",
-        remedy="Check that the missing operations do not matter for your purpose.",
+        what="Some communication or time of the trace is not in the output",
+        why="The generated program communicates or computes less than the traced one.",
+        remedy="Check that the missing operations and times do not matter for your purpose.",
         example="app.p16: 2 one-sided calls",
     ),
     "CPM144": FindingKind(

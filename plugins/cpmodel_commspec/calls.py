@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from itertools import groupby
 
 import numpy as np
@@ -97,10 +96,8 @@ def waits(definitions: TraceDefinitions) -> Int64Array:
     )
 
 
-def rows(
-    batch: Batch, replay: Replay, passed: int, waiting: Int64Array
-) -> Iterator[tuple[int, ...]]:
-    """Yield messages, collective operations, requests and calls that wait, in order.
+def rows(batch: Batch, replay: Replay, passed: int, waiting: Int64Array) -> list[list[int]]:
+    """Return messages, collective operations, requests and calls that wait, in order.
 
     Parameters
     ----------
@@ -108,8 +105,8 @@ def rows(
     passed : number of calls before the batch
     waiting : see `waits`
 
-    Yields
-    ------
+    Returns
+    -------
     kind, calls before, call path, peer or operation, communicator, tag or root, bytes (sent),
     bytes received, request, whether a receive is posted for any source
     """
@@ -131,10 +128,11 @@ def rows(
     ]  # fmt: skip
     table = np.concatenate(parts)
     table = table[np.lexsort((table[:, 0], table[:, 2]))]
-    path = replay.paths_at(table[:, 2])
-    table[:, 2] += passed
-    for row, at in zip(table[:, 1:].tolist(), path.tolist(), strict=True):
-        yield (row[0], row[1], at, *row[2:])
+    # The position has done its work, and its column is that of the path.
+    what, at = table[:, 1].copy(), table[:, 2]
+    table[:, 0], table[:, 1], table[:, 2] = what, at + passed, replay.paths_at(at)
+    found: list[list[int]] = table.tolist()
+    return found
 
 
 def events_of(batch: Batch) -> int:

@@ -26,6 +26,8 @@ _MOST_LOOPS = 100
 _MOST_OPERATIONS = 2**48
 _MOST_SECONDS = 1e9
 _MOST_KEY = 2**48
+_MOST_SHARES = 1000
+"""So many groups of ranks may have a computation of their own; `computation.find` makes fewer."""
 _MOST_BYTES = 2**53
 """Numbers of a specification are smaller, so that sums of them are exact."""
 
@@ -191,6 +193,7 @@ def _check_computation(
 def _check_shares(shares: Sequence[Share], ranks: Sequence[int], rounds: int) -> None:
     members = sorted(rank for share in shares for rank in share.ranks)
     _require(members == list(ranks), "computation of other ranks")
+    _require(len(shares) <= _MOST_SHARES, "too many shares of computation")
     for share in shares:
         told = share.seconds
         _require(bool(share.ranks), "computation of no rank")

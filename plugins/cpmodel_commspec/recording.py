@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -58,7 +58,11 @@ _MODES = {"s": Mode.SYNCHRONOUS, "b": Mode.BUFFERED}
 _SENDS = re.compile(r"MPI_I?([sb])send", re.IGNORECASE)
 _EXCHANGES = re.compile(r"MPI_Sendrecv", re.IGNORECASE)
 _CART = re.compile(r"MPI_Cart_create", re.IGNORECASE)
-_KINDS = {
+_SENT, _CANCEL = REQUEST + Request.ISEND_COMPLETE, REQUEST + Request.CANCELLED
+_ENDS = frozenset({int(Message.IRECV), _SENT, _CANCEL})
+"""Rows that end an operation, if it was started."""
+
+_KINDS: Mapping[int, Kind] = {
     Message.SEND: Kind.SEND,
     Message.ISEND: Kind.ISEND,
     Message.RECV: Kind.RECV,
@@ -105,7 +109,7 @@ class _Recording:
     def add(self, location: Location) -> None:
         """Read the operations of a location; only ranks have operations."""
         rank = self._definitions.ranks.get(location.reference)
-        one = _Rank(rank or 0, location, self._definitions, self._left_out)
+        one = _Rank(rank or 0, location, self._definitions, self._names, self._left_out)
         replay = Replay(self._paths, self._forks, Counters(self._definitions.metric_classes))
         times = RankTimes(self._mpi, self._definitions)
         passed = seen = 0
@@ -117,7 +121,7 @@ class _Recording:
                 continue
             replay.add(batch)
             self._watch.count(batch, self._left_out)
-            begun = one.add(rows(batch, replay, passed, self._waiting), self._names)
+            begun = one.add(rows(batch, replay, passed, self._waiting))
             times.add(batch, replay, [at - passed for at in begun])
             passed += len(batch.calls.time)
         # Not every writer counts.
@@ -213,17 +217,18 @@ class _Rank:
     """The operations of one rank, gathered batch by batch."""
 
     def __init__(
-        self, rank: int, location: Location, definitions: TraceDefinitions, left_out: Counter[str]
-    ) -> None:
+        self, rank: int, location: Location, definitions: TraceDefinitions, names: CallNames,
+        left_out: Counter[str],
+    ) -> None:  # fmt: skip
         self._rank, self._location, self._definitions = rank, location, definitions
-        self._left_out = left_out
+        self._names, self._left_out = names, left_out
         self._ops: list[_Op | None] = []
         self._open: dict[int, int] = {}
         self._abandoned: list[int] = []
         self._groups: dict[int, tuple[int, ...]] = {}
         self._at = -1
 
-    def add(self, events: Iterable[tuple[int, ...]], names: CallNames) -> list[int]:
+    def add(self, events: Iterable[Sequence[int]]) -> list[int]:
         """Take in the events of a batch, see `rows`.
 
         Returns
@@ -232,26 +237,24 @@ class _Rank:
         """
         begun = []
         for what, at, path, peer, comm, tag, size, received, request, is_any in events:
-            op = _Op(Kind.WAIT, *names.of(path), is_any=bool(is_any))
             is_same_call, self._at, known = at == self._at, at, len(self._ops)
-            if what == WAIT:
-                self._ops.append(op)
+            posted = self._open.pop(request, None) if what in _ENDS else None
+            if posted is not None:
+                self._end(what, path, posted, (peer, comm, tag, size), is_same_call)
             elif what == COLLECTIVE:
-                about = (peer, comm, tag, size, received)
-                self._collective(op, about, request, is_same_call)
+                self._collective(path, (peer, comm, tag, size, received), request, is_same_call)
             elif what < REQUEST:
-                self._message(op, Message(what), (peer, comm, tag, size), request, is_same_call)
+                op = self._op(path, is_any)
+                self._message(op, what, (peer, comm, tag, size), request, is_same_call)
+            elif what == WAIT:
+                self._ops.append(self._op(path, is_any))
             elif what == REQUEST + Request.IRECV_POSTED:
-                self._post(op, Kind.IRECV, request)
+                self._post(self._op(path, is_any), Kind.IRECV, request)
             elif what == REQUEST + Request.COLLECTIVE_POSTED:
                 self._left_out[NOT_RECORDED] -= 1
-                self._post(op, Kind.ICOLLECTIVE, request)
-            elif request in self._open and what == REQUEST + Request.ISEND_COMPLETE:
-                self._complete(op, self._open.pop(request), is_same_call)
-            elif request in self._open and what == REQUEST + Request.CANCELLED:
-                self._ops[self._open.pop(request)] = None
-                self._left_out[_CANCELLED] += 1
-            begun += [at] * (len(self._ops) - known)
+                self._post(self._op(path, is_any), Kind.ICOLLECTIVE, request)
+            if len(self._ops) > known:
+                begun.append(at)
         return begun
 
     def finish(self, keys: dict[_Key, int], times: Times) -> Recorded:
@@ -289,21 +292,39 @@ class _Rank:
             np.array(shapes, np.int64), table, computing, times.calling[is_kept], last, times.total
         )
 
+    def _op(self, path: int, is_any: int = 0) -> _Op:
+        return _Op(Kind.WAIT, *self._names.of(path), is_any=bool(is_any))
+
+    def _end(
+        self, what: int, path: int, posted: int, about: tuple[int, ...], is_same_call: bool
+    ) -> None:
+        """Note that an operation ended: a receive has its message only now."""
+        started = self._ops[posted]
+        assert started is not None
+        peer, comm, tag, size = about
+        if what == _CANCEL:
+            self._left_out[_CANCELLED] += 1
+            self._ops[posted] = None
+        elif what == _SENT:
+            self._complete(path, posted, is_same_call)
+        elif self._is_unknown(peer, comm):
+            self._ops[posted] = None
+        else:
+            started.comm, started.values = comm, (peer, tag, size, 0, 0, 0, 0)
+            self._complete(path, posted, is_same_call)
+
+    def _is_unknown(self, peer: int, comm: int) -> bool:
+        """Count a message whose partner or communicator is not known."""
+        is_unknown = peer == UNRESOLVED or not self._members(comm)
+        if is_unknown:
+            self._left_out[_UNKNOWN_COMM] += 1
+        return is_unknown
+
     def _message(
-        self, op: _Op, what: Message, about: tuple[int, ...], request: int, is_same_call: bool
+        self, op: _Op, what: int, about: tuple[int, ...], request: int, is_same_call: bool
     ) -> None:
         peer, comm, tag, size = about
-        posted = self._open.pop(request, None) if what == Message.IRECV else None
-        if peer == UNRESOLVED or not self._members(comm):
-            self._left_out[_UNKNOWN_COMM] += 1
-            if posted is not None:
-                self._ops[posted] = None
-            return
-        if posted is not None:
-            receive = self._ops[posted]
-            assert receive is not None
-            receive.comm, receive.values = comm, (peer, tag, size, 0, 0, 0, 0)
-            self._complete(op, posted, is_same_call)
+        if self._is_unknown(peer, comm):
             return
         op.kind, op.comm, op.values = _KINDS[what], comm, (peer, tag, size, 0, 0, 0, 0)
         before = self._ops[-1] if is_same_call and op.call and self._ops else None
@@ -327,9 +348,10 @@ class _Rank:
         self._ops.append(op)
 
     def _collective(
-        self, op: _Op, about: tuple[int, ...], request: int, is_same_call: bool
+        self, path: int, about: tuple[int, ...], request: int, is_same_call: bool
     ) -> None:
         operation, comm, root, sent, received = about
+        op = self._op(path)
         group = self._members(comm)
         posted = self._open.pop(request, None) if request else None
         if (
@@ -360,7 +382,7 @@ class _Rank:
             made.kind = Kind.COLLECTIVE
             self._ops.append(made)
         else:
-            self._complete(op, posted, is_same_call)
+            self._complete(path, posted, is_same_call)
 
     def _post(self, op: _Op, kind: Kind, request: int) -> None:
         op.kind = kind
@@ -373,12 +395,17 @@ class _Rank:
             self._abandoned.append(self._open[request])
         self._open[request] = len(self._ops)
 
-    def _complete(self, wait: _Op, number: int, is_same_call: bool) -> None:
-        """Note that a wait completed an operation; one call is one wait."""
+    def _complete(self, path: int, number: int, is_same_call: bool) -> None:
+        """Note that a wait completed an operation; one call is one wait.
+
+        Parameters
+        ----------
+        path : of the function that waits
+        """
         before = self._ops[-1]
         if not (is_same_call and before is not None and before.kind is Kind.WAIT):
-            self._ops.append(wait)
-            before = wait
+            before = self._op(path)
+            self._ops.append(before)
         before.done.append(number)
 
     def _members(self, comm: int) -> tuple[int, ...]:
@@ -399,12 +426,19 @@ def _awaited(wait: _Op, under_way: dict[int, Kind]) -> tuple[frozenset[Awaited],
     """Return the meanings that a wait for many can have, and the places of its operations."""
     done, words = set(wait.done), []
     if _ALL_OF_THEM.match(wait.call):
-        for awaited, kinds in (
+        kinds = {under_way[number] for number in done}
+        pending = Counter(under_way.values())
+        for awaited, meant in (
             (Awaited.SENDS, {Kind.ISEND}),
             (Awaited.RECEIVES, {Kind.IRECV}),
             (Awaited.ALL, POSTED),
         ):
-            if done == {number for number, kind in under_way.items() if kind in kinds}:
+            if kinds <= meant and len(done) == sum(pending[kind] for kind in meant):
                 words.append(awaited)
-    places = tuple(k for k, number in enumerate(under_way) if number in done)
-    return frozenset(words), places
+    places: list[int] = []
+    for place, number in enumerate(under_way):
+        if len(places) == len(done):
+            break
+        if number in done:
+            places.append(place)
+    return frozenset(words), tuple(places)

@@ -152,6 +152,18 @@ def test_time_without_measurement_is_no_computation(tmp_path):
     assert one.seconds == pytest.approx((10 + 10 + 70 + 10 + 10) * TICK)
 
 
+def test_a_jump_of_the_clock_is_no_computation(tmp_path):
+    def program(rank):
+        rank.compute(100)
+        rank.collective("barrier", 0, 0)
+        rank.compute(2 * 366 * 86400 * 10**9)
+        rank.collective("barrier", 0, 0)
+
+    found = times(tmp_path, 1, program)
+    assert found.ranks[0].computing == pytest.approx([102 * TICK, 0])
+    assert found.left_out == {CLOCK: 1}
+
+
 class Hostile:
     """A trace whose clock goes back within the calls, and jumps by nearly 2^64 ticks."""
 
@@ -210,6 +222,33 @@ def test_the_first_round_of_a_loop_is_apart(tmp_path):
     assert send.first[0].seconds.least >= 52_000 * TICK
     for rank, one in enumerate(found.ranks):
         assert told.computing_of_rank(rank) == pytest.approx(one.computing, rel=0.05)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_second_of_a_trace_is_lost(tmp_path, ranks, seed):
+    def program(rank):
+        random = np.random.default_rng([seed, rank.rank])
+        for _ in range(3):
+            for _ in range(7):
+                rank.compute(int(random.exponential(10.0 ** random.integers(2, 7))))
+                rank.wait(rank.isend(rank.rank, 8), rank.ireceive(rank.rank, 8))
+            with rank.region("MPI_Comm_rank"):
+                rank.compute(1000)
+            if rank.rank % 2:
+                rank.compute(int(random.exponential(1e6)))
+                rank.wait(rank.isend(rank.rank, 9), rank.ireceive(rank.rank, 9))
+            rank.collective("barrier", 0, 0)
+        rank.compute(int(random.exponential(1e6)))
+
+    found = times(tmp_path, ranks, program)
+    told = specify(found)
+    total = sum(one.computing.sum() + one.last for one in found.ranks)
+    drawn = sum(told.computing_of_rank(k).sum() + told.ending_of_rank(k) for k in range(ranks))
+    assert told.computing == pytest.approx(total, rel=1e-7)
+    assert drawn == pytest.approx(total, rel=1e-7)
+    calls = sum(one.calling.sum() for one in found.ranks)
+    assert sum(step.calling for step in steps(told)) == pytest.approx(calls, rel=1e-7)
 
 
 def test_ranks_of_other_computation_are_apart(tmp_path):
