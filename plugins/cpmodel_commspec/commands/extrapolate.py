@@ -38,7 +38,7 @@ _MOST_PROCESSES = 1_000_000
 @click.option(
     "--at",
     "processes",
-    type=click.IntRange(1, _MOST_PROCESSES),
+    type=click.IntRange(2, _MOST_PROCESSES),
     metavar="P",
     help="Write the specification of P processes, in any format. Default: for any number.",
 )
@@ -70,13 +70,19 @@ def extrapolate(
     and has to be exact for all. A line without a formula is an error, with its values in the
     traces. Without --at, the formats are text and c.
     """
+    from cpmodel_commspec.scalable.building import UnexplainedError
     from cpmodel_commspec.scalable.extrapolation import extrapolate as found
 
     sizes = _sizes(grid, processes)
     form = None if processes is not None else _form(format_, output)
     generator = chosen(format_, output) if processes is not None else None
     read, findings = _read(console, traces, any_source)
-    extrapolated = found(read)
+    try:
+        extrapolated = found(read)
+    except UnexplainedError as cause:
+        for problem in cause.problems:
+            console.note(str(problem), asked=True)
+        raise
     told = extrapolated.told
     if form is not None:
         _write_any(console, extrapolated, form, output, force=force)
@@ -84,6 +90,7 @@ def extrapolate(
         assert processes is not None
         assert generator is not None
         from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
+        from cpmodel_commspec.scalable.text import bands_text
         from cpmodel_commspec.specify import specify
 
         scale = scale_at(told, processes, sizes)
@@ -93,6 +100,8 @@ def extrapolate(
         write(console, there, generator, output, force=force)
         for rounding in roundings(told, scale):
             console.note(rounding)
+        for line in bands_text(extrapolated, scale):
+            console.note(line)
     if output is not None or form is None:
         from cpmodel_commspec.scalable.text import summary
 
