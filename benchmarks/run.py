@@ -31,6 +31,7 @@ import caliper
 import comparisons
 import expectations
 import fit
+import guideline_errors
 import guidelines
 import hpctoolkit
 import ingest
@@ -105,6 +106,9 @@ BENCHMARKS = {
     "slowdowns": Benchmark(regressions.slowdowns, regressions.SLOWER_NOTES, ()),
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
     "guidelines": Benchmark(guidelines.table, guidelines.NOTES, ()),
+    "guideline-errors": Benchmark(guideline_errors.errors, guideline_errors.ERROR_NOTES, ()),
+    "guideline-power": Benchmark(guideline_errors.power, guideline_errors.POWER_NOTES, ()),
+    "guideline-splits": Benchmark(guideline_errors.splits, guideline_errors.SPLIT_NOTES, ()),
     "several": Benchmark(several.table, several.NOTES, (EXTRAP,)),
     "slices": Benchmark(slices.table, slices.NOTES, (EXTRAP,)),
     "jobs": _compared(jobs),

@@ -20,7 +20,7 @@ from cpmodel_commspec.operations import Communicator, Kind, Shape
 from cpmodel_commspec.replay.loggp import replay
 from cpmodel_commspec.replay.platform import Platform
 from cpmodel_commspec.replay.run_time import program_of
-from cpmodel_commspec.replay.smpi import smpi_seconds
+from cpmodel_commspec.replay.smpi import smpi_run
 from cpmodel_commspec.specification import Loop, Node, Specification, Step
 
 PROCESSES = (64, 256)
@@ -84,7 +84,7 @@ def main() -> None:
             path.write_text(fat_tree(processes))
             for selector in SELECTORS:
                 begin = perf_counter()
-                seconds = smpi_seconds(source, processes, path, selector)
+                seconds = smpi_run(source, processes, path, selector).seconds
                 cells.append(f"{seconds * 1e3:.2f} ms")
                 print(f"{selector}: {perf_counter() - begin:.1f} s", file=sys.stderr)
         built_in = replay(told.shapes, told.communicators, program_of(told), NETWORK).seconds

@@ -41,9 +41,10 @@ class Rank:
         yield
         self.events.append(("leave", self.now, name))
 
-    def call(self, name: str, *events: tuple[object, ...]) -> None:
+    def call(self, name: str, *events: tuple[object, ...], ticks: int = 0) -> None:
         """A call with events in it; the events have no time."""
         with self.region(name):
+            self.compute(ticks)
             for method, *arguments in events:
                 self.events.append((method, self.now, *arguments))
 
@@ -69,8 +70,8 @@ class Rank:
         self.call("MPI_Irecv", ("mpi_irecv_request", self._requests, *_posted(posted)))
         return ("mpi_irecv", peer, comm, tag, size, self._requests)
 
-    def wait(self, *requests, call="MPI_Waitall"):
-        self.call(call, *requests)
+    def wait(self, *requests, call="MPI_Waitall", ticks=0):
+        self.call(call, *requests, ticks=ticks)
 
     def collective(self, name, sent, received, root=NO_ROOT, comm=WORLD):
         end = ("mpi_collective_end", NAMES.index(name), comm, root, sent, received)
@@ -195,12 +196,16 @@ def exchange(rank):
     """The example of the page: exchange with neighbours on a line, and a sum from time to time."""
     for step in range(20):
         requests = []
+        # The ranks at the ends of the line have less to compute, and wait longer.
+        is_end = rank.rank in {0, rank.ranks - 1}
+        rank.compute(1_800_000 if is_end else 2_000_000)
         with rank.region("halo"):
             for peer in (rank.rank - 1, rank.rank + 1):
                 if 0 <= peer < rank.ranks:
                     requests += [rank.ireceive(peer, 4096), rank.isend(peer, 4096)]
-            rank.wait(*requests)
+            rank.wait(*requests, ticks=260_000 if is_end else 60_000)
         if step % 5 == 4:
+            rank.compute(400_000)
             rank.collective("allreduce", 8 * rank.ranks, 8 * rank.ranks)
 
 
@@ -209,3 +214,16 @@ def head_to_head(rank):
     with rank.region("exchange"):
         rank.send(rank.rank ^ 1, 2048)
         rank.receive(rank.rank ^ 1, 2048)
+
+
+def uneven(rank):
+    """The example of replays: computation is longer on higher ranks, before messages and a sum."""
+    for _ in range(50):
+        rank.compute(400_000 + 50_000 * rank.rank)
+        with rank.region("halo"):
+            peers = [peer for peer in (rank.rank - 1, rank.rank + 1) if 0 <= peer < rank.ranks]
+            requests = [rank.ireceive(peer, 16384) for peer in peers]
+            requests += [rank.isend(peer, 16384) for peer in peers]
+            rank.wait(*requests)
+        with rank.region("transpose"):
+            rank.collective("alltoall", 4096 * rank.ranks, 4096 * rank.ranks)

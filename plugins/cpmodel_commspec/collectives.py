@@ -97,6 +97,13 @@ def share(
     return Form.TOTAL, sent, received
 
 
+def has_form(name: str, form: Form) -> bool:
+    """Tell whether the bytes of a collective operation can be told so."""
+    if form is Form.TOTAL:
+        return True
+    return name in (_IN_PLACE if form is Form.IN_PLACE else _SHARES)
+
+
 def booked(
     name: str, form: Form, n: int, place: int, root: int, size: int, received: int
 ) -> tuple[int, int]:

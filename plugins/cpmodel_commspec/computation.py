@@ -7,8 +7,11 @@ since the loop before. Each share has a histogram whose bins halve: the lower ha
 the next quarter, and so on up to the largest. Bins of nearly the same seconds are one.
 
 A round takes its seconds out of the histogram by a pseudo-random permutation, so the sum over all
-rounds is exact, and every program that is made from the histogram computes the same. The histograms
-follow ScalaTrace (Noeth et al., JPDC 2009) and Wu, Mueller and Pakin (TOPC 2014).
+rounds is exact, and every program that is made from the histogram computes the same. A share of one
+rank, or of ranks that have long rounds at the same time, has them in one order in all lines: at the
+begin of a run, or while another program disturbs it, all lines take longer.
+
+The histograms follow ScalaTrace (Noeth et al., JPDC 2009) and Wu, Mueller and Pakin (TOPC 2014).
 """
 
 from __future__ import annotations
@@ -31,6 +34,9 @@ _NOISE = 3
 
 _COMMON = 0.5
 """Correlation between ranks, from which on they have long and short rounds at the same time."""
+
+_COMMON_KEY = 0
+"""Key of the order that is common; those of lines are larger."""
 
 _ROUNDS = 4
 """Rounds of a permutation."""
@@ -104,15 +110,26 @@ class Share(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     ----------
     ranks : in order
     seconds : of all rounds of all these ranks
-    is_common : whether the ranks have long rounds at the same time
+    is_common : whether the ranks have long rounds at the same time: those of the order that all
+        such shares of a program have
     """
 
     ranks: tuple[int, ...]
     seconds: Histogram
     is_common: bool = False
 
+    def key(self, key: int) -> int:
+        """Return the key of the order of rounds, from that of the line."""
+        return _COMMON_KEY if self.is_common else key
+
     def of_rank(self, place: int, key: int) -> FloatArray:
-        """Return the seconds of all rounds of a rank, by its place among the ranks, [rounds]."""
+        """Return the seconds of all rounds of a rank, [rounds].
+
+        Parameters
+        ----------
+        place : of the rank among the ranks of the share
+        key : of the line
+        """
         ranks = len(self.ranks)
         rounds = self.seconds.count // ranks
         if len(self.seconds.means) == 1:
@@ -121,7 +138,7 @@ class Share(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
         if not self.is_common:
             begin = np.uint64(place * rounds)
             return self.seconds.at(permuted(number + begin, rounds * ranks, key))
-        level = permuted(number, rounds, key).astype(np.uint64)
+        level = permuted(number, rounds, self.key(key)).astype(np.uint64)
         turn = (level + np.uint64(place)) % np.uint64(ranks)
         return self.seconds.at((level * np.uint64(ranks) + turn).astype(np.int64))
 
@@ -131,7 +148,7 @@ class Computation(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
 
     Attributes
     ----------
-    key : number that makes the order of seconds different from that of other lines
+    key : even number above 0 that makes the order of rounds different from that of other lines
     usual : of all rounds, but for those of `first`; each rank of the line is in one share
     first : of the first rounds of the innermost loop, if they differ; else ()
     """
@@ -169,7 +186,7 @@ def find(
     ----------
     seconds : [ranks x rounds of all loops around]
     rounds : of the innermost loop; 1 outside of loops
-    key : even, and different for each line
+    key : even, above 0, and different for each line
     noticed : the computation of a whole rank, seconds
     """
     if rounds > 1:
@@ -252,7 +269,7 @@ def _shares(seconds: FloatArray, ranks: Sequence[int], noticed: float) -> tuple[
         rows = seconds[sorted(group)]
         least = _NOTICED * max(float(rows.sum()), noticed * len(group) / 10)
         told = Histogram.of(rows.ravel(), least)
-        is_common = len(told.means) > 1 and _is_common(rows)
+        is_common = len(told.means) > 1 and (len(group) == 1 or _is_common(rows))
         shares.append(Share(tuple(ranks[row] for row in sorted(group)), told, is_common))
     return tuple(sorted(shares, key=lambda share: share.ranks))
 

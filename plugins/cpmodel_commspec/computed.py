@@ -29,13 +29,13 @@ def with_computation(told: Specification, traced: Traced) -> Specification:
         if isinstance(node, Step):
             rows = np.stack([seconds[rank].of(line) for rank in node.ranks])
             rounds = around[-1].count if around else 1
-            before = computation.find(rows, node.ranks, rounds, 2 * len(found), noticed)
+            before = computation.find(rows, node.ranks, rounds, 2 + 2 * len(found), noticed)
             found.append((before, sum(seconds[rank].calling[line] for rank in node.ranks)))
     ranks = tuple(range(told.processes))
     return msgspec.structs.replace(
         told,
         body=_replaced(told.body, iter(found)),
-        ending=computation.find(last, ranks, 1, 2 * len(found), noticed),
+        ending=computation.find(last, ranks, 1, 2 + 2 * len(found), noticed),
         seconds=traced.seconds,
     )
 

@@ -115,7 +115,7 @@ def require_safe(told: Specification, *, allow_unsafe: bool = False) -> Deadlock
     return found
 
 
-def _sites(shape: Shape) -> tuple[str, ...]:
+def sites(shape: Shape) -> tuple[str, ...]:
     """Return the call paths of a line, without the root that stands for the program."""
     paths = ["/".join(site[site[:1] == (PROGRAM,) :]) for site in (shape.site, *shape.others)]
     return tuple(printable(path) for path in paths if path)
@@ -140,7 +140,7 @@ def explain(
         line = int(told.lines_of_rank(one.rank)[one.operation])
         is_any = shape.is_any and is_order
         words = _words(shape, values, is_any=is_any)
-        waits.append(Wait(one.rank, line, words, _sites(shape), waits_for))
+        waits.append(Wait(one.rank, line, words, sites(shape), waits_for))
     return Deadlock(sends, tuple(waits), is_cycle, len(by_rank), is_order)
 
 

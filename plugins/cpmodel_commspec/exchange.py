@@ -9,10 +9,11 @@ from pathlib import Path
 import msgspec
 
 from callpath_modeler.errors import InputError
+from cpmodel_commspec import collectives
 from cpmodel_commspec.collectives import NAMES
 from cpmodel_commspec.computation import Computation, Share
 from cpmodel_commspec.expressions import RANK, Expression, size_of
-from cpmodel_commspec.operations import Half, Kind, Mode, Shape
+from cpmodel_commspec.operations import COLLECTIVES, Half, Kind, Mode, Shape
 from cpmodel_commspec.partners import Relation
 from cpmodel_commspec.specification import Loop, Specification, Step, walk
 
@@ -115,8 +116,11 @@ def _check_shape(told: Specification, shape: Shape) -> None:
     comms = range(len(told.communicators))
     _require(shape.kind is Kind.WAIT or shape.comm in comms, "an unknown communicator")
     _require(all(place >= 0 for place in shape.places), "a place below zero")
+    _require(len(set(shape.places)) == len(shape.places), "a place twice")
     names = _NAMES.get(shape.kind)
     _require(names is None or shape.name in names, f"an unknown name of a {shape.kind}")
+    has_form = shape.kind not in COLLECTIVES or collectives.has_form(shape.name, shape.form)
+    _require(has_form, f"an unknown form of {shape.name}")
     _require(shape.name.isprintable(), "a name with control characters")
     _require(all(0 < abs(size) < _MOST_BYTES for size in shape.grid), "a grid of no size")
 
@@ -174,7 +178,7 @@ def _check_computation(
 ) -> None:
     if told is None:
         return
-    _require(0 <= told.key <= _MOST_KEY and told.key % 2 == 0, "a key that cannot be")
+    _require(0 < told.key <= _MOST_KEY and told.key % 2 == 0, "a key that cannot be")
     rounds = size_of(counts)
     inner = counts[-1] if counts else 1
     _require(not told.first or inner > 1, "first rounds of no loop")

@@ -29,7 +29,7 @@ _SHOWN = 4
 """Functions of a statement that a line shows."""
 
 _LEAST_SHARE = 0.01
-"""Share of all computation from which on a line shows it."""
+"""Share of all computation from which on a line shows it, and of the slowest ranks."""
 
 
 _USUAL = {
@@ -145,8 +145,12 @@ def _computation(step: Step, least: float) -> str:
 def _mean(shares: Sequence[Share]) -> str:
     """Return the mean seconds of a round, from those of the shortest to those of the longest."""
     means = [share.seconds.mean for share in shares]
-    low, high = quantity(min(means), "s"), quantity(max(means), "s")
-    return low if low == high else interval(min(means), max(means), "s")
+    low, high = min(means), max(means)
+    if low < _LEAST_SHARE * high:
+        return f"up to {quantity(high, 's')}"
+    if quantity(low, "s") == quantity(high, "s"):
+        return quantity(high, "s")
+    return interval(low, high, "s")
 
 
 def functions_text(shape: Shape) -> str:

@@ -18,8 +18,8 @@ from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
 from callpath_modeler.printable import printable, shortened
 from cpmodel_commspec import expressions
-from cpmodel_commspec.collective_messages import ALGORITHMS, Message, Round, rounds, unequal_rounds
-from cpmodel_commspec.collectives import Form
+from cpmodel_commspec.collective_messages import ALGORITHMS, Message, Round, batches, unequal_rounds
+from cpmodel_commspec.collectives import Form, member_size
 from cpmodel_commspec.computation import Computation, Share
 from cpmodel_commspec.operations import COLLECTIVES, Awaited, Communicator, Half, Kind, Mode, Shape
 from cpmodel_commspec.partners import choose
@@ -29,6 +29,13 @@ _LARGEST = 2**48
 _MOST_MESSAGES = 2**24
 """Messages of all ranks in one line; more take too much memory."""
 
+_FEW_MESSAGES = frozenset(
+    {"binomial", "dissemination", "tree", "recursive-doubling", "rabenseifner", "line", "bruck",
+     "recursive-halving"}
+)  # fmt: skip
+"""Algorithms whose messages do not grow with the square of the number of processes."""
+
+_OF_PAIRS = frozenset({"alltoallv", "alltoallw"})
 _EXAMPLE = "e.g. --lower alltoall=p2p"
 _ELSEWHERE = "choose its algorithm in the platform file"
 
@@ -304,6 +311,8 @@ class _Lowering:
         counts: Sequence[int],
     ) -> list[Round]:  # fmt: skip
         """Return the messages of a group."""
+        if implementation not in _FEW_MESSAGES and len(group) ** 2 > _MOST_MESSAGES:
+            raise DataError(f"{_where(shape)}: its messages are too many", hint=_ELSEWHERE)
         place = {rank: k for k, rank in enumerate(step.ranks)}
         if not place.keys() >= set(group) or shape.kind is Kind.ICOLLECTIVE:
             raise DataError(
@@ -323,10 +332,17 @@ class _Lowering:
         root = found["root"][0] if "root" in found else 0
         if not 0 <= root < len(group):
             raise DataError(f"{_where(shape)}: no rank is root {root}", hint=_ELSEWHERE)
-        if shape.form is Form.TOTAL:
-            return unequal_rounds(shape.name, group, found["bytes"], found["received"], root)
-        size = max(found.get("bytes", [0]))
-        return rounds(shape.name, group, size, root, implementation)
+        nothing = [0] * len(group)
+        sent, received = (found.get(field, nothing) for field in ("bytes", "received"))
+        if shape.name in _OF_PAIRS:
+            # Only these have sizes of pairs, which traces do not tell.
+            by_distance = unequal_rounds(shape.name, group, sent, received)
+            return by_distance if implementation == "pairwise" else [tuple(chain(*by_distance))]
+        sizes = [
+            member_size(shape.name, shape.form, *pair, len(group))
+            for pair in zip(sent, received, strict=True)
+        ]
+        return _messages(shape.name, implementation, group, sizes, root)
 
     def _burst(self, turn: _Turn, shape: Shape, around: Sequence[Loop]) -> Iterator[Node]:
         """Yield the nodes that post all receives and all sends, and wait for all."""
@@ -418,6 +434,25 @@ _CALLS = {
     Kind.ISEND: "MPI_Isend",
     Kind.IRECV: "MPI_Irecv",
 }
+
+
+def _messages(
+    name: str, implementation: str, group: Sequence[int], sizes: Sequence[int], root: int
+) -> list[Round]:
+    """Return the messages of a collective operation between world ranks."""
+    turned = np.roll(np.array(group, np.int64), -root)
+    by_place = np.roll(np.array(sizes, np.int64), -root)
+    return [
+        tuple(
+            map(
+                Message,
+                turned[one.senders].tolist(),
+                turned[one.receivers].tolist(),
+                one.bytes.tolist(),
+            )
+        )
+        for one in batches(name, implementation, len(group), by_place)
+    ]
 
 
 def _where(shape: Shape) -> str:

@@ -48,9 +48,8 @@ _TOP_OF_A_TABLE = 10
 @click.option(
     "--test",
     type=click.Choice(["means", "rank-sum", "ks"]),
-    default="means",
-    show_default=True,
-    help="Test of one check: means of logarithms, Wilcoxon, or Kolmogorov and Smirnov.",
+    help="Test of one check: means of logarithms, Wilcoxon, or Kolmogorov and Smirnov. Default: "
+    "means; with another control than permutation: rank-sum.",
 )
 @click.option(
     "--control",
@@ -76,6 +75,18 @@ _TOP_OF_A_TABLE = 10
     "--compat",
     type=click.Choice(["pgmpi"]),
     help="Print the violations that PGMPI's own code finds in measured mock-ups.",
+)
+@click.option(
+    "--nrep",
+    metavar="CRITERIA",
+    help="Print how many repetitions each mpirun needs, e.g. rse=0.025,cov_mean=0.01/20.",
+)
+@click.option(
+    "--nrep-batches",
+    metavar="MIN,MAX,STEP",
+    default="10,1000,5",
+    show_default=True,
+    help="Batches of repetitions for --nrep.",
 )
 @click.option(
     "--processes",
@@ -120,11 +131,13 @@ def command(
     *,
     experiment: tuple[str, ...],
     rules: tuple[str, ...],
-    test: str,
+    test: str | None,
     control: str | None,
     error_rate: str,
     outliers: str,
     compat: str | None,
+    nrep: str | None,
+    nrep_batches: str,
     processes: int | None,
     tolerance: str,
     size: str | None,
@@ -157,6 +170,9 @@ def command(
     method, allowed = _method(test, control, error_rate), _fraction(tolerance, "--tolerance")
     given = _Given(experiment, processes, load, is_table=_is_for_tables(question, load, interval))
     campaign, catalogues = given.campaign()
+    if nrep is not None:
+        _repetitions(console, campaign, table, nrep, nrep_batches)
+        return
     if compat is not None:
         _published(ctx, campaign, table, fail_on=fail_on)
         return
@@ -253,7 +269,7 @@ def _of_campaign(campaign: Campaign, load: LoadOptions, *, without_outliers: boo
     return found
 
 
-def _method(test: str, control: str | None, error_rate: str) -> Method:
+def _method(test: str | None, control: str | None, error_rate: str) -> Method:
     """Return the test and the control of the error rate."""
     from cpmodel_guidelines.answer import Method, Test
     from cpmodel_guidelines.statistics.adjustment import Control
@@ -261,12 +277,44 @@ def _method(test: str, control: str | None, error_rate: str) -> Method:
     rate = _fraction(error_rate, "--error-rate")
     if not 0 < rate < 1:
         raise UsageError(f"--error-rate {error_rate!r} is not between 0 and 100 %", hint="e.g. 5%")
+    control = control or ("holm" if test == "ks" else "permutation")
+    test = test or ("means" if control == "permutation" else "rank-sum")
     if test == "ks" and control == "permutation":
         raise UsageError(
             "--control permutation does not apply to --test ks", hint="use --control holm"
         )
-    chosen = control or ("holm" if test == "ks" else "permutation")
-    return Method(Test(test), Control(chosen), rate)
+    if test == "means" and control != "permutation":
+        raise UsageError(
+            f"--test means needs --control permutation, and not {control}: medians of mpiruns are "
+            "not normal, so its p-values are too small",
+            hint="use --test rank-sum, or omit --test",
+        )
+    return Method(Test(test), Control(control), rate)
+
+
+def _repetitions(
+    console: Console, campaign: Campaign | None, table: TableRequest, nrep: str, batched: str
+) -> None:
+    """Print the number of repetitions that each cell needs."""
+    from cpmodel_guidelines.nrep import (
+        parse_batches,
+        parse_criteria,
+        repetitions_of,
+        repetitions_table,
+        repetitions_text,
+    )
+
+    criteria, after = parse_criteria(nrep), parse_batches(batched)
+    if campaign is None:
+        raise UsageError(
+            "--nrep needs the output of a benchmark", hint="give raw files of ReproMPI"
+        )
+    found = repetitions_of(campaign, criteria, after)
+    if table.form == "table":
+        table.write_lines(console, repetitions_text(found, table.style(console)))
+    else:
+        table.write_table(console, repetitions_table(campaign, found))
+    console.findings(campaign.findings)
 
 
 def _published(

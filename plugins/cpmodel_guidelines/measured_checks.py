@@ -41,34 +41,45 @@ class MeasuredVerdicts:
     power: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredSides:
+    """Both sides of measured checks.
+
+    Attributes
+    ----------
+    checks : [C] checks
+    comparison : comparison of the values of both sides, for factors and intervals
+    left, right : [C, R] times of both sides in each mpirun; NaN = missing
+    is_repeated : whether there are several mpiruns; otherwise Holm's method controls the rate of
+        the tests of the comparison
+    """
+
+    checks: Sequence[GuidelineCheck]
+    comparison: SampleComparison
+    left: FloatArray
+    right: FloatArray
+    is_repeated: bool
+
+
 def judge_measured(
-    checks: Sequence[GuidelineCheck],
-    comparison: SampleComparison,
-    left: FloatArray,
-    right: FloatArray,
-    *,
-    method: Method,
-    tolerance: float,
-    confidence: float,
-    is_repeated: bool,
+    sides: MeasuredSides, method: Method, *, tolerance: float, confidence: float
 ) -> MeasuredVerdicts:
     """Return the verdicts on checks.
 
     Parameters
     ----------
-    comparison : comparison of the values of both sides, for factors and intervals
-    left, right : [C, R] times of both sides in each mpirun; NaN = missing
+    sides : both sides of the checks
     method : test and control of the error rate
     tolerance : slowdown that is not a violation, as a fraction
     confidence : level of the intervals
-    is_repeated : whether there are several mpiruns; otherwise Holm's method controls the rate of
-        the tests of the comparison
     """
+    checks, comparison = sides.checks, sides.comparison
+    left, right = sides.left, sides.right
     can_break = np.array([check.can_break for check in checks], bool)
     can_hold = np.array([check.can_hold for check in checks], bool)
     chance = np.where(can_break, _chances(comparison, left, right, method.test), np.nan)
     control, means, power = method.control, {}, ""
-    if control is Control.PERMUTATION and not is_repeated:
+    if control is Control.PERMUTATION and not sides.is_repeated:
         control = Control.HOLM
     if control is Control.PERMUTATION:
         groups: dict[tuple[Guideline, Group], list[int]] = {}

@@ -39,7 +39,7 @@ from cpmodel_guidelines.judge import (
     measured,
     predicted,
 )
-from cpmodel_guidelines.measured_checks import judge_measured
+from cpmodel_guidelines.measured_checks import MeasuredSides, judge_measured
 from cpmodel_guidelines.message_sizes import FunctionAtSetting, Setting
 from cpmodel_guidelines.potential_savings import PotentialSavings
 from cpmodel_guidelines.prediction import Predictor, predictor_if_any, predictor_of
@@ -210,6 +210,40 @@ class _Known:
         return self.measured[place] if found is None else found
 
 
+def measured_sides(
+    benchmark: Benchmark, guidelines: Sequence[Guideline], confidence: float = 0.95
+) -> MeasuredSides:
+    """Return both sides of all checks that repeated measurements allow.
+
+    Parameters
+    ----------
+    guidelines : patterns, from `rules.patterns`
+    confidence : level of the intervals
+    """
+    finder = Finder(benchmark, guidelines)
+    checks, _ = finder.measured()
+    known = _Known.of(finder, checks, None, confidence)
+    return _measured_sides(benchmark, checks, known, confidence)[2]
+
+
+def _measured_sides(
+    benchmark: Benchmark, checks: Sequence[GuidelineCheck], known: _Known, confidence: float
+) -> tuple[FloatArray, FloatArray, MeasuredSides]:
+    """Return the values of both sides of checks, and their times in each mpirun."""
+    rows, parts = places_of(checks, known.where)
+    left = known.estimates.take(rows)
+    times = np.array([check.times for check in checks])
+    right = added([known.estimates.take(part) for part in parts], times)
+    sides = MeasuredSides(
+        checks,
+        measured(left, right, confidence),
+        known.repeated[rows],
+        np.sum([known.repeated[part] for part in parts], axis=0) * times[:, None],
+        benchmark.is_repeated and benchmark.bounds is None,
+    )
+    return left.value, right.value, sides
+
+
 def _judged_here(
     finder: Finder,
     checks: Sequence[GuidelineCheck],
@@ -218,25 +252,11 @@ def _judged_here(
     method: Method,
 ) -> tuple[Judged, str]:
     """Return the verdicts on measured settings, and a note about their power."""
-    rows, parts = places_of(checks, known.where)
-    left = known.estimates.take(rows)
-    times = np.array([check.times for check in checks])
-    right = added([known.estimates.take(part) for part in parts], times)
-    found = judge_measured(
-        checks,
-        measured(left, right, limits.confidence),
-        known.repeated[rows],
-        np.sum([known.repeated[part] for part in parts], axis=0) * times[:, None],
-        method=method,
-        tolerance=limits.tolerance,
-        confidence=limits.confidence,
-        is_repeated=finder.benchmark.is_repeated and finder.benchmark.bounds is None,
-    )
+    left, right, sides = _measured_sides(finder.benchmark, checks, known, limits.confidence)
+    found = judge_measured(sides, method, tolerance=limits.tolerance, confidence=limits.confidence)
     basis = tuple(_basis(check, known) for check in checks)
     composed = _composed(finder, checks, known)
-    every = Judged(
-        tuple(checks), left.value, right.value, found.verdicts, basis, composed, found.means
-    )
+    every = Judged(tuple(checks), left, right, found.verdicts, basis, composed, found.means)
     return every.take(_deciding(every)), found.power
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 from callpath_modeler.cli.group import cpmodel
-from communication import exchange, traced
+from communication import exchange, traced, uneven
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -109,6 +109,10 @@ def halo(path, data):  # noqa: ARG001
     traced(path, 6, exchange)
 
 
+def unequal(path, data):  # noqa: ARG001
+    traced(path, 8, uneven)
+
+
 INPUTS = {
     "sample_profiles": lulesh,
     "mpi_data.csv": mpi,
@@ -118,6 +122,7 @@ INPUTS = {
     "slow.jsonl": quartz,
     "strong.csv": shared_work,
     "app.p6": halo,
+    "app.p8": unequal,
 }
 
 

@@ -26,15 +26,22 @@ def test_communication_is_a_few_lines(run, line):
     assert done.out.splitlines() == [
         "app: 544 operations of 6 ranks in 8 lines",
         "2200 events in the trace; 3 different sequences of operations",
+        "run time 42.8 ms, 94 % of it computation",
         "",
         "all: repeat 4 times",
         "  repeat 5 times",
-        "    rank >= 1: start to receive 4096 bytes from rank - 1, tag 0, in halo",
+        (
+            "    rank >= 1: start to receive 4096 bytes from rank - 1, tag 0, in halo, "
+            "after 1.80 … 2.00 ms of computation"
+        ),
         "    rank >= 1: start to send 4096 bytes to rank - 1, tag 0, in halo",
-        "    rank <= 4: start to receive 4096 bytes from rank + 1, tag 0, in halo",
+        (
+            "    rank <= 4: start to receive 4096 bytes from rank + 1, tag 0, in halo, "
+            "after up to 1.80 ms of computation"
+        ),
         "    rank <= 4: start to send 4096 bytes to rank + 1, tag 0, in halo",
         "    wait for all, in halo",
-        "  allreduce 8 bytes, in main",
+        "  allreduce 8 bytes, in main, after 400 µs of computation",
     ]
 
 

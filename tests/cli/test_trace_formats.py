@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -174,6 +176,58 @@ def test_names_stay_in_their_place(run, name, hostile, tmp_path):
         assert all(map(str.isprintable, "".join(lines).split("\t")))
 
 
+def code_of(name, text):
+    """Return a file without its comments."""
+    if name == "c":
+        return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    if name == "mpi4py":
+        return [ast.dump(node) for node in ast.parse(text).body[1:]]
+    mark = "//" if name == "goal" else "#"
+    return [line for line in text.splitlines() if not line.lstrip().startswith(mark)]
+
+
+PRINTABLE = ('x*/ int y; /*"""', "x'''\\", "x\\", '". ALL TASKS SYNCHRONIZE. #')
+
+FREE = {
+    "program": lambda told, text: told.update(program=text),
+    "communicator": lambda told, text: told["communicators"][0].update(name=text),
+    "left out": lambda told, text: told.update(left_out={text: 3}),
+    "site": lambda told, text: [x.update(site=[text, text]) for x in told["shapes"]],
+    "others": lambda told, text: [x.update(others=[[text]]) for x in told["shapes"]],
+    "call": lambda told, text: [x.update(call=text) for x in told["shapes"]],
+    "handle": lambda told, text: [
+        x.update(name=text) for x in told["shapes"] if x["kind"] == "handle"
+    ],
+}
+
+
+@pytest.mark.parametrize("field", FREE)
+@pytest.mark.parametrize("name", [name for name in FORMATS if load(name).is_program])
+def test_names_of_specifications_stay_in_comments(run, name, field, tmp_path):
+    def program(rank):
+        peer = 1 - rank.rank
+        rank.handle("MPI_Comm_dup")
+        rank.collective("barrier", 0, 0)
+        rank.wait(rank.ireceive(peer, 8), rank.isend(peer, 8))
+        rank.exchange(peer, peer, 8)
+        rank.collective("alltoallv", 10, 10)
+
+    told = tmp_path / "told.json"
+    run("trace", "spec", traced(tmp_path / "trace", 2, program), "-o", told)
+    plain = json.loads(told.read_text())
+    found = []
+    for text in ("harmless", *PRINTABLE):
+        document = json.loads(json.dumps(plain))
+        FREE[field](document["specification"], text)
+        told.write_text(json.dumps(document))
+        folder = tmp_path / str(len(found))
+        folder.mkdir()
+        done, files = written(run, told, name, folder)
+        assert done.status == 0, done.err
+        found.append({file: code_of(name, data.decode()) for file, data in files.items()})
+    assert all(one == found[0] for one in found)
+
+
 DAMAGES = {
     "root": lambda told: told["body"][-1]["numbers"].update(root={"base": 99}),
     "rank": lambda told: told["body"][0].update(ranks=[0, 77]),
@@ -184,6 +238,7 @@ DAMAGES = {
     "name": lambda told: told["shapes"][0].update(name="barrier(){} int x"),
     "communicator": lambda told: told["communicators"][0].update(groups=[]),
     "name with control characters": lambda told: told["communicators"][0].update(name="a\x1b[2J"),
+    "form": lambda told: told["shapes"][-1].update(name="alltoallv"),
     "too many": lambda told: told.update(operations=2**40),
 }
 
@@ -221,7 +276,9 @@ def test_few_lines_of_too_many_operations_are_refused(run, tmp_path):
     run("trace", "spec", traced(tmp_path / "trace", 2, program), "-o", path)
     document = json.loads(path.read_text())
     told = document["specification"]
-    told["body"][0]["count"] = 10**12
+    loop = told["body"][0]
+    loop["count"] = 10**12
+    del loop["body"][0]["computing"]
     told["operations"] = 2 * 10**12
     path.write_text(json.dumps(document))
     run("trace", "spec", path).fails(4, "2000000000000 operations are too many")

@@ -244,6 +244,20 @@ def test_a_speedup_is_above_zero(run, line):
     run("trace", "predict", line, "--comp-speedup", "-1").fails(2, "-1")
 
 
+@pytest.mark.parametrize("command", ["replay", "predict"])
+def test_endless_specifications_are_refused(run, told, command):
+    document = json.loads(told.read_text())
+    specification = document["specification"]
+    rounds = 10**9
+    [loop] = specification["body"]
+    specification["operations"] *= rounds // loop["count"]
+    loop["count"] = rounds
+    for step in loop["body"]:
+        step.pop("computing")
+    told.write_text(json.dumps(document))
+    run("trace", command, told).fails(4, "too many")
+
+
 def test_a_specification_without_times_has_no_estimate(run, told):
     document = json.loads(told.read_text())
     document["specification"]["seconds"] = 0.0
@@ -285,6 +299,9 @@ def test_computation_and_sizes_count_on_simgrid(run, line, fat_tree):
         return float(rows(done.out)[0]["seconds[s]"])
 
     base = simulated()
+    # The rank with most computation has 10 * 0.4 ms.
+    assert base > 10 * 0.4e-3
+    assert simulated("--scale-compute", "3") > base + 0.0079
     assert simulated("--scale-bytes", "1000") > base
     assert simulated("--lower", "alltoall=p2p") > 0
 
@@ -297,6 +314,8 @@ def test_platforms_that_simgrid_cannot_read_end_in_one_line(run, exchange_trace,
     path.write_text("latency = 1")
     run("trace", "replay", exchange_trace, "--smpi", "--platform", path).fails(2, "XML")
     path.write_text("<platform><nothing/></platform>")
+    run("trace", "replay", exchange_trace, "--smpi", "--platform", path).fails(2, "speed")
+    path.write_text('<platform><nothing speed="2Gf"/></platform>')
     run("trace", "replay", exchange_trace, "--smpi", "--platform", path).fails(4, "smpirun")
 
 

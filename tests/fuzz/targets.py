@@ -180,13 +180,19 @@ def _guidelines(path: Path) -> None:
 
 
 def _told(path: Path) -> None:
-    """Tell the communication of a trace in each form; not every one can be a program."""
-    for form in ("text", "json"):
-        _command("trace", "spec", str(path), "-f", form)
-    try:
-        _command("trace", "spec", str(path), "-f", "c")
-    except DataError as error:
-        check_refusal(error, path)
+    """Tell the communication of a trace or specification in each format; some cannot tell it."""
+    from cpmodel_commspec.generators.registry import installed, load
+
+    programs = [name for name in installed() if load(name).is_program]
+    for name in installed().keys() - set(programs):
+        _command("trace", "spec", str(path), "-f", name)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in programs:
+            words = ("-f", name, "-o", str(Path(folder) / name))
+            try:
+                _command("trace", "spec", str(path), *words)
+            except DataError as error:
+                check_refusal(error, path)
 
 
 @cache
@@ -280,6 +286,7 @@ _TARGETS = (
     Target("caliper-json", Single("a.json"), _reader("caliper"), seeds.caliper_json),
     Target("otf2", Directory("traces.otf2"), _reader("otf2"), seeds.traces),
     Target("trace-spec", Directory("traces.otf2"), _told, seeds.communication_traces),
+    Target("trace-spec-json", Single("spec.json"), _told, seeds.specifications),
     Target("trace-check", Single("spec.json"), _specification, seeds.specifications),
     Target("tables-csv", Single("a.csv"), _reader("tables"), seeds.csv),
     Target("tables-csv-packed", Gzipped("a.csv.gz"), _reader("tables"), seeds.gzipped(seeds.csv)),

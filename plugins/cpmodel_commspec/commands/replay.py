@@ -100,7 +100,8 @@ def replay(
     if chosen:
         told = what_if.lowered(told, chosen)
         changes += [f"--lower {name}={implementation}" for name, implementation in chosen.items()]
-    require_few(told)
+    _require_few(told)
+    _require_partners(told)
     if is_simulated:
         _simulate(console, told, names, selector, changes, output)
     else:
@@ -149,12 +150,12 @@ def _simulate(
     from cpmodel_commspec.deadlocks import require_safe
     from cpmodel_commspec.generators.c import c_source
     from cpmodel_commspec.replay.answer import Simulated, simulated_table, simulated_text
-    from cpmodel_commspec.replay.smpi import smpi_seconds
+    from cpmodel_commspec.replay.smpi import smpi_run
 
     require_safe(told)
     source = c_source(told)
-    seconds = [smpi_seconds(source, told.processes, Path(name), selector) for name in names]
-    found = Simulated(told, tuple(names), selector, tuple(seconds), tuple(changes))
+    runs = [smpi_run(source, told.processes, Path(name), selector) for name in names]
+    found = Simulated(told, tuple(names), selector, tuple(runs), tuple(changes))
     if output.form == TABLE:
         output.write_lines(console, simulated_text(found, output.style(console)))
     else:
@@ -170,21 +171,25 @@ def read_source(
     from cpmodel_commspec.wildcards import resolved
 
     if is_specification(source):
-        return read_json(source), None, []
+        told = read_json(source)
+        _require_few(told)
+        return told, None, []
     traced, findings = read_trace(console, source)
     traced = resolved(traced).traced
     return specify(traced), traced, findings
 
 
-def require_few(told: Specification) -> None:
-    """Raise `DataError` if a program has too many operations, or lacks partners."""
-    from cpmodel_commspec.matching import mismatches
-
+def _require_few(told: Specification) -> None:
     if told.operations > _MOST_OPERATIONS:
         raise DataError(
             f"{told.operations} operations are too many to replay",
             hint=f"{_MOST_OPERATIONS} are possible; replay fewer rounds",
         )
+
+
+def _require_partners(told: Specification) -> None:
+    from cpmodel_commspec.matching import mismatches
+
     for what in mismatches(told):
         raise DataError(f"no run time: {what}", hint="trace all ranks to the end")
 

@@ -95,6 +95,10 @@ class Functions(ABC):
             self.use(needed)
         self._used.setdefault(name)
 
+    def uses(self, name: str) -> bool:
+        """Tell whether the program uses a function."""
+        return name in self._used
+
     def text(self, name: str) -> str:
         """Return one function."""
         return self._parts[name][1]

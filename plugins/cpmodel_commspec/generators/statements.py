@@ -12,6 +12,7 @@ from cpmodel_commspec import formulas
 from cpmodel_commspec.collectives import Form
 from cpmodel_commspec.communicators import layout, world_of
 from cpmodel_commspec.conditions import condition
+from cpmodel_commspec.deadlocks import sites
 from cpmodel_commspec.formulas import Dialect, Table, Tables
 from cpmodel_commspec.generators.functions import (
     SENDS,
@@ -133,7 +134,7 @@ class Statements:
             for group in self._told.communicators[shape.comm].groups
             if not set(group).isdisjoint(step.ranks)
         ]
-        where = f"{shape.name} in {'/'.join(shape.site)}"
+        where = f"{shape.name} in {' or '.join(sites(shape))}"
         is_whole = all(set(group) <= set(step.ranks) for group in groups)
         if not is_whole or shape.kind is Kind.ICOLLECTIVE:
             raise DataError(f"no program: sizes of {where} cannot be told", hint=INSTEAD)
@@ -330,9 +331,9 @@ def room(told: Specification) -> int:
             if field in node.numbers:
                 size = int(node.numbers[field].values(node.ranks, counts).max())
                 if size > _LARGEST:
+                    where = " or ".join(sites(shape))
                     raise DataError(
-                        f"no program: {size} bytes in {'/'.join(shape.site)} are more than 2 GiB",
-                        hint=INSTEAD,
+                        f"no program: {size} bytes in {where} are more than 2 GiB", hint=INSTEAD
                     )
                 members = max(map(len, told.communicators[shape.comm].groups))
                 is_each = shape.kind in COLLECTIVES and shape.form is not Form.TOTAL

@@ -14,7 +14,8 @@ from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import counted, percent, signed_percent
 from cpmodel_commspec.operations import Shape
 from cpmodel_commspec.replay.platform import Platform
-from cpmodel_commspec.replay.run_time import LineTime, RunTime
+from cpmodel_commspec.replay.run_time import LineTime, RunTime, mean_computation
+from cpmodel_commspec.replay.smpi import SmpiRun
 from cpmodel_commspec.specification import Specification
 from cpmodel_commspec.text import functions_text
 
@@ -48,15 +49,20 @@ class Simulated:
     told : the program
     platforms : files, as the user gave them
     selector : MPI library whose collective algorithms were used
-    seconds : run time on each platform
+    runs : on each platform
     changes : what was changed in the program, in the words of the command line
     """
 
     told: Specification
     platforms: tuple[str, ...]
     selector: str
-    seconds: tuple[float, ...]
+    runs: tuple[SmpiRun, ...]
     changes: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> tuple[float, ...]:
+        """The run time on each platform."""
+        return tuple(run.seconds for run in self.runs)
 
 
 def _names(platforms: Sequence[Platform]) -> list[str]:
@@ -126,12 +132,17 @@ def _compared(
         change = signed_percent(seconds[1] / seconds[0] - 1)
         lines.append(f"the second platform takes {change}")
     if told.seconds and not changes:
-        lines.append(f"the run of the trace took {style.amount(told.seconds, 's')}")
+        # Of a run with more ranks than processors, this is nearly all.
+        called = percent(max(0.0, 1 - mean_computation(told) / told.seconds), 1)
+        lines.append(
+            f"the run of the trace took {style.amount(told.seconds, 's')}, {called} of it in MPI "
+            "calls"
+        )
     return lines
 
 
 def simulated_text(found: Simulated, style: TextStyle) -> list[Text]:
-    """Return the run times."""
+    """Return the run times, and what the program printed: the times of its lines."""
     lines = [_heading(found.told, found.changes)]
     for name, seconds in zip(found.platforms, found.seconds, strict=True):
         lines.append(
@@ -139,7 +150,12 @@ def simulated_text(found: Simulated, style: TextStyle) -> list[Text]:
             f"collectives of {found.selector}"
         )
     lines += _compared(found.told, found.seconds, found.changes, style)
-    return [part for line in lines for part in wrap(style.say(line), style.width)]
+    text = [part for line in lines for part in wrap(style.say(line), style.width)]
+    for name, run in zip(found.platforms, found.runs, strict=True):
+        if run.said:
+            heading = [f"{printable(name)}:"] if len(found.runs) > 1 else []
+            text += [Text(), *map(Text, [*heading, *run.said])]
+    return text
 
 
 def simulated_table(found: Simulated) -> Table:

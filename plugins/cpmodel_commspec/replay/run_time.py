@@ -78,6 +78,15 @@ def program_of(told: Specification) -> list[Recorded]:
     return ranks
 
 
+def mean_computation(told: Specification) -> float:
+    """Return the seconds that a rank computes in all, the mean of all ranks."""
+    found = [
+        float(told.computing_of_rank(rank).sum()) + told.ending_of_rank(rank)
+        for rank in range(told.processes)
+    ]
+    return sum(found) / max(len(found), 1)
+
+
 def run_time(told: Specification, lines: Sequence[Int64Array], found: Replayed) -> RunTime:
     """Return the run time of a replay that reached the end.
 

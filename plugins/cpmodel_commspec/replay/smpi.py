@@ -1,7 +1,8 @@
 """Run time of a generated program on SimGrid SMPI, which simulates a network with contention.
 
 The program runs unchanged, compiled by ``smpicc``, in a temporary directory, for a limited time.
-Computation takes the time that the program states, so the result is the same each time. SimGrid
+Computation takes the time that the program states, on the first host of the platform file; hosts of
+other speeds take more or less. So the result is the same each time. SimGrid
 (Casanova, Giersch, Legrand, Quinson, Suter: Versatile, Scalable, and Accurate Simulation of
 Distributed Applications and Platforms, JPDC 74(10), 2014) reads the platform file; nothing of it is
 part of a command line.
@@ -16,6 +17,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from callpath_modeler.errors import DataError, UsageError
@@ -27,14 +29,31 @@ SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 _MOST_SECONDS = 600
 _MOST_BYTES = 1 << 26
 _MOST_OUTPUT = 1 << 20
+_MOST_LINES = 5000
 _TIME = re.compile(r"Simulated time: ([0-9.eE+-]+) seconds")
+_OWN_TIME = re.compile(r"^run time: .*?([0-9.eE+-]+) s of the program", re.MULTILINE)
+_SPEED = re.compile(rb"\bspeed\s*=\s*[\"']\s*([0-9.]{1,12}(?:[eE][+-]?[0-9]{1,2})?[kMGTPE]?i?f)")
 _FAULT = re.compile(r"(?:critical|error|exception)[^\n]*", re.IGNORECASE)
 _PLATFORM, _SOURCE, _PROGRAM = "platform.xml", "program.c", "program"
 _INSTALL = "install SimGrid (Debian: apt install libsimgrid-dev), or leave out --smpi"
 
 
-def smpi_seconds(source: str, processes: int, platform: Path, selector: str) -> float:
-    """Return the run time of a program on a platform, from the begin to the end of all ranks.
+@dataclass(frozen=True, slots=True)
+class SmpiRun:
+    """A simulated run.
+
+    Attributes
+    ----------
+    seconds : run time that the program measured, or else that of all ranks from begin to end
+    said : lines that the program printed
+    """
+
+    seconds: float
+    said: tuple[str, ...]
+
+
+def smpi_run(source: str, processes: int, platform: Path, selector: str) -> SmpiRun:
+    """Return the run of a program on a platform.
 
     Parameters
     ----------
@@ -51,12 +70,18 @@ def smpi_seconds(source: str, processes: int, platform: Path, selector: str) -> 
     """
     compiler, runner = _found("smpicc"), _found("smpirun")
     content = _content(platform)
+    found = _SPEED.search(content)
+    if found is None:
+        raise UsageError(
+            f"{platform}: no host has a speed", hint='hosts and clusters need one, e.g. speed="2Gf"'
+        )
+    speed = found[1].decode("ascii")
     with tempfile.TemporaryDirectory(prefix="cpmodel-smpi-") as name:
         folder = Path(name)
         (folder / _PLATFORM).write_bytes(content)
         (folder / _SOURCE).write_text(source, encoding="utf-8")
         _run("smpicc", [compiler, "-O2", "-o", _PROGRAM, _SOURCE, "-lm"], folder)
-        said = _run(
+        said, messages = _run(
             "smpirun",
             [
                 runner,
@@ -67,17 +92,21 @@ def smpi_seconds(source: str, processes: int, platform: Path, selector: str) -> 
                 "--cfg=smpi/display-timing:yes",
                 "--cfg=smpi/simulate-computation:no",
                 "--cfg=smpi/wtime:0",
+                # Seconds of the program are seconds of a host with the first speed of the file.
+                f"--cfg=smpi/host-speed:{speed}",
                 f"--cfg=smpi/coll-selector:{selector}",
                 f"./{_PROGRAM}",
             ],
             folder,
         )
-    time = _TIME.search(said)
+    time = _OWN_TIME.search(said) or _TIME.search(messages)
     if time is None:
         raise DataError(
-            f"smpirun printed no simulated time: {_last(said)}", hint="check the version of SimGrid"
+            f"smpirun printed no simulated time: {_last(messages)}",
+            hint="check the version of SimGrid",
         )
-    return float(time[1])
+    lines = tuple(printable(line) for line in said.splitlines()[:_MOST_LINES])
+    return SmpiRun(float(time[1]), lines)
 
 
 def _found(name: str) -> str:
@@ -110,20 +139,19 @@ def _content(platform: Path) -> bytes:
     return content
 
 
-def _run(name: str, command: Sequence[str], folder: Path) -> str:
-    """Run a command in a folder, and return its output and its messages.
+def _run(name: str, command: Sequence[str], folder: Path) -> tuple[str, str]:
+    """Run a command in a folder, and return the ends of its output and of its messages.
 
     Raises
     ------
     DataError
         If it fails, or takes too long.
     """
-    said = folder / f"{name}.out"
-    with said.open("wb") as output:
+    paths = folder / f"{name}.out", folder / f"{name}.err"
+    with paths[0].open("wb") as output, paths[1].open("wb") as messages:
         process = subprocess.Popen(  # noqa: S603 - no shell, and no foreign words
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            start_new_session=True,
-            env={**os.environ, "LC_ALL": "C"},
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=messages,
+            start_new_session=True, env={**os.environ, "LC_ALL": "C"},
         )  # fmt: skip
         try:
             status = process.wait(_MOST_SECONDS)
@@ -137,17 +165,20 @@ def _run(name: str, command: Sequence[str], folder: Path) -> str:
                     hint="use fewer ranks or rounds, or the replay without --smpi",
                 ) from None
             raise
-    with said.open("rb") as file:
-        text = file.read(_MOST_OUTPUT).decode("utf-8", "replace")
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - _MOST_OUTPUT))
-        end = file.read(_MOST_OUTPUT).decode("utf-8", "replace")
     if status:
         raise DataError(
-            f"{name} failed with status {status}: {_last(text)}",
+            f"{name} failed with status {status}: {_last(_end(paths[1], is_begin=True))}",
             hint="check the platform file: it needs a host for each rank",
         )
-    return end
+    return _end(paths[0]), _end(paths[1])
+
+
+def _end(path: Path, *, is_begin: bool = False) -> str:
+    """Return the end of a text, or its begin."""
+    with path.open("rb") as file:
+        if not is_begin:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_OUTPUT))
+        return file.read(_MOST_OUTPUT).decode("utf-8", "replace")
 
 
 def _last(text: str) -> str:

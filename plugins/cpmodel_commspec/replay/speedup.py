@@ -16,6 +16,7 @@ from callpath_modeler.report.formats import Table
 from callpath_modeler.report.layout import wrap
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import factor_text, percent, signed_percent
+from cpmodel_commspec.replay.run_time import mean_computation
 from cpmodel_commspec.specification import Specification
 
 
@@ -62,16 +63,12 @@ def estimate(told: Specification, communication: float, computation: float) -> E
     DataError
         If the specification has no times.
     """
-    computed = sum(
-        float(told.computing_of_rank(rank).sum()) + told.ending_of_rank(rank)
-        for rank in range(told.processes)
-    ) / max(told.processes, 1)
     if not told.seconds:
         raise DataError(
             "the specification has no run time",
             hint="make it from a trace: cpmodel trace spec TRACE -o SPEC.json",
         )
-    computed = min(computed, told.seconds)
+    computed = min(mean_computation(told), told.seconds)
     return Estimate(told.program, told.seconds - computed, computed, communication, computation)
 
 

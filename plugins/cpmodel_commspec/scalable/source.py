@@ -62,7 +62,7 @@ def scalable_source(told: ScalableSpecification, times: Times | None = None) -> 
     DataError
         If the program cannot express an operation.
     """
-    functions = CFunctions()
+    functions = CFunctions(can_lower=False)
     own = files("cpmodel_commspec.scalable").joinpath("functions.c").read_text(encoding="utf-8")
     functions.read(own)
     writer = _Writer(told, functions, times)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
@@ -12,6 +12,10 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError
 from callpath_modeler.units import counted
+from cpmodel_guidelines.statistics.repetition_count import (
+    RepetitionCount,
+    without_tukey_outliers,
+)
 
 
 class Detail(IntEnum):
@@ -51,6 +55,7 @@ class Section:
     mpirun : number of the mpirun if the file states it; None = this section is one mpirun
     detail : level of detail of the times
     times : times in seconds of each cell, in the order of measurement
+    predicted : numbers of repetitions that the benchmark predicted for each cell
     """
 
     source: str
@@ -60,6 +65,7 @@ class Section:
     mpirun: int | None
     detail: Detail
     times: dict[Cell, list[float]]
+    predicted: dict[Cell, RepetitionCount] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +80,7 @@ class Measurement:
     times : [n] observed times in seconds in the order of measurement, or one median or mean
     detail : level of detail of `times`
     source : path of the file
+    predicted : number of repetitions that the benchmark predicted; None = it predicted none
     """
 
     library: str
@@ -83,6 +90,7 @@ class Measurement:
     times: FloatArray
     detail: Detail
     source: str
+    predicted: RepetitionCount | None = None
 
     @property
     def series(self) -> tuple[str, int]:
@@ -123,26 +131,6 @@ class Campaign:
         return most
 
 
-def without_tukey_outliers(times: FloatArray) -> FloatArray:
-    """Return times without outliers.
-
-    A time is an outlier if it is farther from the quartiles than 1.5 times their distance (Tukey:
-    Exploratory data analysis, 1977). Quartiles are interpolated linearly (type 7 of R).
-
-    >>> without_tukey_outliers(np.array([1.0, 1.1, 1.2, 1.3, 9.0]))
-    array([1. , 1.1, 1.2, 1.3])
-    """
-    ordered = np.sort(times)
-    place = (len(ordered) - 1) * np.array([0.25, 0.75])
-    lower = np.floor(place).astype(np.intp)
-    upper, weight = np.ceil(place).astype(np.intp), place - lower
-    # R rounds in this way, and coarse clocks make times that are exactly at the limit.
-    first, third = (1 - weight) * ordered[lower] + weight * ordered[upper]
-    reach = 1.5 * (third - first)
-    kept: FloatArray = times[(times <= third + reach) & (times >= first - reach)]
-    return kept
-
-
 def campaign_of(
     name: str, sections: Sequence[Section], findings: Iterable[Finding] = ()
 ) -> Campaign:
@@ -169,7 +157,8 @@ def campaign_of(
             values = np.array(times)
             if before is not None:
                 values = np.concatenate([before.times, values])
-            found[key] = Measurement(*key, values, section.detail, section.source)
+            predicted = section.predicted.get(cell)
+            found[key] = Measurement(*key, values, section.detail, section.source, predicted)
     return Campaign(name, tuple(found.values()), (*findings, *told))
 
 

@@ -32,21 +32,17 @@ def rank_sum_chances(left: FloatArray, right: FloatArray) -> FloatArray:
     >>> rank_sum_chances(high[None], low[None]).round(4)
     array([0.0061])
     """
-    return np.array([_rank_sum(*_present(*pair)) for pair in zip(left, right, strict=True)])
-
-
-def _rank_sum(left: FloatArray, right: FloatArray) -> float:
-    n, m = len(left), len(right)
-    if not n or not m:
-        return np.nan
-    both = np.concatenate([left, right])
-    u = float(midranks(both[None])[0][:n].sum()) - n * (n + 1) / 2
-    _, ties = np.unique(both, return_counts=True)
+    ranks, ties = _ranked(np.concatenate([left, right], axis=1))
+    n, m = ((~np.isnan(side)).sum(axis=1) for side in (left, right))
     total = n + m
-    variance = n * m / 12 * (total + 1 - float((ties**3 - ties).sum()) / (total * (total - 1)))
-    if variance <= 0:
-        return np.nan
-    return float(normal_share(-(u - n * m / 2 - 0.5) / np.sqrt(variance)))
+    u = np.nansum(ranks[:, : left.shape[1]], axis=1) - n * (n + 1) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = n * m / 12 * (total + 1 - ties / (total * (total - 1)))
+        z = (u - n * m / 2 - 0.5) / np.sqrt(variance)
+    known = (n > 0) & (m > 0) & (variance > 0)
+    found = np.full(len(left), np.nan)
+    found[known] = normal_share(-z[known])
+    return found
 
 
 def smirnov_chances(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -83,6 +79,11 @@ def midranks(values: FloatArray) -> FloatArray:
     ----------
     values : [C, n]; NaN = missing, with rank NaN
     """
+    return _ranked(values)[0]
+
+
+def _ranked(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the ranks of each row, and the sum of t**3 - t over its groups of t equal values."""
     order = np.argsort(values, axis=1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=1)
     place = np.arange(values.shape[1])
@@ -95,7 +96,9 @@ def midranks(values: FloatArray) -> FloatArray:
     last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
     ranks = np.empty(values.shape)
     np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=1)
-    return np.where(np.isnan(values), np.nan, ranks)
+    size = (last - first + 1).astype(float)
+    ties = np.where(np.isnan(ordered), 0.0, size**2 - 1).sum(axis=1)
+    return np.where(np.isnan(values), np.nan, ranks), ties
 
 
 def _present(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -17,8 +17,10 @@ from operator import itemgetter
 from pathlib import Path
 
 from callpath_modeler.printable import shortened
+from callpath_modeler.units import counted
 from cpmodel_guidelines.campaigns.campaign import Cell, Detail, Section
 from cpmodel_guidelines.functions import canonical
+from cpmodel_guidelines.statistics.repetition_count import RepetitionCount
 from cpmodel_guidelines.suites.sections import SectionBuilder, Source
 
 _FUNCTION = ("test", "mockup", "function", "func", "call", "callpath", "mpi_call")
@@ -128,6 +130,8 @@ def columns_of(line: str, *, of_checker: bool = False) -> Columns | None:
     titles = tuple("nodes" if cell == "N" else cell.strip().strip('"').lower() for cell in cells)
     if not {*_FUNCTION} & {*titles} or len({*titles}) < len(titles):
         return None
+    if "pred_method" in titles and not {"nrep", "pred_value"} <= {*titles}:
+        return None
     time = _time_of(titles, of_checker=of_checker)
     if time is None:
         return None
@@ -219,7 +223,6 @@ class _Reader:
     begun: int = 1
     sections: dict[tuple[str, int | None, int | None], SectionBuilder] = field(default_factory=dict)
     repetitions: dict[tuple[str, float, str], _Repetition] = field(default_factory=dict)
-    predicted: set[tuple[str, float]] = field(default_factory=set)
     earlier: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
     done: list[Section] = field(default_factory=list)
 
@@ -309,7 +312,7 @@ class _Reader:
         if not least <= len(cells) <= len(columns.titles):
             self.source.fail(
                 line,
-                f"{len(cells)} cells instead of {len(columns.titles)}",
+                f"{counted(len(cells), 'cell')} instead of {len(columns.titles)}",
                 "the row is cut off or mixed with another; run the benchmark again",
             )
         if not name:
@@ -361,12 +364,12 @@ class _Reader:
         if place is not None and self.source.whole(line, cells[place], "error code", 0):
             self.source.skip(line)
             return
-        if columns.index(("pred_method",)) is not None:
-            # Each method repeats the times.
-            if (name, size) in self.predicted:
-                return
-            self.predicted.add((name, size))
         section = self._section(line, cells, columns)
+        # Each method repeats the times.
+        if columns.index(("pred_method",)) is not None and not self._is_new(
+            line, cells, columns, Cell(name, size), section
+        ):
+            return
         seconds = self._seconds(line, cells[columns.titles.index(columns.time)], columns.unit)
         section.add(line, name, size, seconds)
         is_whole = columns.is_plain and len(cells) == len(columns.titles)
@@ -380,6 +383,31 @@ class _Reader:
         ):
             seconds = self._seconds(line, cells[place], columns.unit)
             section.add(line, self.collective, size, seconds)
+
+    def _is_new(
+        self,
+        line: int,
+        cells: Sequence[str],
+        columns: Columns,
+        cell: Cell,
+        section: SectionBuilder,
+    ) -> bool:
+        """Add a predicted number of repetitions; return whether it is the first row of a cell."""
+        nrep, method, written = (
+            cells[columns.titles.index(title)] for title in ("nrep", "pred_method", "pred_value")
+        )
+        count = self.source.whole(line, nrep, "number of repetitions", 1)
+        value = self.source.number(line, written, "value of a criterion")
+        known = section.predicted.get(cell)
+        values = {} if known is None else known.values
+        stated = self.properties.get("pred_nrep_max")
+        most = None
+        if stated is not None:
+            most = self.source.whole(self.lines["pred_nrep_max"], stated, "pred_nrep_max", 1)
+        # The benchmark goes on up to its maximum if a criterion is not met.
+        is_met = most is None or count < most
+        section.predicted[cell] = RepetitionCount(count, is_met, {**values, method: value})
+        return known is None
 
     def _seconds(self, line: int, text: str, unit: float) -> float:
         return self.source.number(line, text, "time") * unit
@@ -445,7 +473,7 @@ class _Reader:
         if self.repetitions:
             self._add_repetitions()
         self.done += [builder.made() for builder in self.sections.values()]
-        self.sections, self.repetitions, self.predicted, self.earlier = {}, {}, set(), {}
+        self.sections, self.repetitions, self.earlier = {}, {}, {}
 
     def _add_repetitions(self) -> None:
         first = next(iter(self.repetitions.values())).line

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from callpath_modeler.units import counted
 from cpmodel_guidelines.campaigns.campaign import Detail, Section
 from cpmodel_guidelines.functions import canonical
 from cpmodel_guidelines.suites.sections import SectionBuilder, Source, block_size
@@ -107,7 +108,7 @@ def _add(
     if len(cells) != len(titles):
         source.fail(
             line,
-            f"{len(cells)} cells instead of {len(titles)}",
+            f"{counted(len(cells), 'cell')} instead of {len(titles)}",
             "the row is cut off or mixed with another; run the benchmark again",
         )
     size = 0

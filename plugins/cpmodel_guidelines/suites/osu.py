@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from callpath_modeler.printable import shortened
+from callpath_modeler.units import counted
 from cpmodel_guidelines.campaigns.campaign import Detail, Section
 from cpmodel_guidelines.functions import canonical
 from cpmodel_guidelines.suites.sections import SectionBuilder, Source, block_size
@@ -134,7 +135,7 @@ def _add(
     if len(cells) != len(columns):
         source.fail(
             line,
-            f"{len(cells)} cells instead of {len(columns)}",
+            f"{counted(len(cells), 'cell')} instead of {len(columns)}",
             "the row is cut off or mixed with another; run the benchmark again",
         )
     has_size = columns[0] == "Size"

@@ -12,6 +12,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.printable import shortened
 from callpath_modeler.units import counted
 from cpmodel_guidelines.campaigns.campaign import Cell, Detail, Section
+from cpmodel_guidelines.statistics.repetition_count import RepetitionCount
 
 _LONGEST_NAME = 200
 _MOST_PROCESSES = 10**9
@@ -138,6 +139,7 @@ class SectionBuilder:
     detail : level of detail of the times
     library : name of the MPI library
     mpirun : number of the mpirun; None = this section is one
+    predicted : predicted numbers of repetitions of each cell
     """
 
     source: Source
@@ -147,6 +149,7 @@ class SectionBuilder:
     library: str = ""
     mpirun: int | None = None
     times: dict[Cell, list[float]] = field(default_factory=dict)
+    predicted: dict[Cell, RepetitionCount] = field(default_factory=dict)
 
     def add(self, line: int, function: str, size: float, seconds: float) -> None:
         """Add one time.
@@ -179,6 +182,7 @@ class SectionBuilder:
             self.mpirun,
             self.detail,
             self.times,
+            self.predicted,
         )
 
 

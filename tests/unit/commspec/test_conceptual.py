@@ -74,8 +74,16 @@ def check(found):
     told = specify(found)
     program = conceptual_source(told)
     run = Run(program, told.processes)
+    computed = whole = operations = 0
     for rank in range(told.processes):
-        assert run.events[rank] == events_of(found, rank), rank
+        computed += sum(event[1] for event in run.events[rank] if event[0] == "compute")
+        events = [event for event in run.events[rank] if event[0] != "compute"]
+        assert events == events_of(found, rank), rank
+        seconds = told.computing_of_rank(rank)
+        whole += seconds.sum() + told.ending_of_rank(rank)
+        operations += len(seconds) + 1
+    # Each line is rounded to microseconds.
+    assert computed == pytest.approx(whole * 1e6, abs=0.5 * operations + 1)
     return program
 
 
@@ -94,6 +102,7 @@ def test_programs_of_measured_traces_have_their_events(trace, shared_data):
 @pytest.mark.parametrize("ranks", [4, 8, 16])
 def test_ft_has_few_statements(ranks, shared_data):
     program = check(recorded(shared_data / f"traces/ft.{ranks}/traces.otf2"))
+    assert "COMPUTE FOR" in program
     assert Run(program, ranks).statements <= 22
 
 
@@ -219,6 +228,14 @@ def test_messages_that_only_communicators_tell_apart_are_refused(recording):
     told = specify(recording(2, program, {"one": [0, 1], "two": [0, 1]}))
     with pytest.raises(DataError, match="two communicators have the same ranks and tags"):
         conceptual_source(told)
+
+
+def test_non_blocking_collectives_are_refused(recording):
+    def program(rank: Rank) -> None:
+        rank.wait(rank.icollective("barrier", 0, 0))
+
+    with pytest.raises(DataError, match="has no non-blocking barrier"):
+        conceptual_source(specify(recording(2, program)))
 
 
 def test_long_tables_are_refused(recording):

@@ -68,7 +68,7 @@ def test_what_makes_no_sense_is_refused(told, keys, to, words, tmp_path):
 
 def compute(counts, means, least=0.0, most=1.0, ranks=(0, 1, 2, 3)):
     seconds = {"counts": counts, "means": means, "least": least, "most": most}
-    return {"key": 0, "usual": [{"ranks": ranks, "seconds": seconds}]}
+    return {"key": 2, "usual": [{"ranks": ranks, "seconds": seconds}]}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,8 @@ def compute(counts, means, least=0.0, most=1.0, ranks=(0, 1, 2, 3)):
         (compute([3], [0.5], ranks=[0, 1, 2]), "other ranks"),
         (compute([5], [0.5], ranks=[0, 1, 2, 3, 3]), "other ranks"),
         (compute([4], [0.5], ranks=[3, 2, 1, 0]), "ranks out of order"),
-        ({"key": 0}, "other ranks"),
+        ({"key": 2}, "other ranks"),
+        ({**compute([4], [0.5]), "key": 0}, "key"),
         ({**compute([4], [0.5]), "key": -2}, "key"),
         ({**compute([4], [0.5]), "key": 3}, "key"),
         ({**compute([4], [0.5]), "key": 2**70}, "specification"),

@@ -19,6 +19,8 @@ from cpmodel_commspec.collectives import booked
 from cpmodel_commspec.deadlocks import require_safe
 from cpmodel_commspec.generators.c import c_source
 from cpmodel_commspec.generators.python import python_source
+from cpmodel_commspec.generators.python.computing import table
+from cpmodel_commspec.generators.python.functions import PythonFunctions
 from cpmodel_commspec.operations import COLLECTIVES, Half, Kind
 from cpmodel_commspec.specify import specify
 from cpmodel_commspec.wildcards import resolved
@@ -275,6 +277,29 @@ def test_a_program_says_how_many_processes_it_needs(all_kinds, counting, tmp_pat
     program = write(specify(recorded(all_kinds)))
     with pytest.raises(AssertionError, match="needs 4 processes, not 2"):
         run_processes(command(program, counting, tmp_path), tmp_path, 2)
+
+
+def test_programs_in_python_compute_as_long_as_the_trace(recording):
+    def program(rank: Rank) -> None:
+        for step in range(40):
+            rank.compute(1000 * (rank.rank + 1) + 977 * (step % 7) + 50_000 * (step == 0))
+            rank.collective("barrier", 0, 0)
+        rank.compute(12_345)
+
+    told = specify(recording(3, program))
+    [loop] = told.body
+    [step] = loop.body
+    assert step.computing.first
+    part = PythonFunctions().text("computation").split("def compute(line")[0]
+    for rank in range(3):
+        names = {"rank": rank}
+        exec(table(told) + part, names)  # noqa: S102
+        drawn = [next(names["computation"][2, k == 0]) for k in range(40)]
+        assert drawn == told.computing_of_rank(rank).tolist()
+        assert next(names["computation"][3, False]) == told.ending_of_rank(rank)
+    source = python_source(told)
+    assert "compute(2, i == 0); barrier(0)" in source
+    assert "\n    compute(3)\n" in source
 
 
 def test_names_change_no_statement_of_a_program_in_python(tmp_path):

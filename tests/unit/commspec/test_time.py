@@ -14,6 +14,8 @@ from cpmodel_commspec.checking import differences
 from cpmodel_commspec.deadlocks import deadlock
 from cpmodel_commspec.matching import mismatches
 from cpmodel_commspec.operations import Recorded
+from cpmodel_commspec.replay.loggp import replay
+from cpmodel_commspec.replay.platform import PRESETS
 from cpmodel_commspec.specify import specify
 from cpmodel_commspec.volumes import volumes
 from cpmodel_commspec.wildcards import resolved
@@ -66,4 +68,18 @@ def test_time_is_linear_in_events(round_):
     seconds(100)
     short = min(seconds(1000) for _ in range(3))
     long = min(seconds(4000) for _ in range(2))
+    assert long <= 1.6 * 4 * short
+
+
+def test_time_of_a_replay_is_linear_in_operations(round_):
+    def seconds(times):
+        found = longer(round_, times)
+        begin = process_time()
+        one = replay(found.shapes, found.communicators, found.ranks, PRESETS["infiniband"])
+        assert one.outcome.blocked == ()
+        return process_time() - begin
+
+    seconds(100)
+    short = min(seconds(500) for _ in range(3))
+    long = min(seconds(2000) for _ in range(2))
     assert long <= 1.6 * 4 * short

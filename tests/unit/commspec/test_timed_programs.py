@@ -181,8 +181,11 @@ def test_ranks_with_common_rounds_have_them_together(smpi, tmp_path):
         (["--scale-compute", "nan"], "--scale-compute needs a factor from 0 to 1e9"),
         (["--scale-compute", "2x"], "--scale-compute needs a factor from 0 to 1e9"),
         (["--scale-compute", "1e99"], "--scale-compute needs a factor from 0 to 1e9"),
-        (["--scale-compute", "1", "--fast"], "no option --fast: the options are --scale-compute"),
-        (["2"], "no option 2: the options are --scale-compute"),
+        (
+            ["--scale-compute", "1", "--fast"],
+            "no option --fast: the options are --scale-compute --scale-bytes --lower",
+        ),
+        (["2"], "no option 2: the options are --scale-compute --scale-bytes --lower"),
     ],
 )
 def test_wrong_arguments_end_all_ranks(mpi, tmp_path, arguments, words):

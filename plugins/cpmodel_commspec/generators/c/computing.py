@@ -26,7 +26,9 @@ def times(told: Specification, functions: Functions) -> Iterator[str]:
     for line, _, computation, _ in found:
         for is_first, some in enumerate((computation.usual, computation.first)):
             for share in some:
-                shares += _shares(line, is_first, share, computation.key + is_first, len(bins))
+                shares += _shares(
+                    line, is_first, share, share.key(computation.key + is_first), len(bins)
+                )
                 bins += _bins(share)
     rows = [
         f'{{{line}, "{call}", {{{_seconds(computation.total / told.processes)}, '

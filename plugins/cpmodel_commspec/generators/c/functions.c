@@ -13,7 +13,7 @@ static int sizes[COMMUNICATORS];
 static int members[COMMUNICATORS][PROCESSES]; /* world ranks, by rank in the communicator */
 static int places[COMMUNICATORS][PROCESSES];  /* ranks in the communicator, by world rank */
 static char *out, *in;                        /* what is sent, and where it is received */
-static const long room = @room@;
+static long room = @room@;
 
 static void keep(int comm, MPI_Comm made)
 {
@@ -189,45 +189,53 @@ static int *places_of(int kind)
             found[n_places++] = k;
     return found;
 }
-//// attach
-/* Room for buffered sends. */
+//// attach: scaled
+/* Room for buffered sends, each of which rounds its size up. */
 static void attach(long bytes, long messages)
 {
-    long size = bytes + messages * MPI_BSEND_OVERHEAD;
+    long size = scaled(bytes) + messages * (MPI_BSEND_OVERHEAD + 1);
+    if (size > INT_MAX)
+        MPI_Abort(MPI_COMM_WORLD, 3);
     PMPI_Buffer_attach(malloc((size_t)size), (int)size);
 }
-//// receive
+//// receive: scaled
 static void receive(int comm, long bytes, int peer, long tag)
 {
+    bytes = scaled(bytes);
     MPI_Recv(in, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm],
              MPI_STATUS_IGNORE);
 }
-//// start_to_receive: start
+//// start_to_receive: start scaled
 static void start_to_receive(int comm, long bytes, int peer, long tag)
 {
+    bytes = scaled(bytes);
     MPI_Request *request = start(RECEIVE, bytes);
     MPI_Irecv(started[n_started - 1].in, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag,
               comms[comm], request);
 }
-//// exchange
+//// exchange: scaled
 /* A partner below zero is MPI_PROC_NULL. */
 static void exchange(int comm, long bytes, int peer, long tag, long received, int source,
                      long source_tag)
 {
+    bytes = scaled(bytes);
+    received = scaled(received);
     MPI_Sendrecv(out, (int)bytes, MPI_BYTE, peer < 0 ? MPI_PROC_NULL : places[comm][peer], (int)tag,
                  in, (int)received, MPI_BYTE, source < 0 ? MPI_PROC_NULL : places[comm][source],
                  (int)source_tag, comms[comm], MPI_STATUS_IGNORE);
 }
-//// exchange_replace
+//// exchange_replace: scaled
 static void exchange_replace(int comm, long bytes, int peer, long tag, long received, int source,
                              long source_tag)
 {
+    bytes = scaled(bytes);
+    received = scaled(received);
     MPI_Sendrecv_replace(in, (int)(bytes > received ? bytes : received), MPI_BYTE,
                          peer < 0 ? MPI_PROC_NULL : places[comm][peer], (int)tag,
                          source < 0 ? MPI_PROC_NULL : places[comm][source], (int)source_tag,
                          comms[comm], MPI_STATUS_IGNORE);
 }
-//// unequal
+//// unequal: scaled
 /* What each member of a communicator sends and receives in all. */
 static long sent[PROCESSES], received[PROCESSES];
 #define EACH_MEMBER(comm) \
@@ -250,16 +258,38 @@ static int *counts_of(int n, const long *bytes, long divisor)
 {
     int *found = zeros(n);
     for (int k = 0; k < n; k++)
-        found[k] = (int)(bytes[k] / divisor);
+        found[k] = (int)scaled(bytes[k] / divisor);
     return found;
 }
-//// spread: unequal
+//// scale_sums: unequal
+/* Scale what each member sends. What members receive are shares of the sum, by the running sum, so
+   that rounding cancels. */
+static void scale_sums(int n)
+{
+    long all = 0, scaled_all = 0, before = 0;
+    if (scale_bytes == 1)
+        return;
+    for (int k = 0; k < n; k++) {
+        all += received[k];
+        sent[k] = scaled(sent[k]);
+        scaled_all += sent[k];
+    }
+    for (int k = 0, done = 0; k < n && all; k++) {
+        before += received[k];
+        int end = (int)((unsigned long long)before * (unsigned long long)scaled_all
+                        / (unsigned long long)all);
+        received[k] = end - done;
+        done = end;
+    }
+}
+//// spread: scale_sums
 /* Sizes for every pair that add up to what each member sends and receives: in proportion, and what
    rounding leaves from the first to the last. */
 static void spread(int n, int me, int *to, int *from)
 {
     static long more[PROCESSES], less[PROCESSES];
     double total = 0;
+    scale_sums(n);
     for (int k = 0; k < n; k++) {
         total += (double)sent[k];
         more[k] = sent[k];
@@ -370,12 +400,12 @@ static int takes_scale_compute(const char *text)
     return is_factor(text, &scale_compute);
 }
 
-static const struct argument {
+@takes@static const struct argument {
     const char *name, *values;
     int (*takes)(const char *); /* whether a text is such a value; then the value is kept */
 } arguments[] = {
     {"--scale-compute", "a factor from 0 to 1e9", takes_scale_compute},
-};
+@arguments@};
 
 /* Read the arguments. If the program does not know one, return 0; rank 0 says so. */
 static int understands(int argc, char **argv)
@@ -411,7 +441,7 @@ struct bin {
 struct share {
     int line, is_first;             /* is_first: of the first rounds of the innermost loop */
     int from, to, place, ranks;     /* a part of the ranks of the share, the place of its first */
-    int is_common;                  /* the ranks have long rounds at the same time */
+    int is_common;                  /* in the order of rounds that all such shares have */
     int begin, bins;                /* the histogram */
     unsigned long long key;
 };
@@ -574,12 +604,12 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 2;
     }
-    out = calloc((size_t)room, 1);
+@resize@    out = calloc((size_t)room, 1);
     in = calloc((size_t)room, 1);
     if (!out || !in)
         MPI_Abort(MPI_COMM_WORLD, 3);
     make_communicators();
-@attach@@start_timers@    communicate();
+@make_apart@@attach@@start_timers@    communicate();
 @print_times@    MPI_Finalize();
     return 0;
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
 from cpmodel_commspec.generators.functions import STARTED_SENDS, Functions
@@ -40,15 +40,56 @@ _PROMPT = {
     "MPI_Testany": "MPI_Testany(n, requests, indices, &count, MPI_STATUS_IGNORE);",
     "MPI_Testsome": "MPI_Testsome(n, requests, &count, indices, MPI_STATUSES_IGNORE);",
 }
+_MARK = "//// "
 _IN_PLACE, _STARTED = "_in_place", "start_"
+
+_LOWERED = {
+    "barrier": {"dissemination": "dissemination", "tree": "tree"},
+    "bcast": {"binomial": "binomial_down", "p2p": "from_root_p2p"},
+    "reduce": {"binomial": "binomial_up", "p2p": "to_root_p2p"},
+    "gather": {"p2p": "to_root_p2p"},
+    "scatter": {"p2p": "from_root_p2p"},
+    "allgather": {"ring": "ring", "p2p": "everybody_p2p"},
+    "alltoall": {"pairwise": "pairwise", "p2p": "everybody_p2p"},
+    "allreduce": {
+        "recursive-doubling": "recursive_doubling",
+        "ring": "ring_of_parts",
+        "tree": "tree",
+        "p2p": "everybody_p2p",
+    },
+    "reduce_scatter_block": {"pairwise": "pairwise", "p2p": "everybody_p2p"},
+    "scan": {"line": "line"},
+    "exscan": {"line": "line"},
+}
+"""Functions that can replace collectives in a program, by their names in `collective_messages`."""
 
 
 class CFunctions(Functions):
-    """The functions of a program in C."""
+    """The functions of a program in C.
 
-    def __init__(self) -> None:
-        source = files("cpmodel_commspec.generators.c").joinpath("functions.c")
-        super().__init__(source.read_text(encoding="utf-8"), "//// ", ";")
+    Parameters
+    ----------
+    can_lower : whether the program has an argument that replaces collectives by messages
+    """
+
+    def __init__(self, *, can_lower: bool = True) -> None:
+        self._can_lower = can_lower
+        folder = files("cpmodel_commspec.generators.c")
+        texts = [
+            folder.joinpath(name).read_text(encoding="utf-8")
+            for name in ("functions.c", "lowering.c")
+        ]
+        # The heading of a file is no part of a program.
+        source = "".join(text[text.index(_MARK) :] for text in texts)
+        super().__init__(source, _MARK, ";")
+        self._lowered: dict[str, None] = {}
+
+    @property
+    def lowered(self) -> Iterator[tuple[str, str, str]]:
+        """Collectives that messages can replace: name, algorithm, and function."""
+        for name in self._lowered:
+            for algorithm, function in _LOWERED[name].items():
+                yield name, algorithm, function
 
     def array(self, numbers: Sequence[int]) -> str:
         """Return numbers as an array."""
@@ -57,9 +98,16 @@ class CFunctions(Functions):
     def collective(self, name: str, *arguments: str, is_in_place: bool, is_started: bool) -> str:
         """Return the call of a collective operation that moves equal sizes on all ranks."""
         function = _STARTED * is_started + name + _IN_PLACE * is_in_place
+        needs = [] if name == "barrier" else ["scaled"]
         if is_started:
-            self.use("start")
-        self.add(function, _collective(function, name))
+            needs.append("start")
+        elif self._can_lower:
+            self._lowered.setdefault(name)
+            self.add(f"lower_{name}", f"static replacement *lower_{name};\n",
+                     ("apart", *_LOWERED[name].values()))  # fmt: skip
+            needs.append(f"lower_{name}")
+        can_lower = self._can_lower and not is_started
+        self.add(function, _collective(function, name, can_lower=can_lower), needs)
         return self.call(function, *arguments)
 
     def wait(self, function: str, kind: str, places: Sequence[int]) -> str:
@@ -76,7 +124,7 @@ class CFunctions(Functions):
         """Return the call of a function that sends."""
         name = function[4:].lower() + "_and_forget" * (not is_awaited)
         is_started = function.lower() in STARTED_SENDS
-        needs = ("start",) if is_started and is_awaited else ()
+        needs = ("start", "scaled") if is_started and is_awaited else ("scaled",)
         text = _send(name, function, is_started=is_started, is_awaited=is_awaited)
         self.add(name, text, needs)
         return self.call(name, *arguments)
@@ -110,12 +158,13 @@ def _send(name: str, function: str, *, is_started: bool, is_awaited: bool) -> st
         end = "    PMPI_Request_free(&request);\n"
     return (
         f"static void {name}(int comm, long bytes, int peer, long tag)\n{{\n{begin}"
+        "    bytes = scaled(bytes);\n"
         f"    {function}(out, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm]"
         f"{request});\n{end}}}\n"
     )
 
 
-def _collective(function: str, name: str) -> str:
+def _collective(function: str, name: str, *, can_lower: bool) -> str:
     parameters, arguments = _COLLECTIVES[name]
     if function.endswith(_IN_PLACE):
         # Roots that scatter leave out where they would receive, all others what they would send.
@@ -123,7 +172,15 @@ def _collective(function: str, name: str) -> str:
         arguments = arguments.replace(left_out, "MPI_IN_PLACE,")
     is_started = function.startswith(_STARTED)
     result = "started[n_started - 1].in" if is_started else "in"
-    begin = "    MPI_Request *request = start(COLLECTIVE, room);\n" if is_started else ""
+    begin = "" if name == "barrier" else "    bytes = scaled(bytes);\n"
+    if is_started:
+        begin += "    MPI_Request *request = start(COLLECTIVE, room);\n"
+    if can_lower:
+        bytes_, root = ("0" if word not in parameters else word for word in ("bytes", "root"))
+        begin += (
+            f"    if (lower_{name}) {{\n        lower_{name}(comm, {bytes_}, {root});\n"
+            "        return;\n    }\n"
+        )
     called = f"MPI_I{name}" if is_started else f"MPI_{name.capitalize()}"
     end = ", request" if is_started else ""
     return (

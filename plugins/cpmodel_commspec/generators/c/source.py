@@ -10,6 +10,7 @@ from cpmodel_commspec import formulas
 from cpmodel_commspec.formulas import Table, Tables
 from cpmodel_commspec.generators.c.computing import timed, times
 from cpmodel_commspec.generators.c.functions import CFunctions
+from cpmodel_commspec.generators.c.options import options_of
 from cpmodel_commspec.generators.functions import Functions
 from cpmodel_commspec.generators.statements import (
     Statements,
@@ -44,7 +45,10 @@ def c_source(told: Specification) -> str:
         ("room", room(told)),
     ):
         begin = begin.replace(f"@{name}@", str(value))
+    options, ends = options_of(functions)
     end = functions.text("end").replace("@attach@", attach)
+    for name, text in ends.items():
+        end = end.replace(f"@{name}@", text)
     for name in ("start_timers", "print_times"):
         end = end.replace(f"@{name}@", f"{_STEP}{name}();\n" if told.is_timed else "")
     if told.is_timed:
@@ -55,7 +59,7 @@ def c_source(told: Specification) -> str:
         *(_table(table, told.processes) for table in tables),
         *functions.used(),
         communicators,
-        functions.text("options"),
+        options,
         *(times(told, functions) if told.is_timed else ()),
         f"static void communicate(void)\n{{\n{body}}}\n",
         end,

@@ -174,12 +174,7 @@ class Collectives:
         name = shape.call or f"MPI_{shape.name}"
         if shape.kind is Kind.HANDLE:
             return [f"{name} is SYNCHRONIZE here"]
-        comments = []
-        if shape.name in _INSTEAD:
-            comments.append(f"{name} is {_INSTEAD[shape.name]} here")
-        if shape.kind is Kind.ICOLLECTIVE:
-            comments.append(f"{name} waits for its end here")
-        return comments
+        return [f"{name} is {_INSTEAD[shape.name]} here"] if shape.name in _INSTEAD else []
 
     def _alike(self, groups: Sequence[tuple[int, ...]]) -> _Members | None:
         """Return groups as one phrase with the variable g; None if they follow no rule."""

@@ -15,6 +15,8 @@ from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from cpmodel_commspec import formulas
+from cpmodel_commspec.computation import Computation, Share
+from cpmodel_commspec.deadlocks import sites
 from cpmodel_commspec.generators.conceptual.collectives import Collectives
 from cpmodel_commspec.generators.conceptual.phrases import (
     INSTEAD,
@@ -31,6 +33,7 @@ from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
 from cpmodel_commspec.text import functions_text
 
 _STEP = "  "
+_MICROSECONDS = 1e6
 
 
 def conceptual_source(told: Specification) -> str:
@@ -117,6 +120,8 @@ class _Source:
         """Return the program."""
         told = self._told
         statements = self._statements(told.body, ())
+        if told.ending is not None:
+            statements += self._computed(tuple(range(told.processes)), told.ending, 0)
         if self._rest:
             end = _Statement("ALL TASKS AWAIT COMPLETION")
             end.comments.append("operations that no statement before waits for")
@@ -140,6 +145,8 @@ class _Source:
         for line in heading(self._told, self._told.program, commands):
             if not line.endswith(" here."):
                 yield line
+        if self._told.ending is not None:
+            yield "Computation is the mean of all rounds; less than a microsecond is left out."
 
     def _statements(self, nodes: Sequence[Node], around: tuple[Loop, ...]) -> list[_Statement]:
         found: list[_Statement] = []
@@ -151,20 +158,45 @@ class _Source:
             elif self._told.shapes[node.shape].kind in TOGETHER:
                 steps = self._whole(nodes, k)
                 k += len(steps) - 1
+                found += self._before(steps, around)
                 found += self._together(steps, around)
             elif k + 1 < len(nodes) and (both := self._paired(node, nodes[k + 1], around)):
+                pair = [one for one in nodes[k : k + 2] if isinstance(one, Step)]
                 k += 1
-                found.append(both)
+                found += [*self._before(pair, around), both]
             else:
-                found += self._single(node, around)
+                found += [*self._before([node], around), *self._single(node, around)]
             k += 1
         return found
+
+    def _before(self, steps: Sequence[Step], around: tuple[Loop, ...]) -> list[_Statement]:
+        """Return the computation before steps."""
+        return [
+            one
+            for step in steps
+            if step.computing is not None
+            for one in self._computed(step.ranks, step.computing, len(around))
+        ]
+
+    def _computed(self, ranks: tuple[int, ...], told: Computation, depth: int) -> list[_Statement]:
+        """Return the statement that computes for the mean of all rounds, or none."""
+        usual, first = (_microseconds(shares, ranks) for shares in (told.usual, told.first))
+        if not (usual.any() or first.any()):
+            return []
+        duration = number(usual, ranks)
+        if told.first and (first != usual).any():
+            variable = formulas.variable(depth - 1)
+            duration = f"({number(first, ranks)} IF {variable} = 0 OTHERWISE {duration})"
+        processes = self._told.processes
+        is_same = (usual == usual[0]).all() and (first == first[:1]).all()
+        who = everyone(ranks, processes) if is_same else tasks(ranks, processes)
+        return [_Statement(f"{who} COMPUTE{_s(who)} FOR {factor(duration)} MICROSECONDS")]
 
     def _loop(self, node: Loop, around: tuple[Loop, ...]) -> _Statement:
         body = self._statements(node.body, (*around, node))
         variable = formulas.variable(len(around))
         head = f"FOR {node.count} REPETITIONS"
-        if node.is_counted(len(around)):
+        if node.is_counted(len(around)) or _has_first(node):
             values = ", ".join(map(str, range(node.count)))
             if node.count > 2:
                 values = f"0, ..., {node.count - 1}"
@@ -306,14 +338,18 @@ class _Source:
                 break
             steps.append(after)
             here |= set(after.ranks)
-        where = "/".join(shape.site)
+        where = " or ".join(sites(shape))
         raise DataError(
-            f"no program: {shape.name} in {printable(where)} is not one line of all its members",
+            f"no program: {shape.name} in {where} is not one line of all its members",
             hint=INSTEAD,
         )
 
     def _together(self, steps: Sequence[Step], around: tuple[Loop, ...]) -> list[_Statement]:
         shape = self._told.shapes[steps[0].shape]
+        if shape.kind is Kind.ICOLLECTIVE:
+            raise DataError(
+                f"no program: coNCePTuaL has no non-blocking {shape.name}", hint=INSTEAD
+            )
         made = self._collectives.statements(steps, [loop.count for loop in around])
         found = []
         for group in made:
@@ -324,6 +360,24 @@ class _Source:
                 found += body
         found[0].comments = self._place(shape) + [each for group in made for each in group.comments]
         return found
+
+
+def _has_first(loop: Loop) -> bool:
+    """Tell whether the first round of a loop computes otherwise than the others."""
+    steps = (node for node in loop.body if isinstance(node, Step))
+    return any(
+        (_microseconds(told.first, step.ranks) != _microseconds(told.usual, step.ranks)).any()
+        for step in steps
+        if (told := step.computing) is not None and told.first
+    )
+
+
+def _microseconds(shares: Sequence[Share], ranks: Sequence[int]) -> Int64Array:
+    """Return the mean of all rounds of each rank, [ranks]; [ranks] of 0 without shares."""
+    means = {
+        rank: round(share.seconds.mean * _MICROSECONDS) for share in shares for rank in share.ranks
+    }
+    return np.array([means.get(rank, 0) for rank in ranks], np.int64)
 
 
 def _s(who: str) -> str:

@@ -1,4 +1,4 @@
-"""Generator of Python programs that communicate like the run, and do nothing else."""
+"""Generator of Python programs that communicate, and compute for the time of the run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from callpath_modeler.printable import printable, python_docstring
 from cpmodel_commspec import formulas
 from cpmodel_commspec.formulas import Tables
 from cpmodel_commspec.generators.functions import Functions
+from cpmodel_commspec.generators.python.computing import table
 from cpmodel_commspec.generators.python.functions import PythonFunctions
 from cpmodel_commspec.generators.statements import (
     INSTEAD,
@@ -20,7 +21,7 @@ from cpmodel_commspec.generators.statements import (
     room,
     rows,
 )
-from cpmodel_commspec.specification import Loop, Node, Specification
+from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
 
 _STEP = "    "
 _MOST_LOOPS = 18
@@ -37,7 +38,10 @@ def python_source(told: Specification) -> str:
     """
     functions, tables = PythonFunctions(), Tables()
     statements = Statements(told, functions, tables, formulas.PYTHON, "MPI.PROC_NULL", _unequal)
-    body = "".join(_lines(statements, told.body, 0, 1, ())) or f"{_STEP}pass\n"
+    body = "".join(_lines(statements, told.body, (), 1, 1)) or f"{_STEP}pass\n"
+    computation = table(told)
+    if told.ending is not None:
+        body += f"{_STEP}compute({told.lines + 1})\n"
     communicators = _communicators(told, functions)
     attach = _attach(told, functions)
     begin = functions.text("begin")
@@ -49,6 +53,7 @@ def python_source(told: Specification) -> str:
         *(["".join(numbers)] if numbers else []),
         *functions.used(),
         communicators,
+        *([computation, functions.text("computation")] if computation else []),
         f"def communicate():\n{body}",
         functions.text("end").replace("@attach@", attach),
     ]
@@ -56,31 +61,43 @@ def python_source(told: Specification) -> str:
 
 
 def _lines(
-    statements: Statements, nodes: Sequence[Node], depth: int, indent: int, around: tuple[int, ...]
+    statements: Statements, nodes: Sequence[Node], around: tuple[Loop, ...], indent: int, line: int
 ) -> Iterator[str]:
     """Yield the statements of nodes.
 
     Parameters
     ----------
-    depth : loops around
+    around : the loops around
     indent : steps from the left
-    around : the ranks of the loop around
+    line : the line of the first node
     """
+    depth = len(around)
     if depth > _MOST_LOOPS:
         raise DataError(f"no program: {depth} loops in each other are too many", hint=INSTEAD)
     for node in nodes:
-        formula, place = statements.guard(node, around), _STEP * indent
+        formula = statements.guard(node, around[-1].ranks if around else ())
+        place = _STEP * indent
         if isinstance(node, Loop):
             if formula:
                 yield f"{place}if {formula}:\n"
             inner = indent + bool(formula)
             yield f"{_STEP * inner}for {formulas.variable(depth)} in range({node.count}):\n"
-            yield from _lines(statements, node.body, depth + 1, inner + 1, node.ranks)
+            yield from _lines(statements, node.body, (*around, node), inner + 1, line + 1)
+            line += sum(1 for _ in walk((node,)))
             continue
         guard = f"if {formula}: " if formula else ""
         about = statements.about(node)
         comment = f"  # {printable(about)}" if about else ""
-        yield f"{place}{guard}{statements.call(node)}{comment}\n"
+        yield f"{place}{guard}{_computed(node, line, depth)}{statements.call(node)}{comment}\n"
+        line += 1
+
+
+def _computed(step: Step, line: int, depth: int) -> str:
+    """Return the call that computes before an operation; "" without times."""
+    if step.computing is None:
+        return ""
+    is_first = f", {formulas.variable(depth - 1)} == 0" if step.computing.first else ""
+    return f"compute({line}{is_first}); "
 
 
 def _unequal(name: str, comm: str, sent: str, received: str, *root: str) -> str:
