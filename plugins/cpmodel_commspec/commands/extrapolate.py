@@ -70,8 +70,12 @@ def extrapolate(
     and has to be exact for all. A line without a formula is an error, with its values in the
     traces. Without --at, the formats are text and c.
     """
+    from cpmodel_commspec.generators.registry import load
     from cpmodel_commspec.scalable.building import UnexplainedError
+    from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
     from cpmodel_commspec.scalable.extrapolation import extrapolate as found
+    from cpmodel_commspec.scalable.text import bands_text, summary
+    from cpmodel_commspec.specify import specify
 
     sizes = _sizes(grid, processes)
     form = None if processes is not None else _form(format_, output)
@@ -84,27 +88,21 @@ def extrapolate(
             console.note(str(problem), asked=True)
         raise
     told = extrapolated.told
+    scale = scale_at(told, processes, sizes) if processes else told.scales[-1]
+    # A program for any number of processes has to run to the end at that of the largest trace.
+    there = specify(expanded(told, scale, extrapolated.times)) if form != "text" else None
+    if there is not None:
+        subject = f"p = {scale.processes}"
+        findings += safety(there, subject, generator or load("c"), allow_unsafe=allow_unsafe)
     if form is not None:
         _write_any(console, extrapolated, form, output, force=force)
     else:
-        assert processes is not None
+        assert there is not None
         assert generator is not None
-        from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
-        from cpmodel_commspec.scalable.text import bands_text
-        from cpmodel_commspec.specify import specify
-
-        scale = scale_at(told, processes, sizes)
-        there = specify(expanded(told, scale, extrapolated.times))
-        subject = f"p = {processes}"
-        findings += safety(there, subject, generator, allow_unsafe=allow_unsafe)
         write(console, there, generator, output, force=force)
-        for rounding in roundings(told, scale):
-            console.note(rounding)
-        for line in bands_text(extrapolated, scale):
+        for line in (*roundings(told, scale), *bands_text(extrapolated, scale)):
             console.note(line)
     if output is not None or form is None:
-        from cpmodel_commspec.scalable.text import summary
-
         for line in summary(told):
             console.note(line)
     console.findings(findings)

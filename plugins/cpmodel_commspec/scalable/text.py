@@ -31,6 +31,9 @@ _STEP = "  "
 _SHARE = 0.05
 """Share of the longest computation, below which a line is not told."""
 
+_LEAST = 1e-6
+"""Seconds, below which a line is not told."""
+
 
 def scalable_text(told: ScalableSpecification, width: int | None) -> list[Text]:
     """Return a specification as lines, wrapped to `width` cells."""
@@ -51,14 +54,16 @@ def summary(told: ScalableSpecification) -> Iterator[str]:
     lines = counted(told.lines, "line")
     yield f"{name}: {lines} for any number of processes, exact for p = {traces}"
     if told.dimensions > 1:
-        grids = ", ".join(" x ".join(map(str, x.sizes[: told.dimensions])) for x in told.scales)
+        grids = ", ".join(
+            f"({', '.join(map(str, x.sizes[: told.dimensions]))})" for x in told.scales
+        )
         rule = {
             Order.UP: "the most even grid, the smallest size first",
             Order.DOWN: "the most even grid, the largest size first",
             None: "no rule",
         }[told.order]
-        axes = " x ".join(AXES[: told.dimensions])
-        yield f"grid {axes}: {grids} in the traces ({rule}); {_numbering(told.dimensions)}"
+        axes = ", ".join(AXES[: told.dimensions])
+        yield f"grid ({axes}): {grids} in the traces ({rule}); {_numbering(told.dimensions)}"
     for what, count in told.left_out.items():
         yield f"left out: {count} {what}"
 
@@ -106,7 +111,7 @@ def bands_text(extrapolated: Extrapolated, scale: Scale) -> Iterator[str]:
     most = max(band.value for band in bands)
     lines = dict(enumerate((node for node, _ in walk(told.body)), 1))
     for band in bands:
-        if band.value < _SHARE * most:
+        if band.value < max(_SHARE * most, _LEAST):
             continue
         value = quantity(band.value, "s")
         about = f" ({interval(band.low, band.high, 's')})" if isfinite(band.high) else ""
