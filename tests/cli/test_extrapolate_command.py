@@ -8,6 +8,7 @@ import pytest
 
 from communication import head_to_head, traced
 from patterns import butterfly, gather_by_messages, ring, stencil2, transposes
+from trace_writer import Comm
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +132,24 @@ def test_traces_that_do_not_belong_together_are_refused(run, traces, tmp_path):
     refused(*given[:2], damaged).fails(3, "5.evt")
     refused(*given, "-f", "json").fails(2, "text and c")
     assert not output.exists()
+
+
+def test_anonymous_output_has_no_name_of_the_application(run, tmp_path):
+    def named(rank):
+        row = Comm(f"secret {rank.rank // 2}")
+        with rank.region("secret_function"):
+            rank.collective("barrier", 0, 0, comm=row)
+            rank.collective("barrier", 0, 0)
+
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    given = []
+    for p in (4, 8, 16):
+        rows = {f"secret {k}": [2 * k, 2 * k + 1] for k in range(p // 2)}
+        given.append(traced(folder / str(p), p, named, rows))
+    for name, options in (("a.txt", ()), ("a.c", ()), ("b.json", ("--at", 8))):
+        output = tmp_path / name
+        done = run("trace", "extrapolate", *given, *options, "--anonymous", "-o", output)
+        assert done.status == 0, done.err
+        assert "secret" not in output.read_text() + done.err
+        assert "communicator_2" in output.read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,13 +56,19 @@ _MOST_PROCESSES = 1_000_000
     metavar="PATTERN",
     help="Call paths whose receives take messages from any source.",
 )
+@click.option(
+    "--anonymous",
+    "is_anonymous",
+    is_flag=True,
+    help="Write numbers for the names of functions, communicators and the program.",
+)
 @ALLOW_UNSAFE
 @FORCE
 @click.pass_obj
 def extrapolate(
     console: Console, /, *, traces: tuple[Path, ...], output: Path | None, format_: str | None,
-    processes: int | None, grid: str | None, any_source: tuple[str, ...], allow_unsafe: bool,
-    force: bool,
+    processes: int | None, grid: str | None, any_source: tuple[str, ...], is_anonymous: bool,
+    allow_unsafe: bool, force: bool,
 ) -> None:  # fmt: skip
     """Find the communication of a program at any number of processes, from three or more traces.
 
@@ -80,7 +87,7 @@ def extrapolate(
     sizes = _sizes(grid, processes)
     form = None if processes is not None else _form(format_, output)
     generator = chosen(format_, output) if processes is not None else None
-    read, findings = _read(console, traces, any_source)
+    read, findings = _read(console, traces, any_source, is_anonymous=is_anonymous)
     try:
         extrapolated = found(read)
     except UnexplainedError as cause:
@@ -136,17 +143,18 @@ def _form(format_: str | None, output: Path | None) -> str:
 
 
 def _read(
-    console: Console, traces: tuple[Path, ...], any_source: tuple[str, ...]
+    console: Console, traces: tuple[Path, ...], any_source: tuple[str, ...], *, is_anonymous: bool
 ) -> tuple[list[Traced], list[Finding]]:
+    from cpmodel_commspec.anonymity import anonymous_runs
     from cpmodel_commspec.wildcards import marked
 
     read: list[Traced] = []
     findings: list[Finding] = []
-    for trace in traces:
+    for number, trace in enumerate(traces, 1):
         traced, own = read_trace(console, trace)
         read.append(marked(traced, any_source) if any_source else traced)
-        findings += own
-    return read, findings
+        findings += [replace(x, subject=f"trace {number}") for x in own] if is_anonymous else own
+    return anonymous_runs(read) if is_anonymous else read, findings
 
 
 def _write_any(
