@@ -216,6 +216,13 @@ def lowered(told: Specification, chosen: Mapping[str, str]) -> Specification:
     DataError
         If an operation cannot be replaced.
     """
+    called = {shape.name for shape in told.shapes if shape.kind in COLLECTIVES}
+    for name in chosen:
+        if name not in called:
+            raise DataError(
+                f"the program has no {name} to lower",
+                hint=f"its collectives are {', '.join(sorted(called)) or 'none'}",
+            )
     lowering = _Lowering(told, chosen)
     found = _mapped(told, lowering.nodes)
     found = msgspec.structs.replace(

@@ -113,11 +113,11 @@ def test_the_result_is_the_same_each_time_and_from_a_specification(run, line, to
 def test_two_platforms_are_side_by_side(run, line, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(PLATFORM)
-    done = run("trace", "replay", line, "--platform", path, "--another-platform", "meiko-cs2")
+    done = run("trace", "replay", line, "--platform", path, "--another-platform", "loggopsim")
     assert done.status == 0, done.err
     assert "the second platform takes +" in done.out
     assert "mine" in done.out
-    slow, fast = seconds(run, line, "--platform", "meiko-cs2", "--another-platform", path)
+    slow, fast = seconds(run, line, "--platform", "loggopsim", "--another-platform", path)
     assert slow > fast
     inline = "L=1.5us,o=0.3us,g=0.1us,G=0.08ns,S=16KiB"
     [same] = seconds(run, line, "--platform", inline)
@@ -171,6 +171,11 @@ def test_bad_options_end_in_one_line(run, line, option, value, words):
     run("trace", "replay", line, option, value).fails(2, words)
 
 
+def test_options_without_effect_are_refused(run, line):
+    run("trace", "replay", line, "--lower", "bcast=p2p").fails(4, "no bcast", "alltoall")
+    run("trace", "replay", line, "--selector", "mpich").fails(2, "--smpi")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -207,7 +212,7 @@ def test_a_platform_that_is_no_text_is_refused(run, line, tmp_path):
 def test_names_in_platform_files_do_not_control_the_terminal(run, line, tmp_path):
     path = tmp_path / "mi\x1b[31mne.toml"
     path.write_text(PLATFORM.replace("Netgauge", "\\u001b[31m"))
-    for form in ("table", "csv"):
+    for form in ("text", "csv"):
         assert "\x1b" not in run("trace", "replay", line, "--platform", path, "-f", form).out
 
 
@@ -217,6 +222,38 @@ def test_a_program_that_hangs_has_no_run_time(run, tmp_path):
     small = "L=1us,o=1us,g=1us,G=1ns,S=1024"
     done = run("trace", "replay", path, "--platform", small)
     done.fails(4, "rank 0 in line 1", "eager limit")
+
+
+def figure(rank):
+    """Rank 1 takes any message, and then that of rank 0, which is the first to arrive."""
+    if rank.rank == 1:
+        rank.receive(2, 8, posted="ANY")
+        rank.receive(0, 8)
+    else:
+        rank.compute(1_000_000 * rank.rank)
+        rank.send(1, 8)
+
+
+def test_sources_are_those_of_the_trace_if_others_would_block(run, tmp_path):
+    path = traced(tmp_path / "trace", 3, figure)
+    words = "receives from any source take the messages of the trace"
+    assert words in run("trace", "replay", path).out
+    assert json.loads(run("trace", "replay", path, "-f", "json").out)["sources_of_trace"] is True
+
+
+def test_receives_from_any_source_take_the_first_message(run, tmp_path):
+    def any_order(rank):
+        if rank.rank == 0:
+            for source in (1, 2, 3):
+                rank.receive(source, 8, posted="ANY")
+        else:
+            rank.compute(1_000_000 * (4 - rank.rank))
+            rank.send(0, 8)
+
+    done = run("trace", "replay", traced(tmp_path / "trace", 4, any_order), "-f", "json")
+    document = json.loads(done.out)
+    assert document["sources_of_trace"] is False
+    assert document["platforms"][0]["seconds"] == pytest.approx(3.0e-3, rel=0.01)
 
 
 def test_messages_that_nobody_receives_are_refused(run, tmp_path):

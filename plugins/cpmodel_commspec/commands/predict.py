@@ -9,10 +9,11 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
+from callpath_modeler.cli.table_options import TABLE, OutputRequest
 from callpath_modeler.errors import UsageError
 from cpmodel_commspec.commands.factors import FACTOR
 from cpmodel_commspec.commands.replay import SOURCE, read_source
+from cpmodel_commspec.commands.tables import trace_output_options
 
 
 @click.command("predict", cls=Configured)
@@ -35,7 +36,7 @@ from cpmodel_commspec.commands.replay import SOURCE, read_source
     show_default=True,
     help="How many times faster computation becomes.",
 )
-@output_options
+@trace_output_options
 @click.pass_obj
 def predict(
     console: Console, *, source: Path, communication: Fraction, computation: Fraction,

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.configured_command import Configured, was_asked
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import A_FILE
-from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
-from callpath_modeler.errors import DataError
+from callpath_modeler.cli.table_options import TABLE, OutputRequest
+from callpath_modeler.errors import DataError, UsageError
 from cpmodel_commspec.commands.factors import FACTOR
 from cpmodel_commspec.commands.reading import is_specification, read_trace
+from cpmodel_commspec.commands.tables import trace_output_options
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
@@ -39,7 +40,7 @@ _PLATFORM = "NAME|FILE|L=...,..."
     metavar=_PLATFORM,
     default="infiniband",
     show_default=True,
-    help="Network: infiniband, loggopsim, meiko-cs2, a TOML file, or parameters of LogGP.",
+    help="Network: infiniband, loggopsim, a TOML file, or parameters of LogGP.",
 )
 @click.option(
     "--another-platform", "second", metavar=_PLATFORM, help="A second network, side by side."
@@ -71,10 +72,10 @@ _PLATFORM = "NAME|FILE|L=...,..."
     show_default=True,
     help="MPI library whose collective algorithms --smpi uses.",
 )
-@output_options
-@click.pass_obj
+@trace_output_options
+@click.pass_context
 def replay(
-    console: Console, *, source: Path, first: str, second: str | None,
+    ctx: click.Context, /, *, source: Path, first: str, second: str | None,
     scale_compute: Fraction | None, scale_bytes: Fraction | None, lower: tuple[str, ...],
     is_simulated: bool, selector: str, output: OutputRequest,
 ) -> None:  # fmt: skip
@@ -85,6 +86,9 @@ def replay(
     """
     from cpmodel_commspec import what_if
 
+    console: Console = ctx.obj
+    if was_asked(ctx, "selector") and not is_simulated:
+        raise UsageError("--selector needs --smpi", hint="set algorithms in the platform file")
     form = output.form
     names = [text for text in (first, second) if text is not None]
     chosen = what_if.lowered_names(lower)
@@ -131,15 +135,21 @@ def _predicted(
 
     program = program_of(told)
     lines = [told.lines_of_rank(rank) for rank in range(told.processes)]
-    times = [run_time(told, lines, _replayed(told, program, one)) for one in platforms]
+    times, by_name = [], False
+    for platform in platforms:
+        found, is_named = _replayed(told, program, platform)
+        times.append(run_time(told, lines, found))
+        by_name = by_name or is_named
     of_trace = None
     if traced is not None:
         recorded = [
             dataclasses.replace(one, computing=own.computing, last=own.last)
             for one, own in zip(program, traced.ranks, strict=True)
         ]
-        of_trace = _replayed(told, recorded, platforms[0]).seconds
-    return Prediction(told, tuple(platforms), tuple(times), tuple(changes), of_trace)
+        of_trace = _replayed(told, recorded, platforms[0])[0].seconds
+    return Prediction(
+        told, tuple(platforms), tuple(times), tuple(changes), of_trace, by_name=by_name
+    )
 
 
 def _simulate(
@@ -194,11 +204,13 @@ def _require_partners(told: Specification) -> None:
         raise DataError(f"no run time: {what}", hint="trace all ranks to the end")
 
 
-def _replayed(told: Specification, ranks: Sequence[Recorded], platform: Platform) -> Replayed:
-    """Return the times of all operations.
+def _replayed(
+    told: Specification, ranks: Sequence[Recorded], platform: Platform
+) -> tuple[Replayed, bool]:
+    """Return the times of all operations, and whether receives from any source name their sources.
 
-    Receives from any source take the first message to arrive. Where the program depends on their
-    order, they take the message of the source that the program names.
+    They take the first message to arrive. Where the program depends on their order, or where ranks
+    then wait for each other, they take the message of the source that the program names.
 
     Raises
     ------
@@ -214,7 +226,7 @@ def _replayed(told: Specification, ranks: Sequence[Recorded], platform: Platform
     for by_arrival in orders:
         found = timed(told.shapes, told.communicators, ranks, platform, by_arrival=by_arrival)
         if not found.outcome.blocked:
-            return found
+            return found, told.from_any_source > 0 and not by_arrival
     what = explain(told, found.outcome, Sends.RENDEZVOUS)
     raise DataError(
         f"no run time: {what}",

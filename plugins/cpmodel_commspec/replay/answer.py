@@ -31,6 +31,7 @@ class Prediction:
     changes : what was changed in the program, in the words of the command line
     of_trace : run time of a replay whose computation is exactly that of the trace, on the first
         platform; None without a trace
+    by_name : whether receives from any source take the message of the source that the program names
     """
 
     told: Specification
@@ -38,6 +39,7 @@ class Prediction:
     times: tuple[RunTime, ...]
     changes: tuple[str, ...] = ()
     of_trace: float | None = None
+    by_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,11 @@ def _beside(found: Prediction, style: TextStyle) -> list[str]:
     """Return the comparisons with the trace and with the other platform."""
     seconds = [time.seconds for time in found.times]
     lines = _compared(found.told, seconds, found.changes, style)
+    if found.by_name:
+        lines.append(
+            "receives from any source take the messages of the trace, because the program depends "
+            "on their order"
+        )
     if found.of_trace:
         change = signed_percent(seconds[0] / found.of_trace - 1)
         lines.append(
@@ -249,6 +256,7 @@ def prediction_table(found: Prediction) -> Table:
         "changes": list(found.changes),
         "seconds_of_trace": found.told.seconds or None,
         "seconds_with_computation_of_trace": found.of_trace,
+        "sources_of_trace": found.by_name,
         "platforms": [
             {
                 "name": name,

@@ -63,11 +63,6 @@ PRESETS = {
             "loggopsim", 2.5e-6, 1.5e-6, 1.0e-6, 6e-9, 65535,
             source="defaults of LogGOPSim (Hoefler, Schneider, Lumsdaine: LogGOPSim, HPDC 2010)",
         ),
-        Platform(
-            "meiko-cs2", 7.5e-6, 1.7e-6, 13.6e-6, 0.03e-6, _LARGEST_EAGER,
-            source="Meiko CS-2 (Alexandrov, Ionescu, Schauser, Scheiman: LogGP, SPAA 1995); no "
-            "eager limit",
-        ),
     )
 }  # fmt: skip
 DEFAULT = "infiniband"

@@ -1,0 +1,33 @@
+"""Format and file of the tables of `cpmodel trace`, whose format for people is ``text``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from callpath_modeler.cli.option_groups import F, option_group
+from callpath_modeler.cli.options import FORCE, output_file
+from callpath_modeler.cli.table_options import FORMATS, TABLE, OutputRequest
+
+_TEXT = "text"
+_OUTPUT = (
+    click.option(
+        "-f",
+        "--format",
+        "format_",
+        type=click.Choice([_TEXT, *(name for name in FORMATS if name != TABLE)]),
+        help="Default: by the suffix of -o, else text.",
+    ),
+    output_file("Write to a file."),
+    FORCE,
+)
+
+
+def trace_output_options(command: F) -> F:
+    """Add the options for the output; they arrive as an `OutputRequest`, ``output``."""
+    return option_group(command, _OUTPUT, "output", _made)
+
+
+def _made(*, format_: str | None, output: Path | None, force: bool) -> OutputRequest:
+    return OutputRequest(TABLE if format_ == _TEXT else format_, output, force)
