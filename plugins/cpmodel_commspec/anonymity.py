@@ -20,13 +20,22 @@ def anonymous(traced: Traced) -> Traced:
 
     The names of MPI functions stay.
     """
+    return anonymous_runs([traced])[0]
+
+
+def anonymous_runs(traces: Sequence[Traced]) -> list[Traced]:
+    """Return traces with numbers for names, the same for the same name in all of them."""
     names = _Names()
-    return replace(
-        traced,
-        program="",
-        shapes=tuple(map(names.shape, traced.shapes)),
-        communicators=_numbered(traced.communicators),
-    )
+    numbers: dict[str, int] = {}
+    return [
+        replace(
+            one,
+            program="",
+            shapes=tuple(map(names.shape, one.shapes)),
+            communicators=_numbered(one.communicators, numbers),
+        )
+        for one in traces
+    ]
 
 
 def anonymous_specification(told: Specification) -> Specification:
@@ -40,7 +49,7 @@ def anonymous_specification(told: Specification) -> Specification:
         told,
         program="",
         shapes=tuple(map(names.shape, told.shapes)),
-        communicators=_numbered(told.communicators),
+        communicators=_numbered(told.communicators, {}),
         irregular=irregular,
         left_out={"excluded operations": sum(told.left_out.values())} if told.left_out else {},
     )
@@ -67,11 +76,15 @@ class _Names:
         )
 
 
-def _numbered(communicators: Sequence[Communicator]) -> tuple[Communicator, ...]:
-    return tuple(
-        msgspec.structs.replace(one, name=f"communicator_{k}")
-        for k, one in enumerate(communicators, 1)
-    )
+def _numbered(
+    communicators: Sequence[Communicator], numbers: dict[str, int]
+) -> tuple[Communicator, ...]:
+    """Return communicators with numbers for names; `numbers` are those given so far."""
+    found = []
+    for one in communicators:
+        number = numbers.setdefault(one.name, len(numbers) + 1)
+        found.append(msgspec.structs.replace(one, name=f"communicator_{number}"))
+    return tuple(found)
 
 
 def _of_mpi(name: str) -> str:

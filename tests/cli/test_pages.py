@@ -21,6 +21,7 @@ import pytest
 
 from callpath_modeler.cli.group import cpmodel
 from communication import exchange, traced, uneven
+from patterns import stencil2
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -113,6 +114,10 @@ def unequal(path, data):  # noqa: ARG001
     traced(path, 8, uneven)
 
 
+def on_a_grid(path, data):  # noqa: ARG001
+    traced(path, int(path.suffix.removeprefix(".p")), stencil2)
+
+
 INPUTS = {
     "sample_profiles": lulesh,
     "mpi_data.csv": mpi,
@@ -123,6 +128,10 @@ INPUTS = {
     "strong.csv": shared_work,
     "app.p6": halo,
     "app.p8": unequal,
+    "grid.p4": on_a_grid,
+    "grid.p8": on_a_grid,
+    "grid.p16": on_a_grid,
+    "grid.p32": on_a_grid,
 }
 
 

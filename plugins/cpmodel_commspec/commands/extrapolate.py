@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ _MOST_PROCESSES = 1_000_000
 @click.option(
     "--at",
     "processes",
-    type=click.IntRange(1, _MOST_PROCESSES),
+    type=click.IntRange(2, _MOST_PROCESSES),
     metavar="P",
     help="Write the specification of P processes, in any format. Default: for any number.",
 )
@@ -55,13 +56,19 @@ _MOST_PROCESSES = 1_000_000
     metavar="PATTERN",
     help="Call paths whose receives take messages from any source.",
 )
+@click.option(
+    "--anonymous",
+    "is_anonymous",
+    is_flag=True,
+    help="Write numbers for the names of functions, communicators and the program.",
+)
 @ALLOW_UNSAFE
 @FORCE
 @click.pass_obj
 def extrapolate(
     console: Console, /, *, traces: tuple[Path, ...], output: Path | None, format_: str | None,
-    processes: int | None, grid: str | None, any_source: tuple[str, ...], allow_unsafe: bool,
-    force: bool,
+    processes: int | None, grid: str | None, any_source: tuple[str, ...], is_anonymous: bool,
+    allow_unsafe: bool, force: bool,
 ) -> None:  # fmt: skip
     """Find the communication of a program at any number of processes, from three or more traces.
 
@@ -70,32 +77,39 @@ def extrapolate(
     and has to be exact for all. A line without a formula is an error, with its values in the
     traces. Without --at, the formats are text and c.
     """
+    from cpmodel_commspec.generators.registry import load
+    from cpmodel_commspec.scalable.building import UnexplainedError
+    from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
     from cpmodel_commspec.scalable.extrapolation import extrapolate as found
+    from cpmodel_commspec.scalable.text import bands_text, summary
+    from cpmodel_commspec.specify import specify
 
     sizes = _sizes(grid, processes)
     form = None if processes is not None else _form(format_, output)
     generator = chosen(format_, output) if processes is not None else None
-    read, findings = _read(console, traces, any_source)
-    extrapolated = found(read)
+    read, findings = _read(console, traces, any_source, is_anonymous=is_anonymous)
+    try:
+        extrapolated = found(read)
+    except UnexplainedError as cause:
+        for problem in cause.problems:
+            console.note(str(problem), asked=True)
+        raise
     told = extrapolated.told
+    scale = scale_at(told, processes, sizes) if processes else told.scales[-1]
+    # A program for any number of processes has to run to the end at that of the largest trace.
+    there = specify(expanded(told, scale, extrapolated.times)) if form != "text" else None
+    if there is not None:
+        subject = f"p = {scale.processes}"
+        findings += safety(there, subject, generator or load("c"), allow_unsafe=allow_unsafe)
     if form is not None:
         _write_any(console, extrapolated, form, output, force=force)
     else:
-        assert processes is not None
+        assert there is not None
         assert generator is not None
-        from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
-        from cpmodel_commspec.specify import specify
-
-        scale = scale_at(told, processes, sizes)
-        there = specify(expanded(told, scale, extrapolated.times))
-        subject = f"p = {processes}"
-        findings += safety(there, subject, generator, allow_unsafe=allow_unsafe)
         write(console, there, generator, output, force=force)
-        for rounding in roundings(told, scale):
-            console.note(rounding)
+        for line in (*roundings(told, scale), *bands_text(extrapolated, scale)):
+            console.note(line)
     if output is not None or form is None:
-        from cpmodel_commspec.scalable.text import summary
-
         for line in summary(told):
             console.note(line)
     console.findings(findings)
@@ -129,17 +143,18 @@ def _form(format_: str | None, output: Path | None) -> str:
 
 
 def _read(
-    console: Console, traces: tuple[Path, ...], any_source: tuple[str, ...]
+    console: Console, traces: tuple[Path, ...], any_source: tuple[str, ...], *, is_anonymous: bool
 ) -> tuple[list[Traced], list[Finding]]:
+    from cpmodel_commspec.anonymity import anonymous_runs
     from cpmodel_commspec.wildcards import marked
 
     read: list[Traced] = []
     findings: list[Finding] = []
-    for trace in traces:
+    for number, trace in enumerate(traces, 1):
         traced, own = read_trace(console, trace)
         read.append(marked(traced, any_source) if any_source else traced)
-        findings += own
-    return read, findings
+        findings += [replace(x, subject=f"trace {number}") for x in own] if is_anonymous else own
+    return anonymous_runs(read) if is_anonymous else read, findings
 
 
 def _write_any(

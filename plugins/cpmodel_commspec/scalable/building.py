@@ -9,7 +9,9 @@ import msgspec
 import numpy as np
 
 from callpath_modeler.arrays import Int64Array
+from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
+from callpath_modeler.units import counted
 from cpmodel_commspec.formulas import variable
 from cpmodel_commspec.operations import FIELDS, End, Shape
 from cpmodel_commspec.scalable import conditions, numbers
@@ -65,6 +67,19 @@ class Programs:
 
     trace_of: Sequence[int]
     ranks_of: Sequence[Int64Array]
+
+
+class UnexplainedError(DataError):
+    """Lines have no formula.
+
+    Attributes
+    ----------
+    problems : one for each number
+    """
+
+    def __init__(self, problems: Sequence[Problem], hint: str) -> None:
+        super().__init__(f"{counted(len(problems), 'number')} without a formula", hint=hint)
+        self.problems = tuple(problems)
 
 
 _Places = Mapping[int, Int64Array]

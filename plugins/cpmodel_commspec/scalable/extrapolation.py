@@ -14,7 +14,7 @@ from cpmodel_commspec.checking import differences
 from cpmodel_commspec.loops import Node, compress
 from cpmodel_commspec.operations import TOGETHER, Traced
 from cpmodel_commspec.scalable import conditions
-from cpmodel_commspec.scalable.building import Builder, Problem, Programs
+from cpmodel_commspec.scalable.building import Builder, Problem, Programs, UnexplainedError
 from cpmodel_commspec.scalable.choice import Choice, Chooser
 from cpmodel_commspec.scalable.conditions import Part
 from cpmodel_commspec.scalable.expansion import expanded
@@ -30,7 +30,6 @@ from cpmodel_commspec.scalable.times import Times, times
 from cpmodel_commspec.scalable.tokens import Tokens, tokens
 from cpmodel_commspec.wildcards import resolved
 
-_SHOWN = 10
 _HINT = (
     "trace further numbers of processes, or write the specification of one with cpmodel trace spec"
 )
@@ -54,7 +53,9 @@ def extrapolate(traces: Sequence[Traced]) -> Extrapolated:
     Raises
     ------
     DataError
-        If the traces do not belong together, or if lines have no formula: it names them.
+        If the traces do not belong together.
+    UnexplainedError
+        If lines have no formula: it names them.
     """
     sources = [_resolved(one) for one in traces]
     joint = join(sources)
@@ -74,7 +75,7 @@ def extrapolate(traces: Sequence[Traced]) -> Extrapolated:
     shapes = builder.shapes
     grids = _grids(joint, choice, shapes, problems)
     if problems:
-        raise _refused(problems)
+        raise UnexplainedError(problems, _HINT)
     told = ScalableSpecification(
         joint.traces[-1].program,
         choice.scales,
@@ -206,12 +207,3 @@ def _verify(told: ScalableSpecification, joint: Joint) -> None:
     for one, scale in zip(joint.traces, told.scales, strict=True):
         for what in differences(expanded(told, scale), one):
             raise DataError(f"{scale}: the formulas do not give the trace: {what}", hint=_HINT)
-
-
-def _refused(problems: Sequence[Problem]) -> DataError:
-    lines = [f"\n  {problem}" for problem in problems[:_SHOWN]]
-    if len(problems) > _SHOWN:
-        lines.append(f"\n  and {len(problems) - _SHOWN} more")
-    return DataError(
-        f"{counted(len(problems), 'number')} without a formula:{''.join(lines)}", hint=_HINT
-    )

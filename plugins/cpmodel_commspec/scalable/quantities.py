@@ -197,6 +197,9 @@ def _fits(
         for chosen in combinations(bases, n):
             if sum(1 + (basis.is_log and is_size) for basis in chosen) != cost:
                 continue
+            if any(x.is_log for x in chosen) and not all(x.is_log or x.is_constant for x in chosen):
+                # Programs do not add logarithms to other quantities.
+                continue
             columns = [known[basis] for basis in chosen]
             rows = [[column[k] for column in columns] for k in range(len(order))]
             factors = _solved(rows[:-1], [points[scale] for scale in order[:-1]])
@@ -212,7 +215,7 @@ def _rounded(
 ) -> Iterator[Quantity]:
     """Yield quotients of whole elements, as 512 / x * 8, for sizes that no exact formula gives."""
     *small, _ = sorted(points, key=lambda scale: scale.processes)
-    for unit in (16, *_UNITS):
+    for unit in sorted({16, *_UNITS}, key=lambda unit: (unit != _UNITS[0], -unit)):
         if any(value % unit for value in points.values()):
             continue
         for basis in bases:

@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
 from rich.text import Text
 
 from callpath_modeler.printable import printable
 from callpath_modeler.report.layout import wrap
-from callpath_modeler.units import counted
+from callpath_modeler.units import counted, interval, quantity
 from cpmodel_commspec.formulas import variable
 from cpmodel_commspec.operations import Shape
 from cpmodel_commspec.scalable.conditions import Condition
 from cpmodel_commspec.scalable.expansion import TEXT_NAMES
+from cpmodel_commspec.scalable.extrapolation import Extrapolated
 from cpmodel_commspec.scalable.forms import Relation, form_text
-from cpmodel_commspec.scalable.scales import AXES, Order
-from cpmodel_commspec.scalable.specification import Group, Loop, Node, ScalableSpecification, Step
+from cpmodel_commspec.scalable.scales import AXES, Order, Scale
+from cpmodel_commspec.scalable.specification import (
+    Group,
+    Loop,
+    Node,
+    ScalableSpecification,
+    Step,
+    walk,
+)
 from cpmodel_commspec.text import action_text, functions_text, usual
 
 _STEP = "  "
+_SHARE = 0.05
+"""Share of the longest computation, below which a line is not told."""
+
+_LEAST = 1e-6
+"""Seconds, below which a line is not told."""
 
 
 def scalable_text(told: ScalableSpecification, width: int | None) -> list[Text]:
     """Return a specification as lines, wrapped to `width` cells."""
     lines = []
-    for line in (*summary(told), *map(_group, _named(told))):
+    for line in (*summary(told), *(_group(group, told.dimensions) for group in _named(told))):
         lines += wrap(line, width, indent=2 * _STEP)
     lines.append(Text())
     for depth, line in _body(told, told.body, 0):
@@ -40,14 +54,16 @@ def summary(told: ScalableSpecification) -> Iterator[str]:
     lines = counted(told.lines, "line")
     yield f"{name}: {lines} for any number of processes, exact for p = {traces}"
     if told.dimensions > 1:
-        grids = ", ".join(" x ".join(map(str, x.sizes[: told.dimensions])) for x in told.scales)
+        grids = ", ".join(
+            f"({', '.join(map(str, x.sizes[: told.dimensions]))})" for x in told.scales
+        )
         rule = {
             Order.UP: "the most even grid, the smallest size first",
             Order.DOWN: "the most even grid, the largest size first",
             None: "no rule",
         }[told.order]
-        axes = " x ".join(AXES[: told.dimensions])
-        yield f"grid {axes}: {grids} in the traces ({rule}); {_numbering(told.dimensions)}"
+        axes = ", ".join(AXES[: told.dimensions])
+        yield f"grid ({axes}): {grids} in the traces ({rule}); {_numbering(told.dimensions)}"
     for what, count in told.left_out.items():
         yield f"left out: {count} {what}"
 
@@ -67,7 +83,7 @@ def is_world(group: Group, dimensions: int) -> bool:
     return kept is not None and set(range(dimensions)) <= set(kept) and not group.members.atoms
 
 
-def _group(group: Group) -> str:
+def _group(group: Group, dimensions: int) -> str:
     condition = words(group.members)
     who = f" ({condition})" if condition else ""
     if group.division.kept is None:
@@ -78,12 +94,35 @@ def _group(group: Group) -> str:
             else f"every {number}th rank"
         )
         return f"{group.name}: {what}{who}"
-    axes = [AXES[k] for k in group.division.kept]
+    axes = [AXES[k] for k in group.division.kept if k < dimensions]
     return (
         f"{group.name}: ranks along {' and '.join(axes)}{who}"
         if axes
         else f"{group.name}: every rank alone"
     )
+
+
+def bands_text(extrapolated: Extrapolated, scale: Scale) -> Iterator[str]:
+    """Yield the predicted computation of each line of weight, with its band."""
+    if extrapolated.times is None:
+        return
+    told = extrapolated.told
+    bands = extrapolated.times.bands(scale).values()
+    most = max(band.value for band in bands)
+    lines = dict(enumerate((node for node, _ in walk(told.body)), 1))
+    for band in bands:
+        if band.value < max(_SHARE * most, _LEAST):
+            continue
+        value = quantity(band.value, "s")
+        about = f" ({interval(band.low, band.high, 's')})" if isfinite(band.high) else ""
+        node = lines.get(band.key.line)
+        if isinstance(node, Step):
+            call = told.shapes[node.shape].call or told.shapes[node.shape].name
+            where = f"before line {band.key.line} ({printable(call)})"
+        else:
+            where = "after the last line"
+        which = {None: "", True: ", first round", False: ", further rounds"}[band.key.is_first]
+        yield f"{scale}: computes {value}{about} {where}{which}: {band.formula}"
 
 
 def words(condition: Condition) -> str:

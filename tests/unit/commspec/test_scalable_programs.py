@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+
 import pytest
-from test_programs import calls_of, compile_c, counting, run_processes
+from test_programs import AS_ANYBODY, calls_of, compile_c, counting, run_processes
 
 from communication import recorded, traced
 from cpmodel_commspec.scalable.expansion import expanded, scale_at
@@ -84,3 +88,29 @@ def test_a_program_names_the_line_that_a_number_of_processes_does_not_permit(cou
     binary = compiled(extrapolated(tmp_path, PATTERNS["butterfly"]), counting, tmp_path)
     with pytest.raises(AssertionError, match=r"6 processes .*line 2: a size is no power of two"):
         run_processes([binary], tmp_path, 6)
+
+
+@pytest.mark.usefixtures("counting")
+def test_a_program_computes_as_long_as_the_models_predict(tmp_path):
+    def program(rank):
+        for _ in range(3):
+            rank._now += 16_000_000 // rank.ranks
+            rank.collective("allreduce", 8 * rank.ranks, 8 * rank.ranks)
+
+    traces = [recorded(traced(tmp_path / str(p), p, program)) for p in (4, 8, 16)]
+    found = extrapolate(traces)
+    source, binary = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(scalable_source(found.told, found.times))
+    compile_c(source, "-o", binary)
+    for options, factor in (((), 1), (("--scale-compute", "0.5"), 0.5)):
+        done = subprocess.run(
+            [shutil.which("mpirun"), "-n", "2", binary, *options],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, **AS_ANYBODY, "TMPDIR": "/tmp"},  # noqa: S108
+        )
+        rows = [line.split() for line in done.stdout.splitlines()]
+        [(_, predicted, computed)] = [row for row in rows if row[0] == "2"]
+        assert float(predicted) == pytest.approx(3 * factor * 16e-3 / 2, rel=0.01)
+        assert float(computed) >= 0.99 * float(predicted)

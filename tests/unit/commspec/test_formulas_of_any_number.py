@@ -1,0 +1,206 @@
+"""Formulas of the number of processes: quantities, forms, conditions, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from callpath_modeler.errors import DataError
+from communication import recorded, traced
+from cpmodel_commspec.checking import differences
+from cpmodel_commspec.operations import Traced
+from cpmodel_commspec.scalable.building import UnexplainedError
+from cpmodel_commspec.scalable.conditions import Part
+from cpmodel_commspec.scalable.conditions import find as find_condition
+from cpmodel_commspec.scalable.expansion import expanded, scale_at
+from cpmodel_commspec.scalable.extrapolation import extrapolate
+from cpmodel_commspec.scalable.quantities import Unfit, fit
+from cpmodel_commspec.scalable.scales import Order, Scale, even
+from cpmodel_commspec.scalable.times import ENDING, Key
+from patterns import stencil3
+from trace_writer import Comm
+
+LINE = [Scale(p) for p in (4, 8, 16)]
+GRID = [Scale(2, 2), Scale(2, 4), Scale(4, 4)]
+
+
+def texts(scales, values, dimensions, **options):
+    return [str(one) for one in fit(scales, values, dimensions, **options)]
+
+
+@pytest.mark.parametrize(
+    ("scales", "values", "text"),
+    [
+        (LINE, (7, 7, 7), "7"),
+        (LINE, (3, 7, 15), "-1 + p"),
+        (LINE, (2, 3, 4), "log2(p)"),
+        (LINE, (2**18, 2**16, 2**14), "4194304 / (p * p)"),
+        (LINE, (2, 4, 8), "p / 2"),
+        (LINE, (104, 56, 32), "8 + 384 / p"),
+        (GRID, (2048, 2048, 1024), "4096 / x"),
+        (GRID, (2, 4, 4), "y"),
+    ],
+)
+def test_a_formula_is_exact_and_the_simplest(scales, values, text):
+    assert texts(scales, values, (scales[0] != Scale(4) and 2) or 1) == [text]
+
+
+def test_numbers_that_the_largest_trace_refutes_have_no_formula():
+    assert fit(LINE, (100, 37, 1000), 1) == []
+    # Two terms fit the first two traces, and the third one is a test of them.
+    assert fit(LINE, (3, 7, 16), 1) == []
+
+
+def test_a_logarithm_and_a_quotient_have_values_where_these_are_whole():
+    [rounds] = fit(LINE, (2, 3, 4), 1)
+    assert rounds.value(Scale(64)) == 6
+    with pytest.raises(Unfit, match=r"log2\(p\) is no whole number"):
+        rounds.value(Scale(12))
+    [half] = fit(LINE, (2, 4, 8), 1)
+    with pytest.raises(Unfit, match="p / 2 is no whole number"):
+        half.value(Scale(9))
+
+
+def test_sizes_are_rounded_down_to_whole_elements():
+    [size] = fit(GRID, (2048, 2048, 1024), 2, is_size=True)
+    assert [size.value(Scale(x, 3)) for x in (3, 5, 8)] == [1360, 816, 512]
+    assert [size.is_rounded(Scale(x, 3)) for x in (3, 5, 8)] == [True, True, False]
+    # Whole numbers are not rounded, whatever sizes the traces had.
+    [size] = fit(LINE, (28000, 14000, 7000), 1, is_size=True)
+    assert size.value(Scale(32)) == 3500
+
+
+def test_traces_with_quotients_of_elements_decide_how_sizes_are_rounded():
+    scales = [Scale(p) for p in (4, 9, 12, 16)]
+    values = [512 // scale.x * 8 for scale in scales]
+    [size] = fit(scales, values, 1, is_size=True)
+    assert str(size) == "512 / p * 8"
+    assert [size.value(Scale(p)) for p in (5, 7, 11)] == [512 // p * 8 for p in (5, 7, 11)]
+
+
+def test_equally_simple_formulas_are_all_returned():
+    squares = [Scale(n, n) for n in (2, 3, 4)]
+    assert texts(squares, (12, 8, 6), 2) == ["24 / x", "24 / y"]
+
+
+@pytest.mark.parametrize("processes", [1, 6, 12, 24, 36, 64, 72, 97])
+def test_an_even_grid_is_the_most_even_one(processes):
+    for dimensions in (1, 2, 3):
+        grid = even(processes, dimensions, Order.DOWN)
+        assert grid.processes == processes
+        assert list(grid.sizes[:dimensions]) == sorted(grid.sizes[:dimensions], reverse=True)
+        assert (
+            even(processes, dimensions, Order.UP).sizes[:dimensions]
+            == (grid.sizes[:dimensions][::-1])
+        )
+    assert even(72, 2, Order.DOWN) == Scale(9, 8)
+
+
+def test_conditions_hold_on_every_grid():
+    def parts(chosen):
+        found = []
+        for scale in GRID:
+            ranks = np.arange(scale.processes)
+            x, y, _ = scale.places(ranks)
+            found.append(Part(scale, ranks, chosen(scale, x, y)))
+        return found
+
+    for chosen in (
+        lambda _s, x, _y: x > 0,
+        lambda s, x, y: (x == 0) | (y == s.y - 1),
+        lambda s, x, y: (x > 0) & (y < s.y - 1),
+        lambda _s, x, y: x == y,
+        lambda s, x, y: (x + s.x * y) % 2 == 1,
+    ):
+        found = find_condition(parts(chosen), 2)
+        assert found is not None
+        scale = Scale(4, 8)
+        x, y, z = scale.places(np.arange(32))
+        of = {"rank": np.arange(32), "x": x, "y": y, "z": z}
+        assert (found.holds(scale, of) == chosen(scale, x, y)).all()
+    noise = np.random.default_rng(3)
+    assert find_condition(parts(lambda _s, x, _y: noise.random(len(x)) < 0.5), 2) is None
+
+
+def test_formulas_that_fit_all_traces_and_differ_elsewhere_are_refused(tmp_path):
+    # x is y in all traces.
+    traces = [recorded(traced(tmp_path / str(p), p, stencil3)) for p in (8, 16, 64)]
+    told = extrapolate(traces).told
+    with pytest.raises(
+        DataError, match=r"18432 / \(x \* z\) and 18432 / \(y \* z\) fit all traces"
+    ):
+        expanded(told, scale_at(told, 32))
+    there = expanded(told, scale_at(told, 128, (4, 4, 8)))
+    assert there.processes == 128
+
+
+def test_ranks_without_a_common_condition_are_named(tmp_path):
+    def program(rank):
+        with rank.region("odd"):
+            if rank.rank in {4: (1, 2), 8: (0, 3, 4), 16: (2, 7, 11, 12)}[rank.ranks]:
+                rank.collective("allreduce", 8, 8, comm=alone)
+
+    alone = Comm("alone")
+    traces = [recorded(traced(tmp_path / str(p), p, program, {"alone": None})) for p in (4, 8, 16)]
+    with pytest.raises(UnexplainedError) as caught:
+        extrapolate(traces)
+    [problem] = [one for one in caught.value.problems if one.what == "who takes part"]
+    assert problem.reason == ("ranks 1 2 at p = 4, ranks 0 3 4 at p = 8, ranks 2 7 11 12 at p = 16")
+
+
+def computing(seconds):
+    """Return a program that computes before a barrier, and before rounds of sums."""
+
+    def program(rank):
+        first, further = seconds(rank.ranks)
+        rank._now += int(2e9 * first)
+        rank.collective("barrier", 0, 0)
+        for step in range(4):
+            rank._now += int(1e9 * (3 * further if step == 0 else further))
+            rank.collective("allreduce", 8 * rank.ranks, 8 * rank.ranks)
+
+    return program
+
+
+def test_computation_follows_a_performance_model(tmp_path):
+    def seconds(p):
+        return 1e-3 + 8e-3 / p, 1e-4 * np.log2(p)
+
+    traces: list[Traced] = [
+        recorded(traced(tmp_path / str(p), p, computing(seconds))) for p in (4, 8, 16, 32)
+    ]
+    found = extrapolate(traces)
+    scale = scale_at(found.told, 128)
+    bands = found.times.bands(scale)
+    first, further = seconds(128)
+    for key, value in (
+        (Key(1), 2 * first),
+        (Key(3, True), 3 * further),
+        (Key(3, False), further),
+    ):
+        assert bands[key].value == pytest.approx(value, rel=0.05)
+        assert bands[key].low <= value * 1.01
+        assert bands[key].high >= value * 0.99
+    assert Key(ENDING) in bands
+    there = expanded(found.told, scale, found.times)
+    assert [*differences(there, there)] == []
+    for one in there.ranks:
+        assert one.computing.sum() == pytest.approx(2 * first + 6 * further, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["ring", "stencil", "ft", "cg", "subcomm", "lu"])
+def test_measured_traces_give_the_one_of_32_processes(name, shared_data):
+    from cpmodel_commspec.wildcards import resolved
+
+    folder = shared_data / "traces"
+    found = extrapolate([recorded(folder / f"{name}.{p}" / "traces.otf2") for p in (4, 8, 16)])
+    there = expanded(found.told, scale_at(found.told, 32), found.times)
+    trace = resolved(recorded(folder / f"{name}.32" / "traces.otf2")).traced
+    assert list(differences(there, trace)) == []
+
+
+@pytest.mark.parametrize("name", ["master"])
+def test_masters_and_workers_are_refused(name, shared_data):
+    folder = shared_data / "traces"
+    with pytest.raises(DataError, match=r"rank 0 is the first.* answer the source"):
+        extrapolate([recorded(folder / f"{name}.{p}" / "traces.otf2") for p in (4, 8, 16)])
