@@ -6,7 +6,12 @@ from scipy import stats
 
 from cpmodel_guidelines.statistics.adjustment import Control, adjusted
 from cpmodel_guidelines.statistics.permutations import permutation_test, smallest_rate
-from cpmodel_guidelines.statistics.rank_tests import midranks, rank_sum_chances, smirnov_chances
+from cpmodel_guidelines.statistics.two_sample_tests import (
+    midranks,
+    rank_sum_chances,
+    smirnov_chances,
+    welch_chances,
+)
 
 GUIDELINES, SIZES = 15, 21
 
@@ -32,6 +37,20 @@ def test_the_rank_sum_test_is_the_published_one(ties):
             a[~np.isnan(a)], b, alternative="greater", method="asymptotic", use_continuity=True
         ).pvalue
         assert p == pytest.approx(known, rel=1e-9)
+
+
+def test_the_test_of_means_is_that_of_welch():
+    left, right = samples(3)
+    known = stats.ttest_ind(
+        np.log(left), np.log(right), axis=1, equal_var=False, alternative="greater",
+        nan_policy="omit",
+    )  # fmt: skip
+    np.testing.assert_allclose(welch_chances(left, right), known.pvalue, rtol=1e-8)
+
+
+def test_means_without_scatter_are_not_tested():
+    assert np.isnan(welch_chances(np.full((1, 5), 2.0), np.ones((1, 5))))
+    assert np.isnan(welch_chances(np.full((1, 1), 2.0), np.ones((1, 5))))
 
 
 def test_a_rank_sum_of_equal_or_missing_values_is_no_test():
