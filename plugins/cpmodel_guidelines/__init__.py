@@ -9,7 +9,7 @@ Modules, in the order of the computation:
 
 - `suites` reads the output of benchmarks, and `campaigns` has the observed times of mpiruns.
 - `rules` has the guidelines, `catalogue` adds those of the user, and `functions` has the names.
-- `benchmark` has the measured values. `repetitions` computes means without outliers.
+- `benchmark` has the measured values with their uncertainty.
 - `message_sizes` finds neighbouring sizes. `checks` finds all comparisons that are possible.
 - `statistics` has tests and error rates. `measured_checks` and `judge` decide on checks.
 - `prediction` models functions. `potential_savings` bounds the gain of a program.
