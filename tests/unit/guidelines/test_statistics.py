@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import csv
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -206,3 +209,26 @@ def test_ranks_are_permuted_too():
     found = judged(left, right, by_ranks=True)
     assert found.rate[0] <= 0.05
     assert found.rate[5] > 0.05
+
+
+def test_halves_of_measured_mpiruns_are_not_slower_than_each_other(shared_data):
+    """Divide the mpiruns of a campaign in some of the 252 ways: nothing differs but the mpiruns."""
+    home = shared_data / "mpi_guidelines" / "openmpi414_p4" / "results" / "summary.csv"
+    medians = {}
+    with home.open() as file:
+        for row in csv.DictReader(file):
+            if row["test"] in {"MPI_Bcast", "MPI_Scatter", "MPI_Scan", "MPI_Gather"}:
+                cell = medians.setdefault((row["test"], row["msize"]), [np.nan] * 10)
+                cell[int(row["nexp"]) - 1] = float(row["tmedian"])
+    table, names = np.array([*medians.values()]), np.array([name for name, _ in medians])
+    rows = [np.flatnonzero(names == name) for name in np.unique(names)]
+    halves = [*combinations(range(10), 5)][::6]
+    times, published = 0, 0
+    for half in halves:
+        left, right = table[:, half], np.delete(table, half, axis=1)
+        found = permutation_test(left, right, np.ones(len(table), bool), rows, 0.05)
+        times += flagged(found)
+        published += bool((rank_sum_chances(left, right) <= 0.05).any())
+    assert times / len(halves) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / len(halves))
+    # The published method takes each check on its own.
+    assert published / len(halves) > 0.3
