@@ -7,10 +7,13 @@ Thakur: Self-consistent MPI performance requirements, IEEE TPDS 21(5), 2010).
 
 Modules, in the order of the computation:
 
-- `rules` has the guidelines, and `functions` the names of collectives.
-- `benchmark` has the measured values. `repetitions` computes means without outliers.
-- `sizes` finds neighbouring message sizes. `checks` finds all comparisons that are possible.
-- `judge` decides on checks. `prediction` models functions. `stakes` bounds the gain of a program.
+- `suites` reads the output of benchmarks, and `campaigns` has the observed times of mpiruns.
+- `rules` has the guidelines, `catalogue` adds those of the user, and `functions` has the names.
+- `benchmark` has the measured values with their uncertainty.
+- `message_sizes` finds neighbouring sizes. `checks` finds all comparisons that are possible.
+- `statistics` has tests and error rates. `measured_checks` and `judge` decide on checks.
+- `prediction` models functions. `potential_savings` bounds the gain of a program.
 - `verification` is the whole computation, and `answer` its result.
 - `table` and `text` write the result as a table and as lines.
+- `published` and `published_report` repeat the procedure of PGMPI, and `nrep` counts repetitions.
 """

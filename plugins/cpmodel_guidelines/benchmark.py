@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-from callpath_modeler.analysis.sample import pool_of, sample_at
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
@@ -21,7 +20,6 @@ from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import Metric, Region
 from callpath_modeler.units import as_option, counted
 from cpmodel_guidelines.functions import Function, functions_in
-from cpmodel_guidelines.repetitions import winsorised
 
 _VISITS = "visits"
 _PROCESSES = "p"
@@ -134,9 +132,11 @@ class Benchmark:
     def estimates(
         self, confidence: float, deviations: tuple[FloatArray, FloatArray] | None = None
     ) -> Estimates:
-        """Return the centre of the repetitions with its uncertainty, [functions, K].
+        """Return the geometric mean of the mpiruns with its uncertainty, [functions, K].
 
-        The uncertainty comes from given intervals, else from repetitions, else from `deviations`.
+        Each value has its own variance. Variances that are pooled over functions would be too small
+        where mpiruns have two typical times. The uncertainty comes from given intervals, else from
+        repetitions, else from `deviations`.
 
         Parameters
         ----------
@@ -144,21 +144,21 @@ class Benchmark:
         deviations : relative variances and their degrees of freedom, [functions, K] each:
             deviations from models, which replace missing repetitions
         """
-        tamed = winsorised(self.values)
-        pool = pool_of(tamed.values)
-        samples = [sample_at(tamed.values, k, pool) for k in range(len(self.settings))]
-        variance, dof = (
-            np.stack([getattr(sample, name) for sample in samples], axis=1)
-            for name in ("variance", "dof")
-        )
-        centre = tamed.centre
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.where(self.values > 0, np.log(self.values), np.nan)
+            known = ~np.isnan(logs)
+            count = known.sum(axis=2).astype(float)
+            mean = np.where(known, logs, 0.0).sum(axis=2) / count
+            squares = np.where(known, (logs - mean[..., None]) ** 2, 0.0).sum(axis=2)
+            variance = np.where(count > 1, squares / (count - 1) / count, np.nan)
+        centre = np.exp(mean)
         if self.bounds is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
                 reach = np.log(self.bounds[1] / self.bounds[0]) / 2
             error = reach / normal_quantile(0.5 + confidence / 2)
             return Estimates(centre, error**2, np.full_like(centre, KNOWN_WELL))
         if self.is_repeated:
-            return Estimates(centre, variance * tamed.per_variance, dof * tamed.per_dof)
+            return Estimates(centre, variance, np.maximum(count - 1, 1.0))
         return Estimates(centre, *(deviations or np.full((2, *centre.shape), np.nan)))
 
     def findings(self) -> list[Finding]:

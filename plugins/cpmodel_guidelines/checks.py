@@ -24,8 +24,9 @@ from cpmodel_guidelines.rules import (
 
 Group = tuple[str, ...]
 
-MOST_PARTNERS = 64
-"""Number of smaller sizes into which a message is split."""
+_MOST_PARTNERS = 64
+_MOST_PAIRS = 8192
+"""Number of smaller sizes into which a message is split, and of such pairs of one function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +278,9 @@ class Finder:
         known = sorted(
             (setting for setting in line if setting[axis] > 0), key=lambda setting: setting[axis]
         )
+        partners = max(1, min(_MOST_PARTNERS, _MOST_PAIRS // max(len(known), 1)))
         for j, more in enumerate(known):
-            for less in known[max(0, j - MOST_PARTNERS) : j]:
+            for less in known[max(0, j - partners) : j]:
                 there, here = FunctionAtSetting(row, less), FunctionAtSetting(row, more)
                 pieces = float(np.ceil(more[axis] / less[axis]))
                 yield GuidelineCheck(guideline, group, here, (there,), pieces)

@@ -17,7 +17,11 @@ from cpmodel_guidelines.judge import GuidelineVerdicts, slower_chance, verdicts_
 from cpmodel_guidelines.rules import Guideline, GuidelineKind
 from cpmodel_guidelines.statistics.adjustment import Control, adjusted
 from cpmodel_guidelines.statistics.permutations import permutation_test, smallest_rate
-from cpmodel_guidelines.statistics.rank_tests import rank_sum_chances, smirnov_chances
+from cpmodel_guidelines.statistics.two_sample_tests import (
+    rank_sum_chances,
+    smirnov_chances,
+    welch_chances,
+)
 
 _KINDS = tuple(GuidelineKind)
 _SMALL = 1.1
@@ -77,7 +81,7 @@ def judge_measured(
     left, right = sides.left, sides.right
     can_break = np.array([check.can_break for check in checks], bool)
     can_hold = np.array([check.can_hold for check in checks], bool)
-    chance = np.where(can_break, _chances(comparison, left, right, method.test), np.nan)
+    chance = np.where(can_break, _chances(sides, method.test), np.nan)
     control, means, power = method.control, {}, ""
     if control is Control.PERMUTATION and not sides.is_repeated:
         control = Control.HOLM
@@ -110,14 +114,14 @@ def judge_measured(
     return MeasuredVerdicts(verdicts, means, power)
 
 
-def _chances(
-    comparison: SampleComparison, left: FloatArray, right: FloatArray, test: Test
-) -> FloatArray:
+def _chances(sides: MeasuredSides, test: Test) -> FloatArray:
+    left, right = sides.left, sides.right
     if test is Test.RANK_SUM:
         return rank_sum_chances(left, right)
     if test is Test.SMIRNOV:
         return smirnov_chances(left, right)
-    return slower_chance(comparison)
+    # Without several mpiruns, intervals or models give the noise.
+    return welch_chances(left, right) if sides.is_repeated else slower_chance(sides.comparison)
 
 
 def _bounds(

@@ -16,7 +16,7 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray
 from cpmodel_guidelines.campaigns.campaign import Campaign
 from cpmodel_guidelines.functions import canonical, mock_up
-from cpmodel_guidelines.statistics.rank_tests import rank_sum_chances
+from cpmodel_guidelines.statistics.two_sample_tests import rank_sum_chances
 
 PATTERNS = (
     ("Gather", ("Allgather",)),

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+import benchmark_output
 import caliper_writer
 import collectives
 import communication
@@ -437,11 +438,32 @@ def thicket() -> list[bytes]:
 
 
 def benchmarks() -> list[bytes]:
-    """Return benchmarks of collectives: without and with sizes of messages."""
+    """Return benchmarks of collectives: tables without and with sizes, and output of suites."""
     few = 8, 16, 32
     plain = collectives.rows(collectives.latencies, few, repetitions=2)
     sized = collectives.rows(collectives.by_size, few, (8, 64), repetitions=2)
-    return _texts(*(table.to_csv(index=False) for table in (plain, sized)))
+    cells = benchmark_output.times(benchmark_output.flawless, 0)
+    some = {key: time for key, time in cells.items() if key[1] < 64}
+    head, row = "#@nprocs=4\n", "MPI_Gather"
+    predictions = "test nrep count mean_runtime_sec median_runtime_sec pred_method pred_value"
+    checked = "mockup message_size run_id runtime"
+    forms = (
+        benchmark_output.reprompi(some, nrep=2),
+        benchmark_output.osu(cells, "Allreduce"),
+        benchmark_output.osu(cells, "Reduce_scatter", full=True),
+        benchmark_output.imb(cells),
+        benchmark_output.skampi(cells),
+        f"{head}test nrep count errorcode runtime_sec\n{row} 0 8 0 1e-6\n{row} 1 8 3 9e-6\n",
+        f"{head}#@runtime_type=global\nprocess test nrep count loc_tstart_sec loc_tend_sec "
+        "gl_tstart_sec gl_tend_sec\n"
+        + "".join(f"{rank} {row} 0 8 0.{rank} 0.5 0.{rank} 0.6\n" for rank in range(4)),
+        f"{head}test count total_nrep valid_nrep mean_sec median_sec\n{row} 8 20 20 2e-6 1e-6\n",
+        f"{head}#@pred_nrep_max=1000\n{predictions}\n{row} 50 8 2e-6 1e-6 rse 0.01\n",
+        f"MPI Collective: {row}\n{checked}\ndefault 8 0 2e-6\ngather_as_reduce 8 0 3e-6\n",
+        "library,function,p,size,mpirun,time_us\nA,MPI_Gather,4,8,1,2\nA,GL_Gather_as_Reduce,4,8,1,1\n",
+        "test,msize,nexp,tmedian\nMPI_Gather,8,1,2e-6\nMPI_Gather,8,2,3e-6\n",
+    )
+    return _texts(*(table.to_csv(index=False) for table in (plain, sized)), *forms)
 
 
 def _ping(rank: communication.Rank) -> None:

@@ -22,7 +22,7 @@ from math import comb
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-from cpmodel_guidelines.statistics.rank_tests import midranks
+from cpmodel_guidelines.statistics.two_sample_tests import midranks
 
 _DRAWS = 1000
 _MOST_DRAWS = 20_000

@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+import csv
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from cpmodel_guidelines.statistics.adjustment import Control, adjusted
 from cpmodel_guidelines.statistics.permutations import permutation_test, smallest_rate
-from cpmodel_guidelines.statistics.rank_tests import midranks, rank_sum_chances, smirnov_chances
+from cpmodel_guidelines.statistics.two_sample_tests import (
+    midranks,
+    rank_sum_chances,
+    smirnov_chances,
+    welch_chances,
+)
 
 GUIDELINES, SIZES = 15, 21
 
@@ -32,6 +40,20 @@ def test_the_rank_sum_test_is_the_published_one(ties):
             a[~np.isnan(a)], b, alternative="greater", method="asymptotic", use_continuity=True
         ).pvalue
         assert p == pytest.approx(known, rel=1e-9)
+
+
+def test_the_test_of_means_is_that_of_welch():
+    left, right = samples(3)
+    known = stats.ttest_ind(
+        np.log(left), np.log(right), axis=1, equal_var=False, alternative="greater",
+        nan_policy="omit",
+    )  # fmt: skip
+    np.testing.assert_allclose(welch_chances(left, right), known.pvalue, rtol=1e-8)
+
+
+def test_means_without_scatter_are_not_tested():
+    assert np.isnan(welch_chances(np.full((1, 5), 2.0), np.ones((1, 5))))
+    assert np.isnan(welch_chances(np.full((1, 1), 2.0), np.ones((1, 5))))
 
 
 def test_a_rank_sum_of_equal_or_missing_values_is_no_test():
@@ -187,3 +209,26 @@ def test_ranks_are_permuted_too():
     found = judged(left, right, by_ranks=True)
     assert found.rate[0] <= 0.05
     assert found.rate[5] > 0.05
+
+
+def test_halves_of_measured_mpiruns_are_not_slower_than_each_other(shared_data):
+    """Divide the mpiruns of a campaign in some of the 252 ways: nothing differs but the mpiruns."""
+    home = shared_data / "mpi_guidelines" / "openmpi414_p4" / "results" / "summary.csv"
+    medians = {}
+    with home.open() as file:
+        for row in csv.DictReader(file):
+            if row["test"] in {"MPI_Bcast", "MPI_Scatter", "MPI_Scan", "MPI_Gather"}:
+                cell = medians.setdefault((row["test"], row["msize"]), [np.nan] * 10)
+                cell[int(row["nexp"]) - 1] = float(row["tmedian"])
+    table, names = np.array([*medians.values()]), np.array([name for name, _ in medians])
+    rows = [np.flatnonzero(names == name) for name in np.unique(names)]
+    halves = [*combinations(range(10), 5)][::6]
+    times, published = 0, 0
+    for half in halves:
+        left, right = table[:, half], np.delete(table, half, axis=1)
+        found = permutation_test(left, right, np.ones(len(table), bool), rows, 0.05)
+        times += flagged(found)
+        published += bool((rank_sum_chances(left, right) <= 0.05).any())
+    assert times / len(halves) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / len(halves))
+    # The published method takes each check on its own.
+    assert published / len(halves) > 0.3

@@ -316,3 +316,12 @@ def test_two_call_paths_of_one_collective_have_to_be_told_apart():
     with pytest.raises(DataError, match="2 call paths are Gather"):
         benchmark_of(made)
     assert len(benchmark_of(made, select="MPI_*").functions) == 12
+
+
+def test_times_of_zero_or_less_in_a_table_of_profiles_are_told():
+    table = rows(latencies)
+    table.loc[(table["call"] == "MPI_Bcast") & (table["p"] == 8), "latency_us"] = -1.0
+    made = from_frame(table, callpath="call", parameters=["p"], repetition="repetition",
+                      metrics={"latency_us": "us"})  # fmt: skip
+    (found,) = [each for each in benchmark_of(made).findings() if each.code == "CPM303"]
+    assert found.message == "1 setting: Bcast at p=8"
