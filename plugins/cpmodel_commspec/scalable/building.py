@@ -138,11 +138,32 @@ class Builder:
                 here[program] = places[program][:, begin : done[program]]
                 inside[program] = counts[program]
             self._line += 1
-            if isinstance(node, Rounds):
+            pair = self._pair(node, here)
+            if pair is not None:
+                for half in (0, 1):
+                    self._line += half
+                    own = {k: x[:, half : half + 1] for k, x in here.items()}
+                    filled.append(self._step(pair, own, inside, domain))
+            elif isinstance(node, Rounds):
                 filled.append(self._loop(node, here, inside, domain))
             else:
                 filled.append(self._step(node, here, inside, domain))
         return tuple(filled)
+
+    def _pair(self, node: Node, here: _Places) -> Line | None:
+        """Return the operation of a loop that is two statements, with different numbers each."""
+        if not isinstance(node, Rounds) or set(node.counts.values()) != {2} or len(node.body) != 1:
+            return None
+        line = node.body[0]
+        if not isinstance(line, Line) or self._tokens.meanings[line.token].is_free:
+            return None
+        for program, places in here.items():
+            table = self._tables[self._programs.trace_of[program]]
+            for rank in self._programs.ranks_of[program].tolist():
+                values = table.values[table.begins[rank] + places]
+                if (values[:, 0] != values[:, 1]).any():
+                    return line
+        return None
 
     def _loop(
         self, node: Rounds, here: _Places, counts: _Counts, domain: Sequence[Int64Array]
