@@ -39,9 +39,9 @@ test. *ranks, none* is the published method, which promises no rate for a campai
 POWER_NOTES = """\
 The campaigns are those of the table of error rates, with 50 campaigns in a cell and a correlation
 of 0.5. `MPI_Scan` is slower than its only mock-up by 10 % or 50 %, at one size or at all of them.
-The figures are shares of campaigns in which this guideline is called violated. With ten mpiruns, the
-p-value of a rank-sum test is .00009 or larger, so *ranks, Holm* cannot find anything among these
-checks."""
+The figures are shares of campaigns in which this guideline is called violated. With ten mpiruns,
+the p-value of a rank-sum test is .00009 or larger, so *ranks, Holm* cannot find anything among
+these checks."""
 
 SPLIT_NOTES = """\
 Measured campaigns of Open MPI 4.1.4 with ten mpiruns. The mpiruns are divided into two halves in
