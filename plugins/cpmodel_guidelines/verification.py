@@ -210,22 +210,6 @@ class _Known:
         return self.measured[place] if found is None else found
 
 
-def measured_sides(
-    benchmark: Benchmark, guidelines: Sequence[Guideline], confidence: float = 0.95
-) -> MeasuredSides:
-    """Return both sides of all checks that repeated measurements allow.
-
-    Parameters
-    ----------
-    guidelines : patterns, from `rules.patterns`
-    confidence : level of the intervals
-    """
-    finder = Finder(benchmark, guidelines)
-    checks, _ = finder.measured()
-    known = _Known.of(finder, checks, None, confidence)
-    return _measured_sides(benchmark, checks, known, confidence)[2]
-
-
 def _measured_sides(
     benchmark: Benchmark, checks: Sequence[GuidelineCheck], known: _Known, confidence: float
 ) -> tuple[FloatArray, FloatArray, MeasuredSides]:

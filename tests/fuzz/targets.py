@@ -177,16 +177,21 @@ def _of_options() -> list[bytes]:
 
 def _guidelines(path: Path) -> None:
     """Check guidelines of a table, or of the output of a benchmark in every way."""
-    from cpmodel_guidelines.suites.files import benchmark_files
+    from cpmodel_guidelines.suites.files import benchmark_files, read_campaign
 
     told = ("guidelines", str(path), "--processes", "4", "-f", "json")
-    if benchmark_files([str(path)], 4) is not None:
-        for words in (("--compat", "pgmpi"), ("--nrep", "rse=0.1,cov_median=0.1/3"), ()):
-            try:
-                _command(*told, *words)
-            except (DataError, UsageError) as error:
-                check_refusal(error, path)
-    _command(*told, "--target", "4096")
+    files = benchmark_files([str(path)], 4)
+    if files is None:
+        _command(*told, "--target", "4096")
+        return
+    read_campaign(files, strict=True)
+    # A single number of processes allows no target, and means allow no number of repetitions.
+    ways = ("--compat", "pgmpi"), ("--nrep", "rse=0.1,cov_median=0.1/3"), ("--target", "4096"), ()
+    for words in ways:
+        try:
+            _command(*told, *words)
+        except (DataError, UsageError) as error:
+            check_refusal(error, path)
 
 
 def _told(path: Path) -> None:

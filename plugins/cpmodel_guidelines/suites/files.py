@@ -101,7 +101,7 @@ def benchmark_files(sources: Sequence[str], processes: int | None = None) -> Ben
         library, path = _library(source)
         files = [*_files(path)] if path.is_dir() else [path]
         here = [
-            BenchmarkFile(each, suite, library, processes or _stated_processes(each))
+            BenchmarkFile(each, suite, library, processes or _stated_processes(each, path))
             for each in files
             if (suite := _suite_of(each)) is not None
         ]
@@ -186,9 +186,16 @@ def _suite_of(path: Path) -> Suite | None:
     return next((suite for suite in SUITES if suite.matches(head)), None) if head else None
 
 
-def _stated_processes(path: Path) -> int | None:
-    """Return the number of processes in the names of a file and its folders, the nearest first."""
-    for name in (path.name, *(each.name for each in path.absolute().parents)):
+def _stated_processes(path: Path, source: Path) -> int | None:
+    """Return the number of processes in the names of a file and its folders, the nearest first.
+
+    Folders above the source of the user are not looked at, because names such as ``p1234`` are
+    also those of projects. A file has its own folder as source.
+    """
+    folders = [*path.absolute().parents]
+    top = source.absolute() if source.is_dir() else folders[0]
+    inside = folders[: folders.index(top) + 1]
+    for name in (path.name, *(each.name for each in inside)):
         found = _PROCESSES.findall(name)
         if found and int(found[-1]):
             return int(found[-1])

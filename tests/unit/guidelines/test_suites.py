@@ -219,6 +219,16 @@ def test_the_user_states_the_number_of_processes(tmp_path):
         read_campaign(benchmark_files([str(path)]))
 
 
+def test_folders_above_the_given_one_say_nothing_about_processes(tmp_path):
+    folder = tmp_path / "p1234" / "osu.p8" / "latencies"
+    folder.mkdir(parents=True)
+    (folder / "osu_bcast.txt").write_text(OSU + "8 1.5\n")
+    found = read_campaign(benchmark_files([str(folder.parent)]))
+    assert found.mpiruns() == {("", 8): 1}
+    with pytest.raises(InputError, match="the number of processes is not stated"):
+        read_campaign(benchmark_files([str(folder)]))
+
+
 def test_functions_that_are_measured_by_other_programs_have_their_own_mpiruns(tmp_path):
     for number in range(3):
         for name in ("Bcast", "Reduce"):
