@@ -1,8 +1,8 @@
 """The grid of every trace, and the form of every partner: those that need the fewest lines.
 
 Each form of a statement costs the number of lines that it needs: one for each number in any trace.
-The grids are those for which the cheapest forms cost least in all. Ties go to fewer dimensions, and
-to the grids of `MPI_Dims_create`.
+The cheapest grids win: those with the least sum of costs of their cheapest forms. With equal costs,
+grids of fewer dimensions win, and then those of `MPI_Dims_create`.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _MOST_NUMBERS = 32
 """Numbers of one form; a form with more tells nothing."""
 
 _FORMULA, _SERIES, _FAMILY = 1.2, 1.4, 1.5
-"""What it costs to tell a partner by a formula of p, by the round, or by a power of two."""
+"""Cost of a partner by a formula of p, by the round, or by a power of two."""
 
 _UNEXPLAINED = 10.0
 _DIMENSION, _NO_RULE = 0.25, 2.0
 _PLAIN = (Relation.GRID, Relation.LINE, Relation.RANK, Relation.LAST, Relation.MIRRORED,
           Relation.TRANSPOSED, Relation.XOR)  # fmt: skip
 _EACH = 0.01
-"""What a form costs more than the one before it, so that ties go to the first."""
+"""Cost of a form beyond that of the form before it; with equal costs, the first form wins."""
 
 
 @dataclass(frozen=True, slots=True)

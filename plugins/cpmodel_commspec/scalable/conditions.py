@@ -1,4 +1,4 @@
-"""Who takes part, as conditions on the place of a rank that hold for every number of processes."""
+"""Ranks of a line: conditions on the place of a rank, the same for every number of processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_TRIED = 48
 
 
 class Kind(StrEnum):
-    """What an atom compares; n is the size of the grid along the place c."""
+    """Comparisons of an atom; n is the size of the grid along the place c."""
 
     LEAST = "least"
     """c >= k."""
@@ -121,7 +121,7 @@ class Atom(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 class Condition(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Who takes part: the ranks for which all atoms hold, or those for which not all do.
+    """The ranks of a line: those for which all atoms hold, or those for which some atom does not.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class Condition(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Who takes part in a trace.
+    """The ranks of a line in a trace.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class Part:
 
 
 def find(parts: Sequence[Part], dimensions: int, forms: Sequence[Form] = ()) -> Condition | None:
-    """Return the simplest condition that holds for all traces; None if there is none.
+    """Return the simplest condition for all traces; None if no condition fits.
 
     Parameters
     ----------

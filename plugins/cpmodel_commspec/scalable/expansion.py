@@ -97,7 +97,7 @@ def roundings(told: ScalableSpecification, scale: Scale) -> list[str]:
 
 @dataclass
 class _Known:
-    """What all operations of a node share: who takes part, and the rounds of each rank."""
+    """The common part of all operations of a node: its ranks, and the rounds of each rank."""
 
     chosen: BoolArray
     rounds: Int64Array

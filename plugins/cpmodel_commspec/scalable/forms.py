@@ -85,7 +85,7 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 def peers(relation: Relation, scale: Scale, ranks: Int64Array, numbers: Int64Array) -> Int64Array:
-    """Return the partners of ranks [n] by numbers [n]; -1 where there is none."""
+    """Return the partners of ranks [n] by numbers [n]; -1 = no partner."""
     p = scale.processes
     if relation in POWERS:
         far = (numbers < 0) | (numbers > 40)

@@ -18,10 +18,10 @@ _MOST_PAIRS = 400_000
 """Pairs of lines that are compared to align two programs; longer ones stay as they are."""
 
 _GAIN, _SAME = 4, 1
-"""What it is worth to share a line, and what more if its first numbers are equal."""
+"""Gain of a shared line, and further gain if its first numbers are equal."""
 
 _ONCE = 1
-"""What it costs to see lines as a loop of one round."""
+"""Cost of a loop of one round around lines."""
 
 
 @dataclass(frozen=True, slots=True)

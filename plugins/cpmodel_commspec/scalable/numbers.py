@@ -206,7 +206,7 @@ def _common_rest(
 
 
 def _unlike(samples: Sequence[Sample]) -> str:
-    """Return the values in all traces, in words."""
+    """Return the values of each trace, in words."""
     parts = []
     for one in samples:
         low, high = int(one.values.min()), int(one.values.max())

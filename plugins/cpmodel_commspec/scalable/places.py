@@ -1,4 +1,4 @@
-"""What formulas of a rank may depend on: its place, and the rounds of loops."""
+"""Arguments of the formulas of a rank: its place, and the rounds of loops."""
 
 from __future__ import annotations
 

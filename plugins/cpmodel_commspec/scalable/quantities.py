@@ -158,7 +158,7 @@ def fit(
     is_size: bool = False,
     only_logs: bool = False,
 ) -> list[Quantity]:
-    """Return the simplest formulas that are exact for all traces; [] if there is none.
+    """Return the simplest formulas that are exact for every trace; [] = no formula is.
 
     Parameters
     ----------

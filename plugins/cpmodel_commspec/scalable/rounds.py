@@ -51,7 +51,7 @@ def _loop(loop: Loop, exponents: Int64Array) -> Loop:
 
 
 def _first(body: Sequence[Node], families: Collection[int]) -> int:
-    """Return the place of the first operation at a power of two in a round; -1 if there is none."""
+    """Return the place of the first operation at a power of two in a round; -1 = none."""
     place = 0
     for node in body:
         if not isinstance(node, Loop) and node in families:

@@ -76,7 +76,7 @@ def even(processes: int, dimensions: int, order: Order) -> Scale:
 
 
 def common_order(scales: Iterator[Scale] | tuple[Scale, ...], dimensions: int) -> Order | None:
-    """Return the order in which all grids are the most even; None if there is none."""
+    """Return the order of sizes in which each grid is the most even; None = no such order."""
     known = tuple(scales)
     for order in Order:
         if all(scale == even(scale.processes, dimensions, order) for scale in known):

@@ -93,7 +93,7 @@ def _tags(
 
 
 class Messages:
-    """The partners of one end of a statement, in all traces.
+    """The partners of one end of a statement, in each trace.
 
     Attributes
     ----------

@@ -106,7 +106,7 @@ class Times:
     def seconds(
         self, bands: Mapping[Key, Band], line: int, place: int, ranks: int, counts: Sequence[int]
     ) -> FloatArray:
-        """Return the seconds of a rank in all rounds, [rounds].
+        """Return the seconds of a rank in each round, [rounds].
 
         Parameters
         ----------

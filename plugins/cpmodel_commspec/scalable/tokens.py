@@ -27,7 +27,7 @@ _MOST_ENDS = 2
 
 
 class Meaning(NamedTuple):
-    """What a token stands for.
+    """The meaning of a token.
 
     Attributes
     ----------
