@@ -14,9 +14,9 @@ from environments import WORK
 from laws import AbsentError
 from results import Table
 
+from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.generators.c import c_source
-from cpmodel_commspec.recording import record
-from cpmodel_commspec.specify import specify
+from cpmodel_commspec.recording.recorder import record
 from cpmodel_otf2.event_source import opened
 
 NOTES = """\

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from cpmodel_commspec.checking import differences
-from cpmodel_commspec.recording import record
-from cpmodel_commspec.specify import specify
+from cpmodel_commspec.compression.specify import specify
+from cpmodel_commspec.recording.recorder import record
 from cpmodel_otf2.event_source import opened
 
 imported = time.process_time()

@@ -490,8 +490,8 @@ def communication_traces() -> list[bytes]:
 
 def specifications() -> list[bytes]:
     """Return what is told of these traces, as JSON."""
+    from cpmodel_commspec.compression.specify import specify
     from cpmodel_commspec.exchange import to_json
-    from cpmodel_commspec.specify import specify
 
     found = []
     for content in communication_traces():

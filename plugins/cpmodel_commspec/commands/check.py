@@ -29,8 +29,8 @@ def check(ctx: click.Context, /, *, specification: Path, trace: Path) -> None:
     from callpath_modeler.units import counted
     from cpmodel_commspec.checking import differences
     from cpmodel_commspec.exchange import read_json
+    from cpmodel_commspec.simulation.wildcards import marked_as, resolved
     from cpmodel_commspec.volumes import unequal, volumes
-    from cpmodel_commspec.wildcards import marked_as, resolved
 
     console: Console = ctx.obj
     told = read_json(specification)

@@ -77,12 +77,12 @@ def extrapolate(
     and has to be exact for all. A line without a formula is an error, with its values in the
     traces. Without --at, the formats are text and c.
     """
+    from cpmodel_commspec.compression.specify import specify
     from cpmodel_commspec.generators.registry import load
     from cpmodel_commspec.scalable.building import UnexplainedError
     from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
     from cpmodel_commspec.scalable.extrapolation import extrapolate as found
     from cpmodel_commspec.scalable.text import bands_text, summary
-    from cpmodel_commspec.specify import specify
 
     sizes = _sizes(grid, processes)
     form = None if processes is not None else _form(format_, output)
@@ -146,7 +146,7 @@ def _read(
     console: Console, traces: tuple[Path, ...], any_source: tuple[str, ...], *, is_anonymous: bool
 ) -> tuple[list[Traced], list[Finding]]:
     from cpmodel_commspec.anonymity import anonymous_runs
-    from cpmodel_commspec.wildcards import marked
+    from cpmodel_commspec.simulation.wildcards import marked
 
     read: list[Traced] = []
     findings: list[Finding] = []

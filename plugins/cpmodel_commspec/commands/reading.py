@@ -38,7 +38,7 @@ def read_trace(console: Console, trace: Path) -> tuple[Traced, list[Finding]]:
         If there are none.
     """
     from callpath_modeler.diagnostics import Notices
-    from cpmodel_commspec.recording import record
+    from cpmodel_commspec.recording.recorder import record
     from cpmodel_otf2.event_source import opened
 
     path = _anchor(trace)

@@ -157,10 +157,10 @@ def _simulate(
     changes: Sequence[str], output: OutputRequest,
 ) -> None:  # fmt: skip
     """Write the run time on SimGrid SMPI for each platform file."""
-    from cpmodel_commspec.deadlocks import require_safe
     from cpmodel_commspec.generators.c import c_source
     from cpmodel_commspec.replay.answer import Simulated, simulated_table, simulated_text
     from cpmodel_commspec.replay.smpi import smpi_run
+    from cpmodel_commspec.simulation.deadlocks import require_safe
 
     require_safe(told)
     source = c_source(told)
@@ -176,9 +176,9 @@ def read_source(
     console: Console, source: Path
 ) -> tuple[Specification, Traced | None, list[Finding]]:
     """Return the program of a trace or a specification, the trace, and findings."""
+    from cpmodel_commspec.compression.specify import specify
     from cpmodel_commspec.exchange import read_json
-    from cpmodel_commspec.specify import specify
-    from cpmodel_commspec.wildcards import resolved
+    from cpmodel_commspec.simulation.wildcards import resolved
 
     if is_specification(source):
         told = read_json(source)
@@ -198,7 +198,7 @@ def _require_few(told: Specification) -> None:
 
 
 def _require_partners(told: Specification) -> None:
-    from cpmodel_commspec.matching import mismatches
+    from cpmodel_commspec.simulation.matching import mismatches
 
     for what in mismatches(told):
         raise DataError(f"no run time: {what}", hint="trace all ranks to the end")
@@ -217,10 +217,10 @@ def _replayed(
     DataError
         If ranks wait for each other.
     """
-    from cpmodel_commspec.deadlocks import explain
     from cpmodel_commspec.replay.loggp import replay as timed
-    from cpmodel_commspec.simulation import Sends
-    from cpmodel_commspec.wildcards import answering
+    from cpmodel_commspec.simulation.deadlocks import explain
+    from cpmodel_commspec.simulation.simulator import Sends
+    from cpmodel_commspec.simulation.wildcards import answering
 
     orders = [False] if answering(told.shapes, ranks) else [True, False]
     for by_arrival in orders:

@@ -24,8 +24,8 @@ from cpmodel_commspec.commands.writing import (
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
+    from cpmodel_commspec.simulation.wildcards import Resolution
     from cpmodel_commspec.specification import Specification
-    from cpmodel_commspec.wildcards import Resolution
 
 _NAMELESS = "trace"
 """The subject of findings about a trace whose name is not told."""
@@ -135,8 +135,8 @@ def _extracted(
     """Return the specification of a trace, compared with the trace, and findings."""
     from cpmodel_commspec.anonymity import anonymous
     from cpmodel_commspec.checking import differences
-    from cpmodel_commspec.specify import specify
-    from cpmodel_commspec.wildcards import inferred, marked, resolved
+    from cpmodel_commspec.compression.specify import specify
+    from cpmodel_commspec.simulation.wildcards import inferred, marked, resolved
 
     traced, findings = read_trace(console, trace)
     if other_runs:
@@ -160,8 +160,8 @@ def _orders(told: Specification, subject: str, resolution: Resolution) -> list[F
     """Return findings about the order of messages."""
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.units import counted
-    from cpmodel_commspec.deadlocks import explain
-    from cpmodel_commspec.regularity import irregular_text
+    from cpmodel_commspec.compression.regularity import irregular_text
+    from cpmodel_commspec.simulation.deadlocks import explain
 
     findings = []
     if told.irregular:

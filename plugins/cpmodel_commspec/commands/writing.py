@@ -99,8 +99,8 @@ def safety(
         If the format can be run, and would not come to its end.
     """
     from callpath_modeler.diagnostics import Finding
-    from cpmodel_commspec.deadlocks import deadlock, require_safe
-    from cpmodel_commspec.matching import mismatches
+    from cpmodel_commspec.simulation.deadlocks import deadlock, require_safe
+    from cpmodel_commspec.simulation.matching import mismatches
 
     if generator.is_program:
         found = require_safe(told, allow_unsafe=allow_unsafe)

@@ -11,9 +11,9 @@ import numpy as np
 from callpath_modeler.errors import DataError
 from cpmodel_commspec.collective_messages import Round, rounds, unequal_rounds
 from cpmodel_commspec.collectives import Form, booked
-from cpmodel_commspec.deadlocks import sites
 from cpmodel_commspec.operations import TOGETHER, Kind, Shape
-from cpmodel_commspec.simulation import completed
+from cpmodel_commspec.simulation.deadlocks import sites
+from cpmodel_commspec.simulation.simulator import completed
 from cpmodel_commspec.specification import Specification
 
 INSTEAD = "write it as text or json, or as a program in C"
@@ -87,7 +87,7 @@ Event: TypeAlias = "Compute | Start | Finish | Together"
 
 @dataclass(slots=True)
 class _Request:
-    """A started operation, as `simulation.completed` takes it."""
+    """A started operation, as `simulator.completed` takes it."""
 
     number: int
     kind: Kind

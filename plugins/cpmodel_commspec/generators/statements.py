@@ -12,7 +12,6 @@ from cpmodel_commspec import formulas
 from cpmodel_commspec.collectives import Form
 from cpmodel_commspec.communicators import layout, world_of
 from cpmodel_commspec.conditions import condition
-from cpmodel_commspec.deadlocks import sites
 from cpmodel_commspec.formulas import Dialect, Table, Tables
 from cpmodel_commspec.generators.functions import (
     SENDS,
@@ -23,6 +22,7 @@ from cpmodel_commspec.generators.functions import (
 )
 from cpmodel_commspec.operations import COLLECTIVES, Awaited, Kind, Mode, Shape
 from cpmodel_commspec.partners import Partner
+from cpmodel_commspec.simulation.deadlocks import sites
 from cpmodel_commspec.specification import Node, Specification, Step, walk
 from cpmodel_commspec.text import functions_text
 

@@ -1,6 +1,6 @@
 """Replay of a run on a network with the parameters of LogGP: the clock of each rank.
 
-The simulation of `simulation.py` matches messages; here every rank has a clock besides.
+The simulation of `simulation/simulator.py` matches messages; here every rank has a clock besides.
 
 - A send takes the overhead o. Its data leave when the port of the rank is free; then the port is
   busy for g + (k-1) G, with k bytes. They arrive (k-1) G + L later.
@@ -34,7 +34,7 @@ from cpmodel_commspec.collectives import ROOTED, member_size
 from cpmodel_commspec.operations import FIELDS, Communicator, Kind, Recorded, Shape
 from cpmodel_commspec.replay.collective_times import Call, CollectiveTimes
 from cpmodel_commspec.replay.platform import Platform
-from cpmodel_commspec.simulation import Outcome, RankState, Request, Simulation
+from cpmodel_commspec.simulation.simulator import Outcome, RankState, Request, Simulation
 
 _BYTES, _RECEIVED, _ROOT = (FIELDS.index(name) for name in ("bytes", "received", "root"))
 

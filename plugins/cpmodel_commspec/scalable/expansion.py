@@ -24,7 +24,7 @@ from cpmodel_commspec.scalable.quantities import Quantity, Unfit
 from cpmodel_commspec.scalable.scales import Scale, even
 from cpmodel_commspec.scalable.specification import Loop, Node, ScalableSpecification, Step, walk
 from cpmodel_commspec.scalable.times import ENDING, Times
-from cpmodel_commspec.wildcards import resolved
+from cpmodel_commspec.simulation.wildcards import resolved
 
 _MOST_OPERATIONS = 50_000_000
 _ANOTHER = "add a trace in which they differ"

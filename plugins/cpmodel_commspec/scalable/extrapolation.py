@@ -11,7 +11,7 @@ from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
 from callpath_modeler.units import counted
 from cpmodel_commspec.checking import differences
-from cpmodel_commspec.loops import Node, compress
+from cpmodel_commspec.compression.loops import Node, compress
 from cpmodel_commspec.operations import TOGETHER, Traced
 from cpmodel_commspec.scalable import conditions
 from cpmodel_commspec.scalable.building import Builder, Problem, Programs, UnexplainedError
@@ -28,7 +28,7 @@ from cpmodel_commspec.scalable.specification import Group, ScalableSpecification
 from cpmodel_commspec.scalable.tables import Table, tabulated
 from cpmodel_commspec.scalable.times import Times, times
 from cpmodel_commspec.scalable.tokens import Tokens, tokens
-from cpmodel_commspec.wildcards import resolved
+from cpmodel_commspec.simulation.wildcards import resolved
 
 _HINT = (
     "trace further numbers of processes, or write the specification of one with cpmodel trace spec"

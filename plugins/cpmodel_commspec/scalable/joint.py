@@ -12,7 +12,7 @@ import numpy as np
 from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
 from callpath_modeler.units import counted
-from cpmodel_commspec.alignment import statements
+from cpmodel_commspec.compression.alignment import statements
 from cpmodel_commspec.operations import Communicator, Recorded, Shape, Traced
 
 _FEWEST = 3

@@ -1,8 +1,8 @@
 """Merge of the programs of all ranks of all traces into one, with loops of different rounds.
 
-This differs from `cpmodel_commspec.merging` in one respect: the rounds of a loop may depend on the
-number of processes. So loops of different traces become one although their counts differ, and
-operations become the only round of a loop that other traces repeat.
+This differs from `cpmodel_commspec.compression.merging` in one respect: the rounds of a loop may
+depend on the number of processes. So loops of different traces become one although their counts
+differ, and operations become the only round of a loop that other traces repeat.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
-from cpmodel_commspec import loops
+from cpmodel_commspec.compression import loops
 
 _MOST_PAIRS = 400_000
 """Pairs of lines that are compared to align two programs; longer ones stay as they are."""

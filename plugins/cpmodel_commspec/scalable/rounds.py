@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from callpath_modeler.arrays import Int64Array
-from cpmodel_commspec.loops import Loop, Node
+from cpmodel_commspec.compression.loops import Loop, Node
 
 
 def split(

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from callpath_modeler.arrays import Int64Array
+from cpmodel_commspec.compression.tags import Tags, choose_tags
 from cpmodel_commspec.operations import End, Shape
 from cpmodel_commspec.partners import is_series
 from cpmodel_commspec.scalable.joint import Joint
-from cpmodel_commspec.tags import Tags, choose_tags
 
 
 class Statement(NamedTuple):

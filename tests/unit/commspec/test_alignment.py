@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from communication import recorded, traced
-from cpmodel_commspec.alignment import statements
 from cpmodel_commspec.checking import differences
+from cpmodel_commspec.compression.alignment import statements
+from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.operations import Kind
 from cpmodel_commspec.specification import Step, walk
-from cpmodel_commspec.specify import specify
 
 
 def steps(told, kind):

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from communication import WORLD, recorded, traced
+from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.computation import Histogram, find, permuted
-from cpmodel_commspec.recording import record
+from cpmodel_commspec.recording.recorder import record
+from cpmodel_commspec.recording.timing import CLOCK
+from cpmodel_commspec.simulation.wildcards import resolved
 from cpmodel_commspec.specification import Step, walk
-from cpmodel_commspec.specify import specify
-from cpmodel_commspec.timing import CLOCK
-from cpmodel_commspec.wildcards import resolved
 from cpmodel_otf2.event_source import opened
 from trace_writer import Thread, Trace, write_trace
 

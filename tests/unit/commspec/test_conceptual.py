@@ -8,11 +8,11 @@ from callpath_modeler.errors import DataError
 from communication import Rank, exchange, recorded
 from conceptual import Run, UnknownError
 from cpmodel_commspec.collectives import Form
+from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.generators.conceptual import conceptual_source
 from cpmodel_commspec.operations import Kind
-from cpmodel_commspec.simulation import completed
-from cpmodel_commspec.specify import specify
-from cpmodel_commspec.wildcards import resolved
+from cpmodel_commspec.simulation.simulator import completed
+from cpmodel_commspec.simulation.wildcards import resolved
 
 
 def events_of(found, rank):

@@ -6,9 +6,9 @@ import pytest
 
 from callpath_modeler.errors import DataError
 from communication import Rank, head_to_head, recorded
-from cpmodel_commspec.deadlocks import deadlock, require_safe
-from cpmodel_commspec.simulation import Sends
-from cpmodel_commspec.specify import specify
+from cpmodel_commspec.compression.specify import specify
+from cpmodel_commspec.simulation.deadlocks import deadlock, require_safe
+from cpmodel_commspec.simulation.simulator import Sends
 
 
 def late(rank: Rank) -> None:

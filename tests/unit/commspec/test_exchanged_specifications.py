@@ -12,8 +12,8 @@ import pytest
 from callpath_modeler.errors import InputError
 from communication import recorded, untimed
 from cpmodel_commspec.checking import differences
+from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.exchange import read_json, to_json
-from cpmodel_commspec.specify import specify
 
 
 @pytest.fixture(scope="module")

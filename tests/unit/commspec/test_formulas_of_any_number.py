@@ -190,7 +190,7 @@ def test_computation_follows_a_performance_model(tmp_path):
 
 @pytest.mark.parametrize("name", ["ring", "stencil", "ft", "cg", "subcomm", "lu"])
 def test_measured_traces_give_the_one_of_32_processes(name, shared_data):
-    from cpmodel_commspec.wildcards import resolved
+    from cpmodel_commspec.simulation.wildcards import resolved
 
     folder = shared_data / "traces"
     found = extrapolate([recorded(folder / f"{name}.{p}" / "traces.otf2") for p in (4, 8, 16)])

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpmodel_commspec.loops import Loop, compress, unroll
+from cpmodel_commspec.compression.loops import Loop, compress, unroll
 
 
 def test_a_sequence_that_repeats_nothing_stays():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from communication import NO_ROOT, Rank
-from cpmodel_commspec.matching import mismatches
-from cpmodel_commspec.specify import specify
+from cpmodel_commspec.compression.specify import specify
+from cpmodel_commspec.simulation.matching import mismatches
 from trace_writer import Comm
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpmodel_commspec.loops import Loop, compress, unroll
-from cpmodel_commspec.merging import Shared, merge
+from cpmodel_commspec.compression.loops import Loop, compress, unroll
+from cpmodel_commspec.compression.merging import Shared, merge
 
 
 def merged(*sequences):

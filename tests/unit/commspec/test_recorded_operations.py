@@ -6,7 +6,7 @@ import numpy as np
 
 from communication import WORLD, recorded
 from cpmodel_commspec.operations import Awaited, Half, Kind, Mode
-from cpmodel_commspec.recording import record
+from cpmodel_commspec.recording.recorder import record
 from cpmodel_otf2.highlevel import HighLevelArchive
 from trace_writer import Comm, Thread, Trace, write_trace
 

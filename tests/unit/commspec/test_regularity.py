@@ -8,9 +8,9 @@ import pytest
 
 from callpath_modeler.errors import DataError
 from communication import exchange, recorded
-from cpmodel_commspec.regularity import irregular_text
-from cpmodel_commspec.specify import specify
-from cpmodel_commspec.wildcards import resolved
+from cpmodel_commspec.compression.regularity import irregular_text
+from cpmodel_commspec.compression.specify import specify
+from cpmodel_commspec.simulation.wildcards import resolved
 
 
 def master(rounds):

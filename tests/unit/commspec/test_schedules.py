@@ -12,12 +12,12 @@ import pytest
 import goal_schedules
 from callpath_modeler.errors import DataError
 from communication import HALVES, Rank, everything, exchange, recorded, traced
+from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.generators.goal import Goal
 from cpmodel_commspec.generators.interface import Options
 from cpmodel_commspec.generators.time_independent import TimeIndependent
 from cpmodel_commspec.operations import Kind
-from cpmodel_commspec.specify import specify
-from cpmodel_commspec.wildcards import resolved
+from cpmodel_commspec.simulation.wildcards import resolved
 from trace_writer import Comm
 
 TRACES = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cpmodel_commspec.operations import Awaited, Communicator, Half, Kind, Mode, Recorded, Shape
-from cpmodel_commspec.simulation import Sends, simulate
+from cpmodel_commspec.simulation.simulator import Sends, simulate
 
 COMMUNICATORS = (Communicator("WORLD", ((0, 1, 2),)), Communicator("halves", ((0, 1), (2,))))
 SHAPES = {

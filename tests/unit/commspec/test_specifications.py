@@ -10,9 +10,9 @@ import pytest
 from communication import recorded, traced
 from cpmodel_commspec.checking import differences
 from cpmodel_commspec.collectives import NAMES, booked
+from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.operations import COLLECTIVES, POSTED, Awaited, Half, Kind
 from cpmodel_commspec.specification import Loop, walk
-from cpmodel_commspec.specify import specify
 from trace_writer import Thread, Trace, random_events, write_trace
 
 TRACES = [

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from communication import recorded, traced, untimed
+from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.generators.c import c_source
 from cpmodel_commspec.specification import Step, walk
-from cpmodel_commspec.specify import specify
 
 AS_ANYBODY = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",

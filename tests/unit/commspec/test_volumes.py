@@ -8,7 +8,7 @@ import otf2
 import pytest
 
 from communication import recorded
-from cpmodel_commspec.specify import specify
+from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.volumes import Volume, unequal, volumes
 
 SENT = {"MpiSend", "MpiIsend"}

@@ -13,17 +13,17 @@ from callpath_modeler.errors import DataError, UsageError
 from communication import HALVES, everything, recorded, traced
 from cpmodel_commspec.collective_messages import ALGORITHMS
 from cpmodel_commspec.collectives import NAMES, Form
-from cpmodel_commspec.deadlocks import deadlock
+from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.exchange import read_json, to_json
 from cpmodel_commspec.expressions import Expression
 from cpmodel_commspec.generators.c import c_source
-from cpmodel_commspec.matching import mismatches
 from cpmodel_commspec.operations import FIELDS, Communicator, Kind, Shape
 from cpmodel_commspec.replay.loggp import replay
 from cpmodel_commspec.replay.platform import PRESETS, Platform
 from cpmodel_commspec.replay.run_time import program_of, run_time
+from cpmodel_commspec.simulation.deadlocks import deadlock
+from cpmodel_commspec.simulation.matching import mismatches
 from cpmodel_commspec.specification import Specification, Step, walk
-from cpmodel_commspec.specify import specify
 from cpmodel_commspec.text import specification_text
 from cpmodel_commspec.what_if import lowered, lowered_names, with_bytes, with_computation
 from trace_writer import Comm

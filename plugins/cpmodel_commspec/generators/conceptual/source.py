@@ -16,7 +16,6 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from cpmodel_commspec import formulas
 from cpmodel_commspec.computation import Computation, Share
-from cpmodel_commspec.deadlocks import sites
 from cpmodel_commspec.generators.conceptual.collectives import Collectives
 from cpmodel_commspec.generators.conceptual.phrases import (
     INSTEAD,
@@ -29,7 +28,8 @@ from cpmodel_commspec.generators.conceptual.phrases import (
 )
 from cpmodel_commspec.generators.statements import heading
 from cpmodel_commspec.operations import TOGETHER, End, Kind, Mode, Shape
-from cpmodel_commspec.simulation import completed
+from cpmodel_commspec.simulation.deadlocks import sites
+from cpmodel_commspec.simulation.simulator import completed
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, lines_in, walk
 from cpmodel_commspec.text import functions_text
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
-from cpmodel_commspec import loops
+from cpmodel_commspec.compression import loops
 
 _MOST_PAIRS = 400_000
 """Pairs of operations that are compared to align two programs; longer ones stay as they are."""

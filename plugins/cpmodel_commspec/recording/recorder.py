@@ -14,17 +14,6 @@ import numpy as np
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.printable import printable
 from cpmodel_commspec import collectives
-from cpmodel_commspec.calls import (
-    COLLECTIVE,
-    NOT_RECORDED,
-    REQUEST,
-    WAIT,
-    CallNames,
-    Watch,
-    rows,
-    waits,
-)
-from cpmodel_commspec.calls import events_of as count_events
 from cpmodel_commspec.collectives import Form
 from cpmodel_commspec.communicators import divisions, members
 from cpmodel_commspec.operations import (
@@ -38,7 +27,18 @@ from cpmodel_commspec.operations import (
     Shape,
     Traced,
 )
-from cpmodel_commspec.timing import CLOCK, MpiPaths, RankTimes, Times
+from cpmodel_commspec.recording.calls import (
+    COLLECTIVE,
+    NOT_RECORDED,
+    REQUEST,
+    WAIT,
+    CallNames,
+    Watch,
+    rows,
+    waits,
+)
+from cpmodel_commspec.recording.calls import events_of as count_events
+from cpmodel_commspec.recording.timing import CLOCK, MpiPaths, RankTimes, Times
 from cpmodel_otf2.definitions import UNRESOLVED, Location, TraceDefinitions
 from cpmodel_otf2.events import EventSource, Message, Request
 from cpmodel_otf2.paths import PathTable

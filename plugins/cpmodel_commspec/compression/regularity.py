@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.units import counted
-from cpmodel_commspec.merging import Shared, SharedNode
+from cpmodel_commspec.compression.merging import Shared, SharedNode
 from cpmodel_commspec.operations import Shape
 from cpmodel_commspec.specification import Irregular
 

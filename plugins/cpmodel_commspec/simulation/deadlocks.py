@@ -11,9 +11,9 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.units import counted
-from cpmodel_commspec.matching import mismatches
 from cpmodel_commspec.operations import FIELDS, Kind, Shape
-from cpmodel_commspec.simulation import Blocked, Outcome, Sends, simulate
+from cpmodel_commspec.simulation.matching import mismatches
+from cpmodel_commspec.simulation.simulator import Blocked, Outcome, Sends, simulate
 from cpmodel_commspec.specification import Specification
 
 _SHOWN = 4

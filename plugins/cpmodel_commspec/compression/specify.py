@@ -12,16 +12,17 @@ import numpy as np
 
 from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
-from cpmodel_commspec import expressions, merging
-from cpmodel_commspec.alignment import statements
-from cpmodel_commspec.computed import with_computation
-from cpmodel_commspec.loops import compress
-from cpmodel_commspec.merging import Shared, SharedLoop, SharedNode
+from cpmodel_commspec import expressions
+from cpmodel_commspec.compression import merging
+from cpmodel_commspec.compression.alignment import statements
+from cpmodel_commspec.compression.line_computation import with_computation
+from cpmodel_commspec.compression.loops import compress
+from cpmodel_commspec.compression.merging import Shared, SharedLoop, SharedNode
+from cpmodel_commspec.compression.regularity import irregular, irregular_text, lines_of
+from cpmodel_commspec.compression.tags import Tags, choose_tags
 from cpmodel_commspec.operations import FIELDS, TOGETHER, Shape, Traced
 from cpmodel_commspec.partners import Partner, Relation, choose, is_series
-from cpmodel_commspec.regularity import irregular, irregular_text, lines_of
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
-from cpmodel_commspec.tags import Tags, choose_tags
 
 _COMPARED = [FIELDS.index("tag"), FIELDS.index("bytes")]
 

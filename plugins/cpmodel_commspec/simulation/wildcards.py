@@ -20,7 +20,7 @@ from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import Region
 from cpmodel_commspec.operations import POSTED, End, Kind, Recorded, Shape, Traced
-from cpmodel_commspec.simulation import Outcome, Sends, completed, simulate
+from cpmodel_commspec.simulation.simulator import Outcome, Sends, completed, simulate
 
 _MOST_ANSWERS = 0.75
 """Share of messages after which a rank communicates with their source alone, if it answers."""

@@ -1,0 +1,1 @@
+"""Runs of a program, operation by operation: matching, wildcards and deadlocks."""
