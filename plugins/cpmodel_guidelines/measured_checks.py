@@ -10,7 +10,7 @@ import numpy as np
 from callpath_modeler.analysis.two_samples import SampleComparison
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.distributions import student_quantile
-from callpath_modeler.units import percent
+from callpath_modeler.units import counted, percent
 from cpmodel_guidelines.answer import MeanOfChecks, Method, Test
 from cpmodel_guidelines.checks import Group, GuidelineCheck
 from cpmodel_guidelines.judge import GuidelineVerdicts, slower_chance, verdicts_of
@@ -37,7 +37,7 @@ class MeasuredVerdicts:
     ----------
     verdicts : columns over the checks
     means : mean of the checks of each guideline and group; empty without permutations
-    power : what the number of mpiruns can show, as text; "" = not known
+    power : result that this number of mpiruns can show, as text; "" = not known
     """
 
     verdicts: GuidelineVerdicts
@@ -150,7 +150,7 @@ def _power(
     if min(n, m) < 2 or smallest_rate(n, m) > method.rate:
         least = next(k for k in range(2, _MOST_RUNS) if smallest_rate(k, k) <= method.rate)
         return (
-            f"With {min(n, m)} mpiruns, nothing can be shown at an error rate of "
+            f"With {counted(min(n, m), 'mpirun')}, nothing can be shown at an error rate of "
             f"{percent(method.rate)}: measure at least {least}."
         )
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -70,7 +70,9 @@ def extrapolate(
     processes: int | None, grid: str | None, any_source: tuple[str, ...], is_anonymous: bool,
     allow_unsafe: bool, force: bool,
 ) -> None:  # fmt: skip
-    """Find the communication of a program at any number of processes, from three or more traces.
+    """Write one program for any number of processes.
+
+    cpmodel needs traces of three or more numbers of processes.
 
     Partners, conditions, rounds and sizes become formulas of the number of processes p, and of the
     sizes x, y and z of the grid. The largest trace is kept back: a formula comes from the others,

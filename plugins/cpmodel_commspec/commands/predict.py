@@ -42,7 +42,7 @@ def predict(
     console: Console, *, source: Path, communication: Fraction, computation: Fraction,
     output: OutputRequest,
 ) -> None:  # fmt: skip
-    """Estimate the run time if communication or computation were faster.
+    """Estimate the run time with faster communication or computation.
 
     The estimate divides the measured times of the trace. `cpmodel trace replay` predicts from the
     program, and tells waiting from transfer.

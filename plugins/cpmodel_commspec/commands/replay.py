@@ -79,7 +79,7 @@ def replay(
     scale_compute: Fraction | None, scale_bytes: Fraction | None, lower: tuple[str, ...],
     is_simulated: bool, selector: str, output: OutputRequest,
 ) -> None:  # fmt: skip
-    """Predict the run time of a program on another network, in all and by line.
+    """Predict the run time on another network, by line.
 
     cpmodel replays the program on the clock of each rank, with the parameters of LogGP. Lines are
     those of `cpmodel trace spec`.

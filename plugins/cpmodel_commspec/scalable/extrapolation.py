@@ -102,10 +102,11 @@ def _resolved(traced: Traced) -> Traced:
     found = resolved(traced)
     p = len(traced.ranks)
     if found.answering:
-        who = counted(len(found.answering), "rank")
+        who = f"rank {found.answering[0]} answers"
+        if len(found.answering) > 1:
+            who = f"{counted(len(found.answering), 'rank')} answer"
         raise DataError(
-            f"p = {p}: {who} (rank {found.answering[0]} is the first) answer the source of each "
-            "message, so that the messages depend on their order",
+            f"p = {p}: {who} the source of each message, so the messages depend on their order",
             hint="the communication of masters and workers has no formula",
         )
     if found.deadlock is not None:

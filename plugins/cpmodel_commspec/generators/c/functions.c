@@ -565,7 +565,9 @@ static void print_times(void)
     if (rank != 0)
         return;
     printf("seconds of a rank, mean of all      computation             calls\n");
-    printf("line                             trace     program     trace     program\n");
+    /* Without a measured run time, the seconds of the specification are predictions. */
+    const char *told = run_time > 0 ? "trace" : "predicted";
+    printf("line %-24s %9s %11s %9s %11s\n", "", told, "program", told, "program");
     for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) {
         double mean[2];
         for (int part = 0; part < 2; part++) {
@@ -584,7 +586,10 @@ static void print_times(void)
            of_trace[1], of_program[1]);
     if (scale_compute != 1)
         printf("computation of the program: %g of the trace\n", scale_compute);
-    printf("run time: %.6f s of the trace, %.6f s of the program\n", run_time, longest);
+    printf("run time: ");
+    if (run_time > 0)
+        printf("%.6f s of the trace, ", run_time);
+    printf("%.6f s of the program\n", longest);
 }
 //// end
 int main(int argc, char **argv)
