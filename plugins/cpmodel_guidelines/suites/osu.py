@@ -16,7 +16,7 @@ from cpmodel_guidelines.campaigns.campaign import Detail, Section
 from cpmodel_guidelines.functions import canonical
 from cpmodel_guidelines.suites.sections import SectionBuilder, Source, block_size
 
-_TITLE = re.compile(r"#\s*OSU\s+(?:MPI\S*|NCCL\S*)\s+(.+?)\s+(?:Latency\s+)?Test\b")
+_LIBRARIES = ("MPI", "NCCL")
 _COLUMNS = re.compile(r"#\s*(Size\b|Avg Latency|Latency)")
 _COLUMN = re.compile(
     r"Size|Iterations|Validation|[A-Za-z0-9][A-Za-z0-9 .%]{0,30}?\s*\(\w+(?:/\w+)?\)"
@@ -36,7 +36,7 @@ _ROW = re.compile(r"\s*[-+.\d]")
 
 def matches(head: str) -> bool:
     """Return whether the beginning of a file is output of an OSU benchmark."""
-    return _TITLE.search(head) is not None
+    return any(_subject(line.strip()) is not None for line in head.splitlines())
 
 
 def read(source: Source, lines: Iterable[str]) -> list[Section]:
@@ -74,9 +74,9 @@ class _Reader:
 
     def take_comment(self, line: int, text: str) -> None:
         """Take the title of a benchmark, or the titles of columns."""
-        if (found := _TITLE.match(text)) is not None:
+        if (subject := _subject(text)) is not None:
             self.close()
-            self.function, self.titled, self.columns = _function(found[1]), line, []
+            self.function, self.titled, self.columns = _function(subject), line, []
         elif _COLUMNS.match(text) is not None:
             self.columns = _columns(self.source, line, text)
 
@@ -99,14 +99,24 @@ class _Reader:
         self.section = None
 
 
-def _function(title: str) -> str:
-    """Return the function that a title names."""
-    title = re.sub(r"\s*\bLatency$", "", title).strip()
-    known = _NAMES.get(title.lower())
+def _subject(text: str) -> str | None:
+    """Return the subject of a title: Broadcast of "# OSU MPI Broadcast Latency Test v5.6"."""
+    words = text.removeprefix("#").split()
+    if not text.startswith("#") or words[:1] != ["OSU"]:
+        return None
+    end = next((k for k, word in enumerate(words) if word.rstrip(",.:") == "Test"), 0)
+    if end < 3 or not words[1].startswith(_LIBRARIES):
+        return None
+    return " ".join(words[2 : end - 1 if words[end - 1] == "Latency" else end])
+
+
+def _function(subject: str) -> str:
+    """Return the function that the subject of a title names."""
+    known = _NAMES.get(subject.lower())
     if known is not None:
         return known
-    name = canonical(title)
-    return title if name is None else f"MPI_{name}"
+    name = canonical(subject)
+    return subject if name is None else f"MPI_{name}"
 
 
 def _columns(source: Source, line: int, text: str) -> list[str]:

@@ -18,7 +18,7 @@ from cpmodel_guidelines.suites.sections import SectionBuilder, Source, block_siz
 _VERSION = re.compile(r"#?\s*SKaMPI Version")
 _BEGIN = re.compile(r"(?:#\s*)?begin result\s+\"([^\"]{1,200})\"")
 _END = re.compile(r"(?:#\s*)?end result")
-_FIELD = re.compile(r"(\w+)\s*=\s*(\S+)")
+_FIELD = re.compile(r"(?<!\w)(\w++)\s*+=\s*+(\S++)")
 _PROCESSES = ("nodes", "procs", "p")
 _COUNT = ("count", "size")
 _NUMBERS = 2
