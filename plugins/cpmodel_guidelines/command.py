@@ -21,7 +21,6 @@ from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import ModuleType
 
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
@@ -156,6 +155,7 @@ def command(
     table. One file is one mpirun. LIBRARY=PATH names the MPI library. With --target, models predict
     which guidelines will be violated there, and from how many processes on.
     """
+    from callpath_modeler import loading
     from cpmodel_guidelines.benchmark import benchmark_of
     from cpmodel_guidelines.catalogue import guidelines_of
     from cpmodel_guidelines.rules import others_in
@@ -184,7 +184,7 @@ def command(
                 hint="give the output of a benchmark",
             )
         every = replace(load, read=replace(load.read, metrics=None))
-        read = _loading().load(experiment, every, console.progress("read"))
+        read = loading.load(experiment, every, console.progress("read"))
     else:
         read = _of_campaign(campaign, load, without_outliers=outliers == "tukey")
     bench = benchmark_of(
@@ -254,19 +254,13 @@ def _is_for_tables(question: PredictionQuery, load: LoadOptions, interval: str |
     return any(each is not None for each in names) or bool(read.parameter_sources or read.units)
 
 
-def _loading() -> ModuleType:
-    from callpath_modeler import loading
-
-    return loading
-
-
 def _of_campaign(campaign: Campaign, load: LoadOptions, *, without_outliers: bool) -> Experiment:
     """Return the selected medians of a campaign."""
+    from callpath_modeler import loading
     from cpmodel_guidelines.campaigns.conversion import experiment_of
 
     made = experiment_of(campaign, without_outliers=without_outliers)
-    found: Experiment = _loading().selected(made, load)
-    return found
+    return loading.selected(made, load)
 
 
 def _method(test: str | None, control: str | None, error_rate: str) -> Method:

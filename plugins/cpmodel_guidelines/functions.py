@@ -77,6 +77,16 @@ def canonical(name: str) -> str | None:
     return found[0] if found is not None and not found[1] else None
 
 
+def mpi_name(name: str) -> str:
+    """Return the MPI function that a suite names; other names stay.
+
+    >>> mpi_name("allreduce"), mpi_name("Bandwidth")
+    ('MPI_Allreduce', 'Bandwidth')
+    """
+    found = canonical(name)
+    return name if found is None else f"MPI_{found}"
+
+
 def mock_up(name: str) -> tuple[str, tuple[str, ...]] | None:
     """Return the function that a mock-up replaces and the functions that it executes.
 

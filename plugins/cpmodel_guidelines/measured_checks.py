@@ -18,6 +18,7 @@ from cpmodel_guidelines.rules import Guideline, GuidelineKind
 from cpmodel_guidelines.statistics.adjustment import Control, adjusted
 from cpmodel_guidelines.statistics.permutations import permutation_test, smallest_rate
 from cpmodel_guidelines.statistics.two_sample_tests import (
+    moments,
     rank_sum_chances,
     smirnov_chances,
     welch_chances,
@@ -155,7 +156,7 @@ def _power(
         )
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = [np.log(side[can_break]) for side in (left, right)]
-    spread = np.sqrt(sum(_variance(each) for each in logs))
+    spread = np.sqrt(sum(moments(each)[2] for each in logs))
     spread = spread[np.isfinite(spread) & (spread > 0)]
     if not len(spread) or not np.isfinite(critical):
         return ""
@@ -170,15 +171,6 @@ def _power(
     if found <= _SMALL - 1 or runs > _MOST_RUNS:
         return f"{said}."
     return f"{said}: about {runs} mpiruns would find 10 %."
-
-
-def _variance(logs: FloatArray) -> FloatArray:
-    """Return the variance of the mpiruns of each check; NaN = fewer than two mpiruns."""
-    known = ~np.isnan(logs)
-    count = known.sum(axis=1)
-    mean = np.where(known, logs, 0.0).sum(axis=1) / np.maximum(count, 1)
-    squares = np.where(known, (logs - mean[:, None]) ** 2, 0.0).sum(axis=1)
-    return np.where(count > 1, squares / np.maximum(count - 1, 1), np.nan)
 
 
 def _power_of_ranks(left: FloatArray, right: FloatArray) -> str:

@@ -1,1 +1,1 @@
-"""Commands of `cpmodel trace`, each in a module of its own."""
+"""Commands of `cpmodel trace`, one in each module."""

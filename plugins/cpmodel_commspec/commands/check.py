@@ -1,4 +1,4 @@
-"""`cpmodel trace check`: a specification beside a trace."""
+"""`cpmodel trace check`: comparison of a specification with a trace."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import click
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.errors import UsageError
-from cpmodel_commspec.commands.reading import read_trace
+from cpmodel_commspec.commands.reading import ANONYMOUS, ANY_SOURCE, read_trace
 from cpmodel_commspec.commands.writing import (
     ALLOW_UNSAFE,
     FORMAT,
@@ -49,19 +49,8 @@ _MOST_PROCESSES = 1_000_000
     metavar="X,Y,Z",
     help="Sizes of the grid of P processes. Default: as in the traces, the most even grid.",
 )
-@click.option(
-    "--any-source",
-    "any_source",
-    multiple=True,
-    metavar="PATTERN",
-    help="Call paths whose receives take messages from any source.",
-)
-@click.option(
-    "--anonymous",
-    "is_anonymous",
-    is_flag=True,
-    help="Write numbers for the names of functions, communicators and the program.",
-)
+@ANY_SOURCE
+@ANONYMOUS
 @ALLOW_UNSAFE
 @FORCE
 @click.pass_obj

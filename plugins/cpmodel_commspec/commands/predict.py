@@ -12,7 +12,8 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.table_options import TABLE, OutputRequest
 from callpath_modeler.errors import UsageError
 from cpmodel_commspec.commands.factors import FACTOR
-from cpmodel_commspec.commands.replay import SOURCE, read_source
+from cpmodel_commspec.commands.reading import SOURCE
+from cpmodel_commspec.commands.replay import read_source
 from cpmodel_commspec.commands.tables import trace_output_options
 
 

@@ -1,4 +1,4 @@
-"""The trace or the specification that a command reads."""
+"""The trace or the specification that a command reads, and options about its operations."""
 
 from __future__ import annotations
 
@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from cpmodel_commspec.operations import Traced
 
 TRACE = click.argument("trace", type=A_FILE, metavar="TRACE")
+SOURCE = click.argument("source", type=A_FILE, metavar="TRACE|SPEC.json")
+ANY_SOURCE = click.option(
+    "--any-source",
+    "any_source",
+    multiple=True,
+    metavar="PATTERN",
+    help="Call paths whose receives take messages from any source.",
+)
+ANONYMOUS = click.option(
+    "--anonymous",
+    "is_anonymous",
+    is_flag=True,
+    help="Write numbers for the names of functions, communicators and the program.",
+)
 
 
 def is_specification(path: Path) -> bool:

@@ -12,11 +12,10 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured, was_asked
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import A_FILE
 from callpath_modeler.cli.table_options import TABLE, OutputRequest
 from callpath_modeler.errors import DataError, UsageError
 from cpmodel_commspec.commands.factors import FACTOR
-from cpmodel_commspec.commands.reading import is_specification, read_trace
+from cpmodel_commspec.commands.reading import SOURCE, is_specification, read_trace
 from cpmodel_commspec.commands.tables import trace_output_options
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from cpmodel_commspec.replay.platform import Platform
     from cpmodel_commspec.specification import Specification
 
-SOURCE = click.argument("source", type=A_FILE, metavar="TRACE|SPEC.json")
 _MOST_OPERATIONS = 20_000_000
 _PLATFORM = "NAME|FILE|L=...,..."
 

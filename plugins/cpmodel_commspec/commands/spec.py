@@ -12,7 +12,13 @@ from callpath_modeler.cli.configured_command import was_asked
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.errors import DataError, UsageError
-from cpmodel_commspec.commands.reading import is_specification, read_trace
+from cpmodel_commspec.commands.reading import (
+    ANONYMOUS,
+    ANY_SOURCE,
+    SOURCE,
+    is_specification,
+    read_trace,
+)
 from cpmodel_commspec.commands.writing import (
     ALLOW_UNSAFE,
     FORMAT,
@@ -38,17 +44,11 @@ _OF_TRACES = {"any_source": "--any-source", "other_runs": "--another-run"}
 
 
 @click.command("spec", cls=WithFormats)
-@click.argument("source", type=A_FILE, metavar="TRACE|SPEC.json")
+@SOURCE
 @output_file("Default: standard output. Some formats need a directory.")
 @FORMAT
 @ALLOW_UNSAFE
-@click.option(
-    "--any-source",
-    "any_source",
-    multiple=True,
-    metavar="PATTERN",
-    help="Call paths whose receives take messages from any source.",
-)
+@ANY_SOURCE
 @click.option(
     "--another-run",
     "other_runs",
@@ -57,12 +57,7 @@ _OF_TRACES = {"any_source": "--any-source", "other_runs": "--another-run"}
     metavar="TRACE",
     help="A trace of the same run. Receives with another order of sources are from any source.",
 )
-@click.option(
-    "--anonymous",
-    "is_anonymous",
-    is_flag=True,
-    help="Write numbers for the names of functions, communicators and the program.",
-)
+@ANONYMOUS
 @click.option(
     "--max-lines",
     "most_lines",
@@ -159,9 +154,9 @@ def _extracted(
 def _orders(told: Specification, subject: str, resolution: Resolution) -> list[Finding]:
     """Return findings about the order of messages."""
     from callpath_modeler.diagnostics import Finding
-    from callpath_modeler.units import counted
     from cpmodel_commspec.compression.regularity import irregular_text
     from cpmodel_commspec.simulation.deadlocks import explain
+    from cpmodel_commspec.simulation.wildcards import answering_text
 
     findings = []
     if told.irregular:
@@ -170,11 +165,5 @@ def _orders(told: Specification, subject: str, resolution: Resolution) -> list[F
         found = explain(told, resolution.deadlock, resolution.sends, is_order=True)
         findings.append(Finding("CPM145", subject, str(found)))
     if resolution.answering:
-        ranks = resolution.answering
-        who = (
-            f"rank {ranks[0]} answers"
-            if len(ranks) == 1
-            else f"{counted(len(ranks), 'rank')} answer"
-        )
-        findings.append(Finding("CPM146", subject, f"{who} the source of each message"))
+        findings.append(Finding("CPM146", subject, answering_text(resolution.answering)))
     return findings

@@ -1,1 +1,1 @@
-"""Generators: what a specification can be written as, each in a module or folder of its own."""
+"""Generators: writers of specifications, one format in each module or folder."""

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from callpath_modeler.printable import printable
-from cpmodel_commspec.collective_messages import ALGORITHMS
-from cpmodel_commspec.collectives import ROOTED, Form
 from cpmodel_commspec.generators.interface import Options
 from cpmodel_commspec.generators.schedules import (
     Compute,
@@ -20,10 +18,10 @@ from cpmodel_commspec.generators.schedules import (
     Start,
     Tags,
     Together,
+    collectives_of,
 )
 from cpmodel_commspec.generators.statements import heading
-from cpmodel_commspec.operations import COLLECTIVES, Kind
-from cpmodel_commspec.specification import Specification, Step, walk
+from cpmodel_commspec.specification import Specification
 
 _NANOSECONDS = 1e9
 
@@ -61,22 +59,6 @@ def _heading(told: Specification) -> Iterator[str]:
     yield "Times are nanoseconds. Messages of 0 bytes have 1 byte here: simulators count from it."
     for name, algorithm in collectives_of(told):
         yield f"{name} is messages by the algorithm {algorithm}."
-
-
-def collectives_of(told: Specification) -> list[tuple[str, str]]:
-    """Return the collective operations of a specification, each with its algorithm as messages."""
-    found = set[tuple[str, str]]()
-    for node, _ in walk(told.body):
-        if isinstance(node, Step):
-            shape = told.shapes[node.shape]
-            if shape.kind is Kind.HANDLE:
-                found.add((shape.name, f"{next(iter(ALGORITHMS['barrier']))}, as a barrier"))
-            elif shape.kind in COLLECTIVES and shape.form is Form.TOTAL:
-                # See `unequal_rounds`.
-                found.add((shape.name, "p2p" if shape.name in ROOTED else "pairwise"))
-            elif shape.kind in COLLECTIVES:
-                found.add((shape.name, next(iter(ALGORITHMS[shape.name]))))
-    return sorted(found)
 
 
 class _Rank:

@@ -78,7 +78,9 @@ def of_file(output: Path | None) -> Generator:
     UsageError
         If no generator that can be imported knows the ending.
     """
-    ending = "" if output is None else output.suffix
+    if output is None:
+        return load("text")
+    ending = output.suffix
     broken: list[PluginError] = []
     for one in _loaded(broken):
         if ending in one.endings:

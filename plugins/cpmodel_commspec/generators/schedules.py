@@ -9,14 +9,14 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from callpath_modeler.errors import DataError
-from cpmodel_commspec.collective_messages import Round, rounds, unequal_rounds
-from cpmodel_commspec.collectives import Form, booked
-from cpmodel_commspec.operations import TOGETHER, Kind, Shape
+from cpmodel_commspec.collective_messages import ALGORITHMS, Round, rounds, unequal_rounds
+from cpmodel_commspec.collectives import ROOTED, Form, booked
+from cpmodel_commspec.generators.statements import INSTEAD_OR_IN_C
+from cpmodel_commspec.operations import COLLECTIVES, TOGETHER, Kind, Shape
 from cpmodel_commspec.simulation.deadlocks import sites
 from cpmodel_commspec.simulation.simulator import completed
-from cpmodel_commspec.specification import Specification
+from cpmodel_commspec.specification import Specification, Step, walk
 
-INSTEAD = "write it as text or json, or as a program in C"
 _LARGEST_TAG = 2**28
 
 
@@ -178,7 +178,7 @@ class Schedule:
         except KeyError:
             where = " or ".join(sites(shape))
             raise DataError(
-                f"no program: no messages stand for {name} in {where}", hint=INSTEAD
+                f"no program: no messages stand for {name} in {where}", hint=INSTEAD_OR_IN_C
             ) from None
 
     def _find_unequal(self) -> dict[tuple[int, int, int], list[list[int]]]:
@@ -229,6 +229,22 @@ def _by_rank(found: Sequence[Round]) -> Mapping[int, Sequence[Sequence[Own]]]:
         for rank, own in here.items():
             ranks.setdefault(rank, []).append(own)
     return ranks
+
+
+def collectives_of(told: Specification) -> list[tuple[str, str]]:
+    """Return the collective operations of a specification, each with its algorithm as messages."""
+    found = set[tuple[str, str]]()
+    for node, _ in walk(told.body):
+        if isinstance(node, Step):
+            shape = told.shapes[node.shape]
+            if shape.kind is Kind.HANDLE:
+                found.add((shape.name, f"{next(iter(ALGORITHMS['barrier']))}, as a barrier"))
+            elif shape.kind in COLLECTIVES and shape.form is Form.TOTAL:
+                # See `unequal_rounds`.
+                found.add((shape.name, "p2p" if shape.name in ROOTED else "pairwise"))
+            elif shape.kind in COLLECTIVES:
+                found.add((shape.name, next(iter(ALGORITHMS[shape.name]))))
+    return sorted(found)
 
 
 class Tags:

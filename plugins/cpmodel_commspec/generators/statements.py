@@ -22,7 +22,7 @@ from cpmodel_commspec.generators.functions import (
 )
 from cpmodel_commspec.operations import COLLECTIVES, Awaited, Kind, Mode, Shape
 from cpmodel_commspec.partners import Partner
-from cpmodel_commspec.simulation.deadlocks import sites
+from cpmodel_commspec.simulation.deadlocks import INSTEAD, sites
 from cpmodel_commspec.specification import Node, Specification, Step, walk
 from cpmodel_commspec.text import functions_text
 
@@ -32,7 +32,7 @@ _LARGEST = 2**31 - 1
 _OVERHEAD = 512
 """Bytes that MPI libraries need at most for a buffered message, besides its own."""
 
-INSTEAD = "write it as text or json"
+INSTEAD_OR_IN_C = f"{INSTEAD}, or as a program in C"
 HANDLES = {
     "mpi_comm_dup": "duplicate",
     "mpi_comm_split": "split",
@@ -231,7 +231,19 @@ def _replaced(told: Specification) -> Iterator[str]:
         yield f"{call} is {called} here."
 
 
-def buffered(told: Specification) -> tuple[int, int]:
+def attached(told: Specification, functions: Functions) -> str:
+    """Return the statement that makes room for buffered sends; "" if there are none.
+
+    Raises
+    ------
+    DataError
+        If MPI cannot count the bytes.
+    """
+    total, messages = _buffered(told)
+    return functions.call("attach", str(total), str(messages)) if messages else ""
+
+
+def _buffered(told: Specification) -> tuple[int, int]:
     """Return the most bytes that a rank sends with buffered sends, and the most such messages.
 
     Raises

@@ -14,18 +14,17 @@ from collections.abc import Iterator
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from cpmodel_commspec.communicators import world_of
-from cpmodel_commspec.generators.goal import collectives_of
 from cpmodel_commspec.generators.interface import Options
 from cpmodel_commspec.generators.schedules import (
-    INSTEAD,
     Compute,
     Finish,
     Schedule,
     Start,
     Tags,
     Together,
+    collectives_of,
 )
-from cpmodel_commspec.generators.statements import heading
+from cpmodel_commspec.generators.statements import INSTEAD_OR_IN_C, heading
 from cpmodel_commspec.operations import Kind
 from cpmodel_commspec.specification import Specification, Step, walk
 
@@ -66,7 +65,8 @@ class TimeIndependent:
             if isinstance(node, Step) and told.shapes[node.shape].kind is Kind.ICOLLECTIVE:
                 name = told.shapes[node.shape].name
                 raise DataError(
-                    f"no program: the replay of SimGrid has no non-blocking {name}", hint=INSTEAD
+                    f"no program: the replay of SimGrid has no non-blocking {name}",
+                    hint=INSTEAD_OR_IN_C,
                 )
         schedule, tags = Schedule(told), Tags(told)
         names = [f"rank-{rank}.txt" for rank in range(told.processes)]
@@ -96,7 +96,7 @@ def _heading(told: Specification) -> Iterator[str]:
     for name, algorithm in collectives_of(told):
         if name not in _NATIVE:
             yield f"{name} is messages by the algorithm {algorithm}."
-        elif is_parted and name in _NATIVE:
+        elif is_parted:
             yield f"{name} on a part of the ranks is messages by the algorithm {algorithm}."
 
 

@@ -173,14 +173,17 @@ def simulated_table(found: Simulated) -> Table:
         "selector": [found.selector] * count,
         "seconds": list(found.seconds),
     }
-    header = {
-        "program": found.told.program,
-        "processes": found.told.processes,
-        "operations": found.told.operations,
-        "changes": list(found.changes),
-        "seconds_of_trace": found.told.seconds or None,
+    return Table(columns, {"seconds": "s"}, _header(found.told, found.changes))
+
+
+def _header(told: Specification, changes: Sequence[str]) -> dict[str, object]:
+    return {
+        "program": told.program,
+        "processes": told.processes,
+        "operations": told.operations,
+        "changes": list(changes),
+        "seconds_of_trace": told.seconds or None,
     }
-    return Table(columns, {"seconds": "s"}, header)
 
 
 def _columns(found: Prediction, names: Sequence[str], style: TextStyle) -> list[TextColumn]:
@@ -222,8 +225,11 @@ def share(one: LineTime, time: RunTime) -> float:
 
 def call_text(shape: Shape) -> str:
     """Return the call of a line and the functions that make it."""
-    call = printable(shape.call or shape.name or str(shape.kind))
-    return f"{call} in {functions_text(shape)}" if shape.functions else call
+    return f"{_call(shape)} in {functions_text(shape)}" if shape.functions else _call(shape)
+
+
+def _call(shape: Shape) -> str:
+    return printable(shape.call or shape.name or str(shape.kind))
 
 
 def prediction_table(found: Prediction) -> Table:
@@ -233,7 +239,7 @@ def prediction_table(found: Prediction) -> Table:
         {
             "platform": name,
             "line": one.line,
-            "call": printable(one.shape.call or one.shape.name or str(one.shape.kind)),
+            "call": _call(one.shape),
             "callpath": printable("/".join(one.shape.site)),
             "ranks": one.ranks,
             "operations": one.operations,
@@ -250,11 +256,7 @@ def prediction_table(found: Prediction) -> Table:
     columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
     seconds = ("computation", "in_calls", "waiting", "slowest")
     header = {
-        "program": found.told.program,
-        "processes": found.told.processes,
-        "operations": found.told.operations,
-        "changes": list(found.changes),
-        "seconds_of_trace": found.told.seconds or None,
+        **_header(found.told, found.changes),
         "seconds_with_computation_of_trace": found.of_trace,
         "sources_of_trace": found.by_name,
         "platforms": [

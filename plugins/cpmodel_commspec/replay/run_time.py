@@ -1,4 +1,4 @@
-"""Run time of a replayed program: in all, and by line of its specification."""
+"""Run time of a replayed program: the total, and the times of the lines."""
 
 from __future__ import annotations
 

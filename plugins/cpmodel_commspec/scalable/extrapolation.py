@@ -28,7 +28,7 @@ from cpmodel_commspec.scalable.specification import Group, ScalableSpecification
 from cpmodel_commspec.scalable.tables import Table, tabulated
 from cpmodel_commspec.scalable.times import Times, times
 from cpmodel_commspec.scalable.tokens import Tokens, tokens
-from cpmodel_commspec.simulation.wildcards import resolved
+from cpmodel_commspec.simulation.wildcards import answering_text, resolved
 
 _HINT = (
     "trace further numbers of processes, or write the specification of one with cpmodel trace spec"
@@ -102,11 +102,8 @@ def _resolved(traced: Traced) -> Traced:
     found = resolved(traced)
     p = len(traced.ranks)
     if found.answering:
-        who = f"rank {found.answering[0]} answers"
-        if len(found.answering) > 1:
-            who = f"{counted(len(found.answering), 'rank')} answer"
         raise DataError(
-            f"p = {p}: {who} the source of each message, so the messages depend on their order",
+            f"p = {p}: {answering_text(found.answering)}, so the messages depend on their order",
             hint="the communication of masters and workers has no formula",
         )
     if found.deadlock is not None:

@@ -19,7 +19,8 @@ from cpmodel_commspec.specification import Specification
 _SHOWN = 4
 """Ranks of a cycle that a message shows."""
 
-_HINT = "write it as text or json"
+INSTEAD = "write it as text or json"
+"""Hint of errors about programs that cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +109,10 @@ def require_safe(told: Specification, *, allow_unsafe: bool = False) -> Deadlock
         If operations do not match, or if the program can hang and `allow_unsafe` is False.
     """
     for what in mismatches(told):
-        raise DataError(f"no program: {what}", hint=f"trace all ranks to the end, or {_HINT}")
+        raise DataError(f"no program: {what}", hint=f"trace all ranks to the end, or {INSTEAD}")
     found = deadlock(told)
     if found is not None and not allow_unsafe:
-        raise DataError(f"no program: {found}", hint=f"{_HINT}, or use --allow-unsafe")
+        raise DataError(f"no program: {found}", hint=f"{INSTEAD}, or use --allow-unsafe")
     return found
 
 

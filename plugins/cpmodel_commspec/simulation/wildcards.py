@@ -143,6 +143,12 @@ def answering(shapes: Sequence[Shape], ranks: Sequence[Recorded]) -> tuple[int, 
     return tuple(rank for rank, one in enumerate(ranks) if _has_answers(shapes, one))
 
 
+def answering_text(ranks: Sequence[int]) -> str:
+    """Return in words that ranks answer the source of each message."""
+    who = f"rank {ranks[0]} answers" if len(ranks) == 1 else f"{len(ranks)} ranks answer"
+    return f"{who} the source of each message"
+
+
 @dataclass(frozen=True, slots=True)
 class _Posted:
     """A started operation; `source` is -1 unless it receives from any source."""

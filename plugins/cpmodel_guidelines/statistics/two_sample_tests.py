@@ -32,12 +32,8 @@ def welch_chances(left: FloatArray, right: FloatArray) -> FloatArray:
     means, parts, shares = [], [], []
     for side in (left, right):
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.where(side > 0, np.log(side), np.nan)
-            known = ~np.isnan(logs)
-            count = known.sum(axis=1).astype(float)
-            mean = np.where(known, logs, 0.0).sum(axis=1) / count
-            squares = np.where(known, (logs - mean[:, None]) ** 2, 0.0).sum(axis=1)
-            part = np.where(count > 1, squares / (count - 1) / count, np.nan)
+            count, mean, variance = moments(np.where(side > 0, np.log(side), np.nan))
+            part = variance / count
             shares.append(part**2 / (count - 1))
         means.append(mean)
         parts.append(part)
@@ -49,6 +45,25 @@ def welch_chances(left: FloatArray, right: FloatArray) -> FloatArray:
     found = np.full(len(left), np.nan)
     found[tested] = student_share(dof[tested], -t[tested])
     return found
+
+
+def moments(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the number, the mean and the variance of the values of each row, [C] each.
+
+    Parameters
+    ----------
+    values : [C, n]; NaN = missing
+
+    Returns
+    -------
+    the mean of no value, and the variance of fewer than two, are NaN
+    """
+    known = ~np.isnan(values)
+    count = known.sum(axis=1).astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(known, values, 0.0).sum(axis=1) / count
+        squares = np.where(known, (values - mean[:, None]) ** 2, 0.0).sum(axis=1)
+        return count, mean, np.where(count > 1, squares / (count - 1), np.nan)
 
 
 def rank_sum_chances(left: FloatArray, right: FloatArray) -> FloatArray:

@@ -17,7 +17,6 @@ from operator import itemgetter
 from pathlib import Path
 
 from callpath_modeler.printable import shortened
-from callpath_modeler.units import counted
 from cpmodel_guidelines.campaigns.campaign import Cell, Detail, Section
 from cpmodel_guidelines.functions import canonical
 from cpmodel_guidelines.statistics.repetition_count import RepetitionCount
@@ -310,11 +309,7 @@ class _Reader:
         # PGChecker leaves cells at the end of a row blank.
         least = columns.titles.index(columns.time) + 1 if self.collective else len(columns.titles)
         if not least <= len(cells) <= len(columns.titles):
-            self.source.fail(
-                line,
-                f"{counted(len(cells), 'cell')} instead of {len(columns.titles)}",
-                "the row is cut off or mixed with another; run the benchmark again",
-            )
+            self.source.fail_row(line, cells, columns.titles)
         if not name:
             self.source.fail(line, "the name of the function is missing", "correct the file")
         self.known.add(name)

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from callpath_modeler.units import counted
 from cpmodel_guidelines.campaigns.campaign import Detail, Section
-from cpmodel_guidelines.functions import canonical
+from cpmodel_guidelines.functions import mpi_name
 from cpmodel_guidelines.suites.sections import SectionBuilder, Source, block_size
 
 _BENCHMARK = re.compile(r"#\s*Benchmarking\s+(\S+)")
@@ -42,8 +41,7 @@ def read(source: Source, lines: Iterable[str]) -> list[Section]:
     for line, raw in enumerate(lines, 1):
         reader.take(line, raw.strip())
     reader.close()
-    if not reader.done:
-        source.fail(max(line, 1), "the file has no row", "run the benchmark again")
+    source.require_rows(line, has_rows=bool(reader.done))
     return reader.done
 
 
@@ -75,16 +73,13 @@ class _Reader:
         if _NEW_MPIRUN.match(text):
             self.close()
         elif (found := _BENCHMARK.match(text)) is not None:
-            name = canonical(found[1])
-            self.function = found[1] if name is None else f"MPI_{name}"
+            self.function = mpi_name(found[1])
             self.processes, self.titles = None, []
         elif (found := _PROCESSES.match(text)) is not None:
             self.processes = self.source.process_count(line, found[1])
 
     def _take_row(self, line: int, cells: list[str]) -> None:
-        if not self.titles:
-            hint = "the file is incomplete; run the benchmark again"
-            self.source.fail(line, "a row before the titles of the columns", hint)
+        self.source.require_titles(line, self.titles)
         count = self.source.require_processes(line, self.processes)
         if count not in self.sections:
             self.sections[count] = SectionBuilder(self.source, line, count, Detail.MEANS)
@@ -106,11 +101,7 @@ def _add(
 ) -> None:
     """Add the time of one row."""
     if len(cells) != len(titles):
-        source.fail(
-            line,
-            f"{counted(len(cells), 'cell')} instead of {len(titles)}",
-            "the row is cut off or mixed with another; run the benchmark again",
-        )
+        source.fail_row(line, cells, titles)
     size = 0
     if "#bytes" in titles:
         size = source.whole(line, cells[titles.index("#bytes")], "message size", 0)

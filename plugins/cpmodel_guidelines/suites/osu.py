@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from callpath_modeler.printable import shortened
-from callpath_modeler.units import counted
 from cpmodel_guidelines.campaigns.campaign import Detail, Section
-from cpmodel_guidelines.functions import canonical
+from cpmodel_guidelines.functions import mpi_name
 from cpmodel_guidelines.suites.sections import SectionBuilder, Source, block_size
 
 _LIBRARIES = ("MPI", "NCCL")
@@ -58,8 +57,7 @@ def read(source: Source, lines: Iterable[str]) -> list[Section]:
         elif text:
             source.skip(line)
     reader.close()
-    if not reader.done:
-        source.fail(max(line, 1), "the file has no row", "run the benchmark again")
+    source.require_rows(line, has_rows=bool(reader.done))
     return reader.done
 
 
@@ -82,9 +80,7 @@ class _Reader:
 
     def take_row(self, line: int, cells: list[str]) -> None:
         """Add the time of one row."""
-        if not self.columns:
-            hint = "the file is incomplete; run the benchmark again"
-            self.source.fail(line, "a row before the titles of the columns", hint)
+        self.source.require_titles(line, self.columns)
         if self.section is None:
             # A latency is between two processes.
             pair = 2 if self.function == "Latency" else None
@@ -113,10 +109,7 @@ def _subject(text: str) -> str | None:
 def _function(subject: str) -> str:
     """Return the function that the subject of a title names."""
     known = _NAMES.get(subject.lower())
-    if known is not None:
-        return known
-    name = canonical(subject)
-    return subject if name is None else f"MPI_{name}"
+    return mpi_name(subject) if known is None else known
 
 
 def _columns(source: Source, line: int, text: str) -> list[str]:
@@ -143,11 +136,7 @@ def _add(
 ) -> None:
     """Add the time of one row."""
     if len(cells) != len(columns):
-        source.fail(
-            line,
-            f"{counted(len(cells), 'cell')} instead of {len(columns)}",
-            "the row is cut off or mixed with another; run the benchmark again",
-        )
+        source.fail_row(line, cells, columns)
     has_size = columns[0] == "Size"
     size = source.whole(line, cells[0], "message size", 0) if has_size else 0
     unit = _UNIT.search(columns[has_size])

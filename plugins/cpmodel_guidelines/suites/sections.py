@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -110,6 +111,43 @@ class Source:
                 "add --processes P, or write it into the name, e.g. osu_bcast.p16.r1.txt",
             )
         return found
+
+    def require_titles(self, line: int, titles: Sequence[str]) -> None:
+        """Raise an error for a row before the titles of the columns.
+
+        Raises
+        ------
+        InputError
+            If there are no titles.
+        """
+        if not titles:
+            hint = "the file is incomplete; run the benchmark again"
+            self.fail(line, "a row before the titles of the columns", hint)
+
+    def fail_row(self, line: int, cells: Sequence[str], titles: Sequence[str]) -> NoReturn:
+        """Raise an error for a row with too few or too many cells.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
+        self.fail(
+            line,
+            f"{counted(len(cells), 'cell')} instead of {len(titles)}",
+            "the row is cut off or mixed with another; run the benchmark again",
+        )
+
+    def require_rows(self, line: int, *, has_rows: bool) -> None:
+        """Raise an error at the last line of a file without rows.
+
+        Raises
+        ------
+        InputError
+            If there are none.
+        """
+        if not has_rows:
+            self.fail(max(line, 1), "the file has no row", "run the benchmark again")
 
     def skip(self, line: int) -> None:
         """Count a line that is not used."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from callpath_modeler.printable import shortened
 from cpmodel_guidelines.campaigns.campaign import Detail, Section
-from cpmodel_guidelines.functions import canonical
+from cpmodel_guidelines.functions import mpi_name
 from cpmodel_guidelines.suites.sections import SectionBuilder, Source, block_size
 
 _VERSION = re.compile(r"#?\s*SKaMPI Version")
@@ -44,9 +44,7 @@ def read(source: Source, lines: Iterable[str]) -> list[Section]:
     for line, raw in enumerate(lines, 1):
         text = raw.strip()
         if (found := _BEGIN.match(text)) is not None:
-            name = found[1].partition("-")[0]
-            known = canonical(name)
-            function = name if known is None else f"MPI_{known}"
+            function = mpi_name(found[1].partition("-")[0])
         elif _END.match(text):
             function = ""
         elif not text or text.startswith("#"):
@@ -55,8 +53,7 @@ def read(source: Source, lines: Iterable[str]) -> list[Section]:
             source.skip(line)
         else:
             _add(source, sections, line, function, text)
-    if not sections:
-        source.fail(max(line, 1), "the file has no row", "run the benchmark again")
+    source.require_rows(line, has_rows=bool(sections))
     return [section.made() for section in sections.values()]
 
 

@@ -14,7 +14,7 @@ from cpmodel_commspec.generators.c.options import options_of
 from cpmodel_commspec.generators.functions import Functions
 from cpmodel_commspec.generators.statements import (
     Statements,
-    buffered,
+    attached,
     divisions,
     heading,
     room,
@@ -37,7 +37,7 @@ def c_source(told: Specification) -> str:
     statements = Statements(told, functions, tables, formulas.C, "MPI_PROC_NULL", _unequal)
     body = "".join(_lines(statements, told.body, ()))
     communicators = _communicators(told, functions)
-    attach = _attach(told, functions)
+    attach = attached(told, functions)
     begin = functions.text("begin")
     for name, value in (
         ("processes", told.processes),
@@ -46,7 +46,7 @@ def c_source(told: Specification) -> str:
     ):
         begin = begin.replace(f"@{name}@", str(value))
     options, ends = options_of(functions)
-    end = functions.text("end").replace("@attach@", attach)
+    end = functions.text("end").replace("@attach@", f"{_STEP}{attach}\n" if attach else "")
     for name, text in ends.items():
         end = end.replace(f"@{name}@", text)
     for name in ("start_timers", "print_times"):
@@ -93,14 +93,6 @@ def _lines(
 def _unequal(name: str, comm: str, sent: str, received: str, *root: str) -> str:
     sizes = f"EACH_MEMBER({comm}) {{ sent[k] = {sent}; received[k] = {received}; }}"
     return f"{{ {sizes} {name}({', '.join([comm, *root])}); }}"
-
-
-def _attach(told: Specification, functions: Functions) -> str:
-    """Return the statement that makes room for buffered sends, or ""."""
-    total, messages = buffered(told)
-    if not messages:
-        return ""
-    return f"{_STEP}{functions.call('attach', str(total), str(messages))}\n"
 
 
 def _heading(told: Specification) -> str:

@@ -11,9 +11,9 @@ from callpath_modeler.errors import DataError
 from cpmodel_commspec import expressions, formulas
 from cpmodel_commspec.conditions import Interval, condition
 from cpmodel_commspec.expressions import RANK, Expression
+from cpmodel_commspec.generators.statements import INSTEAD_OR_IN_C
 from cpmodel_commspec.partners import Partner, Relation, choose, rank_digits
 
-INSTEAD = "write it as text or json, or as a program in C"
 _MOST_BRANCHES = 100
 """Numbers of a table; the language has no tables, so each is a part of a formula."""
 
@@ -35,7 +35,7 @@ class Conditionals:
             raise DataError(
                 f"no program: coNCePTuaL has no tables, and {len(expression.table)} numbers follow "
                 "no formula",
-                hint=INSTEAD,
+                hint=INSTEAD_OR_IN_C,
             )
         table = np.array(expression.table, np.int64).reshape(expression.sizes)
         return _chosen(table, expression.axes, ranks, rank)

@@ -18,7 +18,6 @@ from cpmodel_commspec import formulas
 from cpmodel_commspec.computation import Computation, Share
 from cpmodel_commspec.generators.conceptual.collectives import Collectives
 from cpmodel_commspec.generators.conceptual.phrases import (
-    INSTEAD,
     everyone,
     factor,
     member,
@@ -26,7 +25,7 @@ from cpmodel_commspec.generators.conceptual.phrases import (
     target,
     tasks,
 )
-from cpmodel_commspec.generators.statements import heading
+from cpmodel_commspec.generators.statements import INSTEAD_OR_IN_C, heading
 from cpmodel_commspec.operations import TOGETHER, End, Kind, Mode, Shape
 from cpmodel_commspec.simulation.deadlocks import sites
 from cpmodel_commspec.simulation.simulator import completed
@@ -352,14 +351,14 @@ class _Source:
         where = " or ".join(sites(shape))
         raise DataError(
             f"no program: {shape.name} in {where} is not one line of all its members",
-            hint=INSTEAD,
+            hint=INSTEAD_OR_IN_C,
         )
 
     def _together(self, steps: Sequence[Step], around: tuple[Loop, ...]) -> list[_Statement]:
         shape = self._told.shapes[steps[0].shape]
         if shape.kind is Kind.ICOLLECTIVE:
             raise DataError(
-                f"no program: coNCePTuaL has no non-blocking {shape.name}", hint=INSTEAD
+                f"no program: coNCePTuaL has no non-blocking {shape.name}", hint=INSTEAD_OR_IN_C
             )
         made = self._collectives.statements(steps, [loop.count for loop in around])
         found = []
@@ -533,5 +532,5 @@ def _refuse_mixed_messages(told: Specification) -> None:
         raise DataError(
             "no program: messages of two communicators have the same ranks and tags, and "
             "coNCePTuaL has one communicator",
-            hint=INSTEAD,
+            hint=INSTEAD_OR_IN_C,
         )

@@ -13,15 +13,15 @@ from cpmodel_commspec.generators.functions import Functions
 from cpmodel_commspec.generators.python.computing import table
 from cpmodel_commspec.generators.python.functions import PythonFunctions
 from cpmodel_commspec.generators.statements import (
-    INSTEAD,
     Statements,
-    buffered,
+    attached,
     divisions,
     heading,
     room,
     rows,
 )
-from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
+from cpmodel_commspec.simulation.deadlocks import INSTEAD
+from cpmodel_commspec.specification import Loop, Node, Specification, Step, lines_in
 
 _STEP = "    "
 _MOST_LOOPS = 18
@@ -43,7 +43,7 @@ def python_source(told: Specification) -> str:
     if told.ending is not None:
         body += f"{_STEP}compute({told.lines + 1})\n"
     communicators = _communicators(told, functions)
-    attach = _attach(told, functions)
+    attach = attached(told, functions)
     begin = functions.text("begin")
     for name, value in (("processes", told.processes), ("room", room(told))):
         begin = begin.replace(f"@{name}@", str(value))
@@ -55,7 +55,7 @@ def python_source(told: Specification) -> str:
         communicators,
         *([computation, functions.text("computation")] if computation else []),
         f"def communicate():\n{body}",
-        functions.text("end").replace("@attach@", attach),
+        functions.text("end").replace("@attach@", f"{_STEP}{attach}\n" if attach else ""),
     ]
     return "\n".join([_heading(told), "\n\n".join(parts)])
 
@@ -83,7 +83,7 @@ def _lines(
             inner = indent + bool(formula)
             yield f"{_STEP * inner}for {formulas.variable(depth)} in range({node.count}):\n"
             yield from _lines(statements, node.body, (*around, node), inner + 1, line + 1)
-            line += sum(1 for _ in walk((node,)))
+            line += lines_in(node)
             continue
         guard = f"if {formula}: " if formula else ""
         about = statements.about(node)
@@ -104,14 +104,6 @@ def _unequal(name: str, comm: str, sent: str, received: str, *root: str) -> str:
     return (
         f"{name}({', '.join([comm, f'lambda other: {sent}', f'lambda other: {received}', *root])})"
     )
-
-
-def _attach(told: Specification, functions: Functions) -> str:
-    """Return the statement that makes room for buffered sends, or ""."""
-    total, messages = buffered(told)
-    if not messages:
-        return ""
-    return f"{_STEP}{functions.call('attach', str(total), str(messages))}\n"
 
 
 def _heading(told: Specification) -> str:
