@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from callpath_modeler import config
+from callpath_modeler.cli.default_group import DefaultGroup
 
 if TYPE_CHECKING:
     from callpath_modeler.config import ConfiguredValue
@@ -100,6 +101,8 @@ def commands_of(root: click.Context) -> Iterator[click.Command]:
             command = group.get_command(root, name)
         except PluginError:
             continue  # `cpmodel plugins` tells of it
+        if isinstance(command, DefaultGroup):
+            command = command.default
         if getattr(command, "heeds_configuration", False) and command is not None:
             yield command
 

@@ -1,4 +1,4 @@
-"""The command `cpmodel guidelines`."""
+"""`cpmodel guidelines check`: violated guidelines, measured and predicted."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ _TOP_OF_A_TABLE = 10
 @fit_options
 @table_output_options
 @click.pass_context
-def command(
+def check(
     ctx: click.Context,
     *,
     experiment: tuple[str, ...],
@@ -149,7 +149,7 @@ def command(
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
-    """Check MPI performance guidelines: no collective is slower than others that do its work.
+    """Report violated guidelines, as measured and as predicted.
 
     EXP is the output of ReproMPI, PGMPI, PGChecker, OSU, Intel MPI Benchmarks or SKaMPI, or a
     table. One file is one mpirun. LIBRARY=PATH names the MPI library. With --target, models predict
