@@ -13,9 +13,11 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
 from callpath_modeler.cli.table_options import (
+    HTML,
+    TABLE,
     TableRequest,
     table_options,
-    table_output_options,
+    table_or_page_options,
 )
 from callpath_modeler.errors import UsageError
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from cpmodel_guidelines.answer import Method
     from cpmodel_guidelines.benchmark import Benchmark
     from cpmodel_guidelines.campaigns.campaign import Campaign
+    from cpmodel_guidelines.matrix_output.content import MatrixContent
     from cpmodel_guidelines.potential_savings import PotentialSavings
     from cpmodel_guidelines.verification import Ask
 
@@ -74,6 +77,12 @@ _TOP_OF_A_TABLE = 10
     "--compat",
     type=click.Choice(["pgmpi"]),
     help="Print the violations that PGMPI's own code finds in measured mock-ups.",
+)
+@click.option(
+    "--matrix",
+    is_flag=True,
+    help="Print a matrix of guidelines and message sizes for each library and number of processes; "
+    "-f html: a page with a heat map.",
 )
 @click.option(
     "--nrep",
@@ -123,7 +132,7 @@ _TOP_OF_A_TABLE = 10
 @target_options
 @load_options
 @fit_options
-@table_output_options
+@table_or_page_options
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -135,6 +144,7 @@ def check(
     error_rate: str,
     outliers: str,
     compat: str | None,
+    matrix: bool,
     nrep: str | None,
     nrep_batches: str,
     processes: int | None,
@@ -158,6 +168,7 @@ def check(
     from callpath_modeler import loading
     from cpmodel_guidelines.benchmark import benchmark_of
     from cpmodel_guidelines.catalogue import guidelines_of
+    from cpmodel_guidelines.matrix_output.content import content_of
     from cpmodel_guidelines.rules import others_in
     from cpmodel_guidelines.table import verification_table
     from cpmodel_guidelines.text import verification_text
@@ -165,6 +176,8 @@ def check(
 
     console: Console = ctx.obj
     form = table.form
+    if form == HTML and not matrix:
+        raise UsageError("-f html is the format of a matrix", hint="add --matrix")
     if fail_on == "predicted" and question.target is question.at is None:
         raise UsageError("--fail-on predicted needs a target", hint="add --target P")
     method, allowed = _method(test, control, error_rate), _fraction(tolerance, "--tolerance")
@@ -174,7 +187,7 @@ def check(
         _repetitions(console, campaign, table, nrep, nrep_batches)
         return
     if compat is not None:
-        _published(ctx, campaign, table, fail_on=fail_on)
+        _published(ctx, campaign, table, fail_on=fail_on, is_matrix=matrix)
         return
     guidelines = guidelines_of(rules, catalogues)
     if campaign is None:
@@ -206,8 +219,10 @@ def check(
         options=fitting,
         stakes=_stakes(application, bench, read, load, fitting),
     )
-    if form == "table":
-        style = table.style(console)
+    style = table.style(console)
+    if matrix:
+        _write_matrices(console, table, content_of(found, style, table.top))
+    elif form == TABLE:
         lines = verification_text(found, style, table.top or _TOP_OF_A_TABLE)
         table.write_lines(console, lines)
     else:
@@ -298,18 +313,39 @@ def _repetitions(
             "--nrep needs the output of a benchmark", hint="give raw files of ReproMPI"
         )
     found = repetitions_of(campaign, criteria, after)
-    if table.form == "table":
+    if table.form == TABLE:
         table.write_lines(console, repetitions_text(found, table.style(console)))
     else:
         table.write_table(console, repetitions_table(campaign, found))
     console.findings(campaign.findings)
 
 
+def _write_matrices(console: Console, table: TableRequest, content: MatrixContent) -> None:
+    """Write matrices in the requested form."""
+    from cpmodel_guidelines.matrix_output.page import matrix_page
+    from cpmodel_guidelines.matrix_output.table import matrix_table
+    from cpmodel_guidelines.matrix_output.text import matrix_text
+
+    output = table.output
+    if table.form == HTML:
+        console.write(matrix_page(content), output.path, overwrite=output.force)
+    elif table.form == TABLE:
+        table.write_lines(console, matrix_text(content, table.style(console)))
+    else:
+        table.write_table(console, matrix_table(content))
+
+
 def _published(
-    ctx: click.Context, campaign: Campaign | None, table: TableRequest, *, fail_on: str | None
+    ctx: click.Context,
+    campaign: Campaign | None,
+    table: TableRequest,
+    *,
+    fail_on: str | None,
+    is_matrix: bool,
 ) -> None:
     """Print the violations that PGMPI's code finds."""
-    from cpmodel_guidelines.published import published_violations
+    from cpmodel_guidelines.matrix_output.content import published_content
+    from cpmodel_guidelines.published import published_checks
     from cpmodel_guidelines.published_report import published_table, published_text
 
     if campaign is None:
@@ -318,14 +354,16 @@ def _published(
             hint="give a folder of files of ReproMPI, one for each mpirun",
         )
     console: Console = ctx.obj
-    found = published_violations(campaign)
-    if table.form == "table":
+    found = published_checks(campaign)
+    if is_matrix:
+        _write_matrices(console, table, published_content(campaign, found, table.top))
+    elif table.form == TABLE:
         table.write_lines(console, published_text(campaign, found, table.style(console)))
     else:
         table.write_table(console, published_table(campaign, found))
     console.findings(campaign.findings)
     if fail_on is not None:
-        if found:
+        if any(each.significance for each in found):
             ctx.exit(EXIT_NO)
         refuse_incomplete(campaign.findings)
 
