@@ -21,6 +21,7 @@ from cpmodel_guidelines.published import PublishedCheck, published_guidelines, s
 from cpmodel_guidelines.rules import Guideline, GuidelineKind
 
 _KINDS = tuple(GuidelineKind)
+_ORDER = sorted(GuidelineKind, key=["monotony", "split", "pattern", "processes"].index)
 _NO_STAR = "x"
 
 
@@ -149,7 +150,7 @@ def counts_of(matrix: Matrix) -> dict[GuidelineKind, ViolatedShare]:
     """Return the number of violated guidelines of each kind, as the paper of PGMPI counts.
 
     A guideline is violated if it is at any size. Guidelines about a single function are only
-    counted for functions with a pattern, in the order monotony, split, pattern, processes.
+    counted for functions with a pattern.
     """
     kinds: dict[GuidelineKind, list[bool]] = {}
     having = {
@@ -161,13 +162,8 @@ def counts_of(matrix: Matrix) -> dict[GuidelineKind, ViolatedShare]:
         kind = row.guideline.kind
         if row.guideline.left.function in having:
             kinds.setdefault(kind, []).append(row.is_violated)
-    order = (GuidelineKind.MONOTONY, GuidelineKind.SPLIT, GuidelineKind.PATTERN)
-    found = {kind: ViolatedShare(sum(kinds.get(kind, ())), len(kinds.get(kind, ())))
-             for kind in order}  # fmt: skip
-    others = kinds.get(GuidelineKind.PROCESSES)
-    if others:
-        found[GuidelineKind.PROCESSES] = ViolatedShare(sum(others), len(others))
-    return found
+    return {kind: ViolatedShare(sum(kinds[kind]), len(kinds[kind]))
+            for kind in _ORDER if kind in kinds}  # fmt: skip
 
 
 def mark_of(rate: float) -> str:
@@ -230,7 +226,9 @@ def _of_judged(
         ordered = sorted(guidelines, key=lambda each: _KINDS.index(each.kind))
         made_rows = _rows(ordered, columns, known)
         if rows is not None:
-            made_rows = tuple(_with_mean(row, rows.get((row.guideline, group))) for row in made_rows)
+            made_rows = tuple(
+                _with_mean(row, rows.get((row.guideline, group))) for row in made_rows
+            )
         at = dict(zip(kept, others, strict=True))
         made.append(Matrix(group, at, name, columns, made_rows, rows is None))
     return made

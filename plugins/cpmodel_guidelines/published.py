@@ -221,9 +221,7 @@ def _of_split(guideline: Guideline, series: _Series) -> Iterator[_Row]:
             continue
         less, more, whole = series.sizes[first + k], series.sizes[j], float(sums[k])
         sign = "<" if len(violating) else ">="
-        told = (
-            f"{pieces[k]:.0f}*t({_size(less)})={whole:g} {sign} t({_size(more)})={medians[j]:g}"
-        )
+        told = f"{pieces[k]:.0f}*t({_size(less)})={whole:g} {sign} t({_size(more)})={medians[j]:g}"
         star = "*" * bool(len(violating))
         yield guideline, less, more, np.nan, _over(float(medians[j]), whole), star, told
 

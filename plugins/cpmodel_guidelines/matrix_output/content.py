@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.report.text_style import TextStyle
-from callpath_modeler.units import parameter_value, percent, setting_text, short_size, signed_percent
+from callpath_modeler.units import (
+    parameter_value,
+    percent,
+    setting_text,
+    short_size,
+    signed_percent,
+)
 from cpmodel_guidelines.answer import Verification
 from cpmodel_guidelines.campaigns.campaign import Campaign
 from cpmodel_guidelines.campaigns.conversion import SIZE
@@ -119,14 +127,14 @@ def labels_of(matrix: Matrix) -> list[str]:
 def probability_text(cell: MatrixCell) -> str:
     """Return the probability of a predicted violation as text; "" = not known."""
     chance = cell.probability
-    if chance is None or chance != chance:  # noqa: PLR0124
+    if chance is None or np.isnan(chance):
         return ""
     return percent(min(chance, 0.99))
 
 
 def interval_text(cell: MatrixCell) -> str:
     """Return the interval of the slowdown as text; "" = not known."""
-    if cell.low != cell.low:  # noqa: PLR0124
+    if np.isnan(cell.low):
         return ""
     return f"{signed_percent(cell.low - 1)} … {signed_percent(cell.high - 1)}"
 

@@ -6,10 +6,11 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from importlib.resources import files
 
+import numpy as np
+
 from callpath_modeler.report.page.document import document
 from callpath_modeler.report.page.markup import (
     Html,
-
     head,
     joined,
     plain_table,
@@ -18,7 +19,7 @@ from callpath_modeler.report.page.markup import (
 )
 from callpath_modeler.report.page.quality import findings_table
 from callpath_modeler.units import signed_percent
-from cpmodel_guidelines.matrix import CellVerdict, Matrix, MatrixCell, MatrixRow, mark_of
+from cpmodel_guidelines.matrix import Matrix, MatrixCell, MatrixRow, mark_of
 from cpmodel_guidelines.matrix_output.content import (
     SIGNS,
     MatrixContent,
@@ -44,7 +45,10 @@ def matrix_page(content: MatrixContent) -> str:
     for k, each in enumerate(content.matrices, 1):
         title = title_of(each)
         sections[f"matrix{k}"] = (title[:1].upper() + title[1:], joined(_key(), _matrix(each)))
-    sections["notes"] = ("How to read this", tag("ul", *(tag("li", _said(n)) for n in content.notes)))
+    sections["notes"] = (
+        "How to read this",
+        tag("ul", *(tag("li", _said(n)) for n in content.notes)),
+    )
     sections["quality"] = ("Data quality", joined(*findings_table(content.findings)))
     title = f"{content.name}: MPI performance guidelines"
     style = files("cpmodel_guidelines.matrix_output").joinpath("page.css").read_text("utf-8")
@@ -106,7 +110,9 @@ def _matrix(matrix: Matrix) -> Html:
     for row in matrix.rows:
         cells = [*map(_cell, row.cells), *[_mean(row)] * has_mean]
         name = _said(row.guideline.short)
-        body.append(tag("tr", tag("th", name, scope="row", title=_said(row.guideline.text)), *cells))
+        body.append(
+            tag("tr", tag("th", name, scope="row", title=_said(row.guideline.text)), *cells)
+        )
     axis = matrix.axis and f", by {matrix.axis}"
     return _grid(heads, body, f"{title_of(matrix)}{axis}")
 
@@ -135,18 +141,18 @@ def _facts(each: MatrixCell) -> Iterator[str]:
         yield interval_text(each)
     if each.probability is not None:
         yield f"probability of a violation {probability_text(each)}"
-    elif each.rate == each.rate:  # noqa: PLR0124
+    elif not np.isnan(each.rate):
         yield f"error rate {each.rate:.2g}"
     yield each.basis
 
 
 def _slowdown(factor: float) -> str:
-    return "-" if factor != factor else signed_percent(factor - 1)  # noqa: PLR0124
+    return "-" if np.isnan(factor) else signed_percent(factor - 1)
 
 
 def _colour(factor: float) -> str:
     """Return the class of the colour of a factor."""
-    return "h2" if factor != factor else f"h{bisect_right(_LIMITS, factor)}"  # noqa: PLR0124
+    return "h2" if np.isnan(factor) else f"h{bisect_right(_LIMITS, factor)}"
 
 
 def _key() -> Html:

@@ -59,7 +59,8 @@ def _counts(content: MatrixContent, style: TextStyle) -> Iterator[Text]:
     kinds = dict.fromkeys(kind for count in content.counts for kind in count)
     columns = [TextColumn("", _numbers(content.matrices))] if len(content.matrices) > 1 else []
     columns += [
-        TextColumn(str(kind), [str(count.get(kind, "")) for count in content.counts]) for kind in kinds
+        TextColumn(str(kind), [str(count.get(kind, "")) for count in content.counts])
+        for kind in kinds
     ]
     names = [[_say(style, title_of(each))] for each in content.matrices]
     dots = _say(style, "…")
