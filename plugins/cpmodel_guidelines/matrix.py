@@ -127,13 +127,6 @@ class Matrix:
     rows: tuple[MatrixRow, ...]
     is_predicted: bool = False
 
-    def limited(self, top: int | None) -> Matrix:
-        """Return the matrix with the `top` worst guidelines, in the same order."""
-        if top is None or top >= len(self.rows):
-            return self
-        order = sorted(range(len(self.rows)), key=lambda k: _urgency(self.rows[k]))
-        return replace(self, rows=tuple(self.rows[k] for k in sorted(order[:top])))
-
 
 @dataclass(frozen=True, slots=True)
 class ViolatedShare:
@@ -164,6 +157,19 @@ def counts_of(matrix: Matrix) -> dict[GuidelineKind, ViolatedShare]:
             kinds.setdefault(kind, []).append(row.is_violated)
     return {kind: ViolatedShare(sum(kinds[kind]), len(kinds[kind]))
             for kind in _ORDER if kind in kinds}  # fmt: skip
+
+
+def limited(matrices: Sequence[Matrix], top: int | None) -> tuple[Matrix, ...]:
+    """Return the matrices with the `top` worst guidelines of all, in the same order."""
+    urgency: dict[Guideline, tuple[bool, float]] = {}
+    for row in (row for each in matrices for row in each.rows):
+        here = _urgency(row)
+        urgency[row.guideline] = min(urgency.get(row.guideline, here), here)
+    kept = {*sorted(urgency, key=lambda guideline: urgency[guideline])[:top]}
+    return tuple(
+        replace(each, rows=tuple(row for row in each.rows if row.guideline in kept))
+        for each in matrices
+    )
 
 
 def mark_of(rate: float) -> str:

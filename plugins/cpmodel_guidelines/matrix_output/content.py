@@ -25,6 +25,7 @@ from cpmodel_guidelines.matrix import (
     MatrixCell,
     ViolatedShare,
     counts_of,
+    limited,
     matrices_of,
     published_matrices,
 )
@@ -76,7 +77,7 @@ def content_of(found: Verification, style: TextStyle, top: int | None = None) ->
 
     Parameters
     ----------
-    top : number of guidelines in each matrix; None = all
+    top : number of guidelines; None = all
     """
     every = matrices_of(found)
     bench = found.benchmark
@@ -85,7 +86,7 @@ def content_of(found: Verification, style: TextStyle, top: int | None = None) ->
         bench.experiment.name,
         headline(found),
         (context(found),),
-        tuple(each.limited(top) for each in every),
+        limited(every, top),
         tuple(map(counts_of, every)),
         tuple(notes),
         header_of(found),
@@ -103,7 +104,7 @@ def published_content(
         campaign.name,
         first,
         tuple(others),
-        tuple(each.limited(top) for each in every),
+        limited(every, top),
         tuple(map(counts_of, every)),
         (*_signs(every, 0.05), "Stars are p-values of single tests: no error rate is controlled."),
         published_header(campaign, checks),

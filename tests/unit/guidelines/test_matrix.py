@@ -13,6 +13,7 @@ from cpmodel_guidelines.matrix import (
     MatrixCell,
     MatrixRow,
     counts_of,
+    limited,
     mark_of,
     published_matrices,
 )
@@ -129,7 +130,8 @@ def test_signs_are_ascii_on_request():
 
 def test_a_row_limit_keeps_the_worst_guidelines_in_their_order():
     matrix = with_counts(5, 3, 8)
-    few = matrix.limited(4)
+    few, other = limited([matrix, with_counts(0, 0, 0)], 4)
+    assert [row.guideline for row in other.rows] == [row.guideline for row in few.rows]
     assert len(few.rows) == 4
     assert all(row.is_violated for row in few.rows)
     order = [row.guideline for row in matrix.rows]
