@@ -287,7 +287,7 @@ def _below(found: Verification, top: int) -> list[str]:
 def _legend(found: Verification, style: TextStyle) -> list[str]:
     least = percent(found.tolerance)
     lines = [f"slower: the left side, compared with the right side; violated: by {least} or more"]
-    lines.append(_error_rate(found))
+    lines.append(error_rate_text(found))
     if found.power:
         lines.append(found.power)
     lines += _bases(found)
@@ -303,7 +303,7 @@ def _legend(found: Verification, style: TextStyle) -> list[str]:
     return lines
 
 
-def _error_rate(found: Verification) -> str:
+def error_rate_text(found: Verification) -> str:
     """Return the sentence about the error rate."""
     rate, control = percent(found.method.rate), found.method.control
     if control is Control.DISCOVERY:

@@ -167,7 +167,7 @@ def check(
     form = table.form
     if fail_on == "predicted" and question.target is question.at is None:
         raise UsageError("--fail-on predicted needs a target", hint="add --target P")
-    method, allowed = _method(test, control, error_rate), _fraction(tolerance, "--tolerance")
+    method, allowed = method_of(test, control, error_rate), fraction(tolerance, "--tolerance")
     given = _Given(experiment, processes, load, is_table=_is_for_tables(question, load, interval))
     campaign, catalogues = given.campaign()
     if nrep is not None:
@@ -263,12 +263,12 @@ def _of_campaign(campaign: Campaign, load: LoadOptions, *, without_outliers: boo
     return loading.selected(made, load)
 
 
-def _method(test: str | None, control: str | None, error_rate: str) -> Method:
+def method_of(test: str | None, control: str | None, error_rate: str) -> Method:
     """Return the test and the control of the error rate."""
     from cpmodel_guidelines.answer import Method, Test
     from cpmodel_guidelines.statistics.adjustment import Control
 
-    rate = _fraction(error_rate, "--error-rate")
+    rate = fraction(error_rate, "--error-rate")
     if not 0 < rate < 1:
         raise UsageError(f"--error-rate {error_rate!r} is not between 0 and 100 %", hint="e.g. 5%")
     control = control or ("holm" if test == "ks" else "permutation")
@@ -330,7 +330,7 @@ def _published(
         refuse_incomplete(campaign.findings)
 
 
-def _fraction(text: str, option: str) -> float:
+def fraction(text: str, option: str) -> float:
     """Return a percentage or a plain number as a fraction."""
     from callpath_modeler.units import base_and_factor, parse_quantity
 
