@@ -210,7 +210,9 @@ def _after(path: Path, processes: int | None) -> Campaign:
 def _write(console: Console, rules: Rules, table: TableRequest) -> None:
     """Write the rules; without a rule, nothing is written."""
     from callpath_modeler.atomic import new_directory
+    from callpath_modeler.units import counted
     from cpmodel_guidelines.tuning.rules_files import (
+        in_the_schema,
         open_mpi_json,
         open_mpi_text,
         profiles,
@@ -218,7 +220,11 @@ def _write(console: Console, rules: Rules, table: TableRequest) -> None:
     )
 
     output = table.output
+    rules = in_the_schema(rules) if table.form == _JSON else rules
     require_rules(rules)
+    if rules.unwritten:
+        places = counted(len(rules.unwritten), "gain")
+        console.note(f"No rule for {places}: 'cpmodel guidelines tune' without -f says why.")
     if table.form != _PROFILES:
         made = open_mpi_text(rules) if table.form == _TEXT else open_mpi_json(rules)
         console.write(made, output.path, overwrite=output.force)

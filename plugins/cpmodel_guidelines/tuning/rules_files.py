@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import in_one_line, shortened
 from callpath_modeler.units import parameter_value, percent
-from cpmodel_guidelines.tuning.choices import Rules
+from cpmodel_guidelines.tuning.choices import Rules, Unwritten
 from cpmodel_guidelines.tuning.gains import Gain
 from cpmodel_guidelines.tuning.open_mpi import COLLECTIVES, Algorithm
 from cpmodel_guidelines.tuning.pgmpitunelib import COUNTED, LARGEST
@@ -22,6 +23,8 @@ from cpmodel_guidelines.tuning.ranges import ProcessRange, SizeRange
 _DEFAULT = (0, 0, 0)
 """Algorithm, fan-out and segment size with which Open MPI decides by itself."""
 _JSON_VERSION = 3
+_NOT_IN_THE_SCHEMA = frozenset({"Allgatherv"})
+"""Functions that the published schema leaves out, so that files with them are not valid."""
 _LONGEST_COMMENT = 150
 
 
@@ -49,10 +52,31 @@ def open_mpi_text(rules: Rules) -> str:
     return "\n".join([*lines, ""])
 
 
+def in_the_schema(rules: Rules) -> Rules:
+    """Return the rules of functions that the schema of Open MPI 6 knows."""
+    unknown = {function for function in rules.ranges if function in _NOT_IN_THE_SCHEMA}
+    reason = "the schema of Open MPI 6 does not have this function"
+    added = (
+        Unwritten(gain, reason)
+        for place, (_, gain) in rules.written.items()
+        if place.function in unknown
+    )
+    return replace(
+        rules,
+        ranges={name: of for name, of in rules.ranges.items() if name not in unknown},
+        written={p: what for p, what in rules.written.items() if p.function not in unknown},
+        unwritten=(*rules.unwritten, *added),
+    )
+
+
 def open_mpi_json(rules: Rules) -> str:
     """Return the rules as JSON of version 3, which Open MPI 6 loads.
 
     The schema allows no comments. Where no rule matches, the library decides.
+
+    Parameters
+    ----------
+    rules : rules from `in_the_schema`
     """
     collectives = {
         function.lower().replace("_", ""): [_json_entry(each) for each in rules.ranges[function]]
