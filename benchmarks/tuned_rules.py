@@ -12,7 +12,6 @@ from environments import WORK
 from laws import AbsentError
 from results import BENCHMARKS, Table
 
-from callpath_modeler.units import percent
 from cpmodel_guidelines.answer import Method
 from cpmodel_guidelines.campaigns.campaign import Campaign
 from cpmodel_guidelines.rules import patterns
@@ -90,7 +89,7 @@ def _lines(kept: Kept, again: Kept) -> Iterator[tuple[str, ...]]:
     without = {each.place: each for each in again.promises}
     for each in kept.promises:
         gain, what = each.promised, each.what
-        title = what.title if isinstance(what, Algorithm) else what
+        title = f"{what.number} {what.name}" if isinstance(what, Algorithm) else what
         told = _change(gain.factor, gain.low, gain.high)
         ends = [
             "-" if m is None else _change(m.factor, m.low, m.high)
@@ -111,7 +110,8 @@ def _lines(kept: Kept, again: Kept) -> Iterator[tuple[str, ...]]:
 
 
 def _change(factor: float, low: float, high: float) -> str:
-    return f"{percent(share_of(factor))} ({percent(share_of(low))} ... {percent(share_of(high))})"
+    share, least, most = (f"{100 * share_of(each):.0f}" for each in (factor, low, high))
+    return f"{share}% ({least} ... {most})"
 
 
 def _campaign(name: str) -> Campaign:
