@@ -184,6 +184,33 @@ def test_blocks_are_counted_for_all_processes(run, tmp_path):
     assert got == [4 * 129, 4 * 2048]
 
 
+def table_of(path, library):
+    """Write a table with the name of a library, as another program could."""
+    rng = np.random.default_rng(2)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["library", "call", "p", "size", "mpirun", "latency_us"])
+        for run in range(8):
+            for name in NAMES:
+                for size in SIZES:
+                    time = slow_allreduce(name, size, 4) * float(np.exp(0.02 * rng.normal()))
+                    writer.writerow([library, name, 4, size, run, time])
+    return path
+
+
+@pytest.mark.parametrize("library", ["a # 7", "x\x1b[31m 9 9", "µ \u202e 3", "b" * 300, "0x10 5"])
+def test_hostile_names_of_libraries_stay_in_comments(run, tmp_path, library):
+    path = table_of(tmp_path / "bench.csv", library)
+    old = open_mpi_4(run("guidelines", "tune", path, "-f", "openmpi").out)
+    assert at_in_open_mpi_4(old, ALLREDUCE, 4, 256) == Row(2, 4, 0)
+    folder = tmp_path / "profiles"
+    assert run("guidelines", "tune", path, "-f", "pgmpitunelib", "-o", folder).status == 0
+    found = pgmpitunelib((folder / "p4/allreduce.prf").read_text("ascii"))
+    assert at_in_pgmpitunelib(found, 4, 256) == "allreduce_as_reduce_bcast"
+    told = run("guidelines", "tune", path)
+    assert "\x1b[31m" not in told.out
+
+
 # Measured algorithms.
 
 

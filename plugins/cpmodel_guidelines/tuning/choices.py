@@ -110,49 +110,48 @@ def rules_of(gains: Gains, library: Library, group: Group) -> Rules:
     library knows.
     """
     mine = tuple(gain for gain in gains.every if gain.place.group == group)
-    ways = [(what, gain) for gain in mine if (what := expressed(library, gain)) is not None]
-    ranges: dict[str, tuple[ProcessRange, ...]] = {}
+    ways: dict[tuple[str, int], list[tuple[What, Gain]]] = {}
+    for gain in mine:
+        what = expressed(library, gain)
+        if what is not None:
+            ways.setdefault((gain.place.function, gain.place.processes), []).append((what, gain))
+    found: dict[str, dict[int, tuple[SizeRange, ...]]] = {}
     written: dict[Place, tuple[What, Gain]] = {}
     unselected: dict[Place, str] = {}
-    for function in dict.fromkeys(gain.place.function for _, gain in ways):
-        found: dict[int, tuple[SizeRange, ...]] = {}
-        for processes in sorted(
-            {g.place.processes for _, g in ways if g.place.function == function}
-        ):
-            sizes = gains.measured[group, function, processes]
-            here = [
-                (what, gain)
-                for what, gain in ways
-                if (gain.place.function, gain.place.processes) == (function, processes)
-            ]
-            selector = _selector(library, function)
-            if selector is None:
-                chosen = _for_all_sizes(here, sizes)
-                found[processes] = (SizeRange(0, None, chosen[0][0]),) if chosen else ()
-                if not chosen:
-                    why = COLLECTIVES[function].reason
-                    unselected |= {gain.place: why for _, gain in here}
-            else:
-                best = best_of(tuple(gain for _, gain in here))
-                chosen = [(what, gain) for what, gain in here if best[gain.place] is gain]
-                whats = {selector(gain.place.size, processes): what for what, gain in chosen}
-                units = [selector(size, processes) for size in sizes]
-                found[processes] = size_ranges(units, whats)
-            written |= {gain.place: (what, gain) for what, gain in chosen}
+    for (function, processes), here in ways.items():
+        sizes = gains.measured[group, function, processes]
+        selector = _selector(library, function)
+        if selector is None:
+            chosen = _for_all_sizes(here, sizes)
+            ranges_of_sizes = (SizeRange(0, None, chosen[0][0]),) if chosen else ()
+            if not chosen:
+                why = COLLECTIVES[function].reason
+                unselected |= {gain.place: why for _, gain in here}
+        else:
+            best = best_of(tuple(gain for _, gain in here))
+            chosen = [(what, gain) for what, gain in here if best[gain.place] is gain]
+            whats = {selector(gain.place.size, processes): what for what, gain in chosen}
+            units = [selector(size, processes) for size in sizes]
+            ranges_of_sizes = size_ranges(units, whats)
+        found.setdefault(function, {})[processes] = ranges_of_sizes
+        written |= {gain.place: (what, gain) for what, gain in chosen}
+    ranges: dict[str, tuple[ProcessRange, ...]] = {}
+    for function, of_processes in found.items():
         measured = [p for g, f, p in gains.measured if (g, f) == (group, function)]
-        extended = process_ranges(found, measured, exact=library is Library.PGMPITUNELIB)
+        exact = library is Library.PGMPITUNELIB
+        extended = process_ranges(of_processes, measured, exact=exact)
         if extended:
             ranges[function] = extended
     best = best_of(mine)
     unwritten = tuple(
-        Unwritten(gain, unselected_reason(unselected.get(place)) or _unknown(library, gain))
+        Unwritten(gain, _too_wide(unselected.get(place)) or _unknown(library, gain))
         for place, gain in best.items()
         if place not in written
     )
     return Rules(library, group, ranges, written, unwritten)
 
 
-def unselected_reason(why: str | None) -> str:
+def _too_wide(why: str | None) -> str:
     """Return why no rule can be limited to the sizes with a gain."""
     return f"a rule would hold for all sizes, and not all of them gain: {why}" if why else ""
 

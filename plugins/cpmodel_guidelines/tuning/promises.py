@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError
@@ -178,14 +179,14 @@ def _of_library(after: Campaign, library: str) -> Campaign:
     return Campaign(after.name, kept, after.findings)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Both:
     """Names of functions in the joined campaign."""
 
     rules: Rules
     library: str
 
-    @property
+    @cached_property
     def ways(self) -> dict[tuple[str, str], int]:
         """Return the number of each way of each function with a rule."""
         ways = dict.fromkeys(

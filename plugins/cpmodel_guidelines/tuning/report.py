@@ -168,8 +168,9 @@ def _notes(of: Tuning, hidden: int) -> Iterator[str]:
         verb = "gains" if gains.small == 1 else "gain"
         yield f"{counted(gains.small, 'violated check')} {verb} less than --min-gain."
     if gains.in_the_mean:
-        names = ", ".join(guideline.short for _, guideline in gains.in_the_mean)
-        yield f"Violated in the mean of all sizes only, so no size has a rule: {names}"
+        names = ", ".join(guideline.short for _, guideline in gains.in_the_mean[:_MOST_REASONS])
+        more = ", ..." if len(gains.in_the_mean) > _MOST_REASONS else ""
+        yield f"Violated in the mean of all sizes only, so no size has a rule: {names}{more}"
     for library, title in ((Library.OPEN_MPI, "Open MPI"), (Library.PGMPITUNELIB, "PGMPITuneLib")):
         yield from _reasons(of, library, title)
     if of.found.power:
@@ -197,7 +198,12 @@ def gains_table(of: Tuning, top: int | None = None) -> Table:
     top : maximum number of rows; None = all
     """
     best = of.gains.best
-    rows = [_row(of, gain, best) for gain in of.gains.every[:top]]
+    reasons = {
+        (library, each.gain.place): each.reason
+        for (_, library), rules in of.rules.items()
+        for each in rules.unwritten
+    }
+    rows = [_row(of, gain, best, reasons) for gain in of.gains.every[:top]]
     names = _row_names()
     columns = {name: [row[k] for row in rows] for k, name in enumerate(names)}
     return Table(columns, dict.fromkeys(("before", "after", "saved"), "s"), _header(of))
@@ -211,13 +217,18 @@ def _row_names() -> tuple[str, ...]:
     )
 
 
-def _row(of: Tuning, gain: Gain, best: Mapping[Place, Gain]) -> tuple[Cell, ...]:
+def _row(
+    of: Tuning,
+    gain: Gain,
+    best: Mapping[Place, Gain],
+    reasons: Mapping[tuple[Library, Place], str],
+) -> tuple[Cell, ...]:
     place, ruled = gain.place, []
     for library in (Library.OPEN_MPI, Library.PGMPITUNELIB):
-        rules = of.rules[place.group, library]
-        written = rules.written.get(place)
+        written = of.rules[place.group, library].written.get(place)
         what = written[0] if written is not None and written[1] is gain else None
-        ruled += [_number(what), "" if what is not None else _reason(rules, gain)]
+        note = "another way has the rule" if written is not None else reasons[library, place]
+        ruled += [_number(what), "" if what is not None else note]
     return (
         *("/".join(place.group), place.function, place.processes, place.size),
         *(gain.way, best[place] is gain, gain.guideline.text, str(gain.guideline.kind), gain.basis),
@@ -228,12 +239,6 @@ def _row(of: Tuning, gain: Gain, best: Mapping[Place, Gain]) -> tuple[Cell, ...]
 
 def _number(what: What | None) -> Cell:
     return what.number if isinstance(what, Algorithm) else what
-
-
-def _reason(rules: Rules, gain: Gain) -> str:
-    if gain.place in rules.written:
-        return "another way has the rule"
-    return next((each.reason for each in rules.unwritten if each.gain.place == gain.place), "")
 
 
 def _header(of: Tuning) -> dict[str, object]:

@@ -8,14 +8,14 @@ text, ``docs/tuning-apps/tuned_dynamic_file_schema.json`` of Open MPI 6 for JSON
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import in_one_line, shortened
 from callpath_modeler.units import parameter_value, percent
-from cpmodel_guidelines.tuning.choices import Rules, Unwritten
-from cpmodel_guidelines.tuning.gains import Gain
+from cpmodel_guidelines.tuning.choices import Rules, Unwritten, What
+from cpmodel_guidelines.tuning.gains import Gain, Place
 from cpmodel_guidelines.tuning.open_mpi import COLLECTIVES, Algorithm
 from cpmodel_guidelines.tuning.pgmpitunelib import COUNTED, LARGEST
 from cpmodel_guidelines.tuning.ranges import ProcessRange, SizeRange
@@ -35,7 +35,7 @@ def open_mpi_text(rules: Rules) -> str:
     back to the library stand where no gain was shown. The first entry also holds for fewer
     processes, and the first size has to be 0.
     """
-    lines = [f"# {line}" for line in _heading(rules)]
+    lines = [f"# {line}" for line in _heading(rules, rules.written)]
     lines.append(f"{len(rules.ranges)} # number of collectives")
     for function in sorted(rules.ranges, key=lambda name: COLLECTIVES[name].number):
         lines.append(f"{COLLECTIVES[function].number} # collective: MPI_{function}")
@@ -109,29 +109,35 @@ def profiles(rules: Rules) -> dict[str, str]:
     The library reads all profiles of a folder, and keeps one for each function. So each number of
     processes has its own folder.
     """
+    written: dict[tuple[str, int], dict[Place, tuple[What, Gain]]] = {}
+    for place, chosen in rules.written.items():
+        written.setdefault((place.function, place.processes), {})[place] = chosen
     found = {}
     for function, entries in sorted(rules.ranges.items()):
+        name = function.lower().replace("_", "")
         for entry in entries:
-            told = [
-                (max(each.low, 1), min(LARGEST if each.high is None else each.high, LARGEST), each)
-                for each in entry.sizes
-            ]
-            # The library replaces no call with an empty message.
-            told = [row for row in told if row[0] <= row[1]]
-            if told:
-                name = function.lower().replace("_", "")
-                found[f"p{entry.low}/{name}.prf"] = _profile(rules, function, entry.low, told)
+            heading = _heading(rules, written.get((function, entry.low), {}))
+            text = _profile(heading, function, entry)
+            if text:
+                found[f"p{entry.low}/{name}.prf"] = text
     return found
 
 
-def _profile(
-    rules: Rules, function: str, processes: int, told: Sequence[tuple[int, int, SizeRange]]
-) -> str:
+def _profile(heading: Sequence[str], function: str, entry: ProcessRange) -> str:
+    """Return the profile of a function on a number of processes; "" = it has no range."""
+    told = [
+        (max(each.low, 1), min(LARGEST if each.high is None else each.high, LARGEST), each)
+        for each in entry.sizes
+    ]
+    # The library replaces no call with an empty message.
+    told = [row for row in told if row[0] <= row[1]]
+    if not told:
+        return ""
     names = [*dict.fromkeys(str(each.what) for _, _, each in told)]
-    lines = [f"# {line}" for line in _heading(rules, function, processes)]
+    lines = [f"# {line}" for line in heading]
     if function in COUNTED:
         lines.append("# Sizes are numbers of elements. They were measured with elements of a byte.")
-    lines += [f"MPI_{function} # collective", f"{processes} # number of processes"]
+    lines += [f"MPI_{function} # collective", f"{entry.low} # number of processes"]
     lines.append(f"{len(names)} # number of mock-ups")
     lines += [f"{number} {name}" for number, name in enumerate(names, 1)]
     lines.append(f"{len(told)} # number of ranges; then: first and last size, and mock-up")
@@ -161,27 +167,15 @@ def require_rules(rules: Rules) -> None:
     )
 
 
-def _heading(rules: Rules, function: str | None = None, processes: int | None = None) -> list[str]:
+def _heading(rules: Rules, written: Mapping[Place, tuple[What, Gain]]) -> list[str]:
     """Return the lines at the beginning of a file: its origin, and the gains that were measured."""
     library = shortened("/".join(rules.group))
     lines = [f"Rules by cpmodel guidelines tune{f' for {library}' if library else ''}"]
-    for place, (what, gain) in rules.written.items():
-        if (function or place.function, processes or place.processes) == (
-            place.function,
-            place.processes,
-        ):
-            told = what.title if isinstance(what, Algorithm) else what
-            lines.append(f"{_where(gain)}: {told} saves {_saving(gain)}")
+    for place, (what, gain) in written.items():
+        told = what.title if isinstance(what, Algorithm) else what
+        where = f"{place.function} at p={place.processes}, {parameter_value(place.size)} bytes"
+        lines.append(f"{where}: {told} saves {percent(gain.share)}")
     return [ascii_comment(line) for line in lines]
-
-
-def _where(gain: Gain) -> str:
-    place = gain.place
-    return f"{place.function} at p={place.processes}, {parameter_value(place.size)} bytes"
-
-
-def _saving(gain: Gain) -> str:
-    return percent(gain.share)
 
 
 def ascii_comment(text: str) -> str:
