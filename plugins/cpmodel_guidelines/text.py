@@ -289,7 +289,7 @@ def legend(found: Verification, style: TextStyle) -> list[str]:
     """Return the notes that explain the verdicts."""
     least = percent(found.tolerance)
     lines = [f"slower: the left side, compared with the right side; violated: by {least} or more"]
-    lines.append(_error_rate(found))
+    lines.append(error_rate_text(found))
     if found.power:
         lines.append(found.power)
     lines += _bases(found)
@@ -305,7 +305,7 @@ def legend(found: Verification, style: TextStyle) -> list[str]:
     return lines
 
 
-def _error_rate(found: Verification) -> str:
+def error_rate_text(found: Verification) -> str:
     """Return the sentence about the error rate."""
     rate, control = percent(found.method.rate), found.method.control
     if control is Control.DISCOVERY:

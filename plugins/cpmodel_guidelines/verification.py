@@ -100,6 +100,7 @@ def verify(
     method: Method | None = None,
     options: FitOptions | None = None,
     stakes: PotentialSavings | None = None,
+    with_singles: bool = True,
 ) -> Verification:
     """Return the verdicts on measured settings, and on a target.
 
@@ -111,6 +112,7 @@ def verify(
     method : test and control of the error rate of measured checks
     options : options of the models, and the confidence
     stakes : time that a program spends in collectives; None = no program
+    with_singles : whether to check guidelines about single functions as well
 
     Raises
     ------
@@ -121,7 +123,8 @@ def verify(
     """
     options, method = options or FitOptions(), method or Method()
     require_measured(guidelines, [each.name for each in benchmark.functions])
-    finder, limits = Finder(benchmark, guidelines), _Limits(tolerance, options.confidence)
+    finder = Finder(benchmark, guidelines, with_singles)
+    limits = _Limits(tolerance, options.confidence)
     predictor = None
     if ask is not None:
         _check_ask(benchmark, ask)

@@ -26,53 +26,59 @@ if TYPE_CHECKING:
     from cpmodel_guidelines.rules import Guideline
     from cpmodel_guidelines.verification import Ask
 
+RULE = click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="TEXT|FILE",
+    help="Add a guideline, e.g. 'Allgather <= Gather + Bcast(p*m)', or PGMPI's FILE.json.",
+)
+TEST = click.option(
+    "--test",
+    type=click.Choice(["means", "rank-sum", "ks"]),
+    help="Test of one check: means of logarithms, Wilcoxon, or Kolmogorov and Smirnov. "
+    "Default: means; with --control none: rank-sum, as published.",
+)
+ERROR_RATE = click.option(
+    "--error-rate",
+    metavar="PERCENT",
+    default="5%",
+    show_default=True,
+    help="Largest error rate of all measured checks together.",
+)
+OUTLIERS = click.option(
+    "--outliers",
+    type=click.Choice(["keep", "tukey"]),
+    default="keep",
+    show_default=True,
+    help="Outliers inside each mpirun, before its median: keep them, or apply Tukey's rule.",
+)
+PROCESSES = click.option(
+    "--processes",
+    type=click.IntRange(1, 10**9),
+    metavar="P",
+    help="Number of processes of benchmarks that do not state it, e.g. OSU.",
+)
+TOLERANCE = click.option(
+    "--tolerance",
+    metavar="PERCENT",
+    default="5%",
+    show_default=True,
+    help="Slowdown that is not a violation.",
+)
 _JUDGING: tuple[Callable[[F], F], ...] = (
-    click.option(
-        "--rule",
-        "rules",
-        multiple=True,
-        metavar="TEXT|FILE",
-        help="Add a guideline, e.g. 'Allgather <= Gather + Bcast(p*m)', or PGMPI's FILE.json.",
-    ),
-    click.option(
-        "--test",
-        type=click.Choice(["means", "rank-sum", "ks"]),
-        help="Test of one check: means of logarithms, Wilcoxon, or Kolmogorov and Smirnov. "
-        "Default: means; with --control none: rank-sum, as published.",
-    ),
+    RULE,
+    TEST,
     click.option(
         "--control",
         type=click.Choice(["permutation", "holm", "bh", "none"]),
         help="Error rate of all checks: family-wise by permutations of mpiruns or by Holm, false "
         "discoveries (bh), or none. Default: permutation; with ks: holm.",
     ),
-    click.option(
-        "--error-rate",
-        metavar="PERCENT",
-        default="5%",
-        show_default=True,
-        help="Largest error rate of all measured checks together.",
-    ),
-    click.option(
-        "--outliers",
-        type=click.Choice(["keep", "tukey"]),
-        default="keep",
-        show_default=True,
-        help="Outliers inside each mpirun, before its median: keep them, or apply Tukey's rule.",
-    ),
-    click.option(
-        "--processes",
-        type=click.IntRange(1, 10**9),
-        metavar="P",
-        help="Number of processes of benchmarks that do not state it, e.g. OSU.",
-    ),
-    click.option(
-        "--tolerance",
-        metavar="PERCENT",
-        default="5%",
-        show_default=True,
-        help="Slowdown that is not a violation.",
-    ),
+    ERROR_RATE,
+    OUTLIERS,
+    PROCESSES,
+    TOLERANCE,
     click.option(
         "--size",
         metavar="NAME",
@@ -218,22 +224,22 @@ def _make(
 ) -> Judging:
     return Judging(
         rules,
-        _method(test, control, error_rate),
+        method_of(test, control, error_rate),
         outliers == "tukey",
         processes,
-        _fraction(tolerance, "--tolerance"),
+        fraction(tolerance, "--tolerance"),
         size,
         _ends(interval),
         select,
     )
 
 
-def _method(test: str | None, control: str | None, error_rate: str) -> Method:
+def method_of(test: str | None, control: str | None, error_rate: str) -> Method:
     """Return the test and the control of the error rate."""
     from cpmodel_guidelines.answer import Method, Test
     from cpmodel_guidelines.statistics.adjustment import Control
 
-    rate = _fraction(error_rate, "--error-rate")
+    rate = fraction(error_rate, "--error-rate")
     if not 0 < rate < 1:
         raise UsageError(f"--error-rate {error_rate!r} is not between 0 and 100 %", hint="e.g. 5%")
     control = control or ("holm" if test == "ks" else "permutation")
@@ -245,7 +251,7 @@ def _method(test: str | None, control: str | None, error_rate: str) -> Method:
     return Method(Test(test), Control(control), rate)
 
 
-def _fraction(text: str, option: str) -> float:
+def fraction(text: str, option: str) -> float:
     """Return a percentage or a plain number as a fraction."""
     from callpath_modeler.units import base_and_factor, parse_quantity
 
