@@ -46,7 +46,9 @@ class MeanOfChecks:
 class Test(StrEnum):
     """Test of one check."""
 
-    MEANS = "means"  # Welch's test of means of logarithms
+    MEANS = (
+        "means"  # Welch's test of means of logarithms, confirmed by ranks except in permutations
+    )
     RANK_SUM = "rank-sum"  # Wilcoxon's test, as PGMPI publishes it
     SMIRNOV = "ks"  # the test of Kolmogorov and Smirnov
 

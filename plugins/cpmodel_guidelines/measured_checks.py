@@ -18,10 +18,10 @@ from cpmodel_guidelines.rules import Guideline, GuidelineKind
 from cpmodel_guidelines.statistics.adjustment import Control, adjusted
 from cpmodel_guidelines.statistics.permutations import permutation_test, smallest_rate
 from cpmodel_guidelines.statistics.two_sample_tests import (
+    mean_chances,
     moments,
     rank_sum_chances,
     smirnov_chances,
-    welch_chances,
 )
 
 _KINDS = tuple(GuidelineKind)
@@ -122,7 +122,7 @@ def _chances(sides: MeasuredSides, test: Test) -> FloatArray:
     if test is Test.SMIRNOV:
         return smirnov_chances(left, right)
     # Without several mpiruns, intervals or models give the noise.
-    return welch_chances(left, right) if sides.is_repeated else slower_chance(sides.comparison)
+    return mean_chances(left, right) if sides.is_repeated else slower_chance(sides.comparison)
 
 
 def _bounds(

@@ -47,14 +47,14 @@ _TOP_OF_A_TABLE = 10
 @click.option(
     "--test",
     type=click.Choice(["means", "rank-sum", "ks"]),
-    help="Test of one check: means of logarithms, Wilcoxon, or Kolmogorov and Smirnov. Default: "
-    "means; with --control none: rank-sum, as published.",
+    help="Test of one check: means of logarithms that ranks confirm, Wilcoxon, or Kolmogorov and "
+    "Smirnov. Default: means; with --control none: rank-sum, as published.",
 )
 @click.option(
     "--control",
     type=click.Choice(["permutation", "holm", "bh", "none"]),
     help="Error rate of all checks: family-wise by permutations of mpiruns or by Holm, false "
-    "discoveries (bh), or none. Default: permutation; with ks: holm.",
+    "discoveries (bh), or none. holm and bh need ten mpiruns. Default: permutation; with ks: holm.",
 )
 @click.option(
     "--error-rate",
