@@ -332,17 +332,9 @@ def _published(
 
 def _fraction(text: str, option: str) -> float:
     """Return a percentage or a plain number as a fraction."""
-    from callpath_modeler.units import base_and_factor, parse_quantity
+    from cpmodel_guidelines.commands.quantities import quantity
 
-    hint = f"e.g. {option} 10%"
-    try:
-        number, unit = parse_quantity(text)
-    except ValueError as cause:
-        raise UsageError(f"{option}: {cause}", hint=hint) from None
-    base, factor = base_and_factor(unit)
-    if base != "1" or not 0 <= number * factor < 10:
-        raise UsageError(f"{option} {text!r} is not a percentage below 1000 %", hint=hint)
-    return number * factor
+    return quantity(text, option, "1", most=10, example="10%")
 
 
 def _ends(interval: str | None) -> tuple[str, str] | None:
