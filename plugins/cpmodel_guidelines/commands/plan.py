@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from cpmodel_guidelines.planning.pilot import Pilot
-    from cpmodel_guidelines.planning.plan import Scale
+    from cpmodel_guidelines.planning.plan import Plan, Scale
     from cpmodel_guidelines.planning.scripts import Programs
     from cpmodel_guidelines.rules import Guideline
     from cpmodel_guidelines.statistics.repetition_count import Criterion
@@ -211,7 +211,7 @@ def plan(
         raise refused[0]
     lines = [*plan_lines(plans), *(f"Not planned: {error.message}." for error in refused)]
     _write(output, plan_files(plans, programs, criteria, _BATCHES, lines), force=force)
-    console.lines([*lines, *_next_steps(output, wish.scales, rules)])
+    console.lines([*lines, *_next_steps(output, plans[0], rules)])
 
 
 def _positive(number: float, text: str, option: str) -> float:
@@ -326,11 +326,12 @@ def _is_plan(folder: Path) -> bool:
     return is_ours and not any(folder.glob(f"*/*/{RESULTS}/*"))
 
 
-def _next_steps(folder: Path, scales: Sequence[Scale], rules: Sequence[str]) -> list[str]:
+def _next_steps(folder: Path, first: Plan, rules: Sequence[str]) -> list[str]:
     """Return the commands that measure and check."""
     from callpath_modeler.printable import shell_word, shell_words
+    from cpmodel_guidelines.planning.files import home_of
 
-    home = folder / f"p{scales[0].processes}" / "reprompi"
+    home = folder / home_of(first, 0)
     words = [word for rule in rules for word in ("--rule", rule)]
     check = ["cpmodel", "guidelines", str(home), *words]
     return [

@@ -35,8 +35,8 @@ def plan_files(
     """
     files = {LINES: "\n".join([*lines, ""]), DECISIONS: _json({"plans": [*map(decided, plans)]})}
     for plan in plans:
-        for k, scale in enumerate(plan.wish.scales):
-            home = f"p{scale.processes}/{str(plan.workload.suite).lower()}"
+        for k in range(len(plan.wish.scales)):
+            home = home_of(plan, k)
             files[f"{home}/{SCRIPT}"] = job_script(plan, k, programs)
             if plan.workload.suite is SuiteToRun.REPROMPI:
                 files[MOCK_UPS] = "\n".join([*_mock_ups(plan), ""])
@@ -46,6 +46,11 @@ def plan_files(
                 told = _configuration(plan, k, criteria, batches)
                 files[f"{home}/config/{CONFIGURATION}"] = _json(told)
     return files
+
+
+def home_of(plan: Plan, scale: int) -> str:
+    """Return the folder of a suite at a scale, inside the folder of the plan."""
+    return f"p{plan.wish.scales[scale].processes}/{str(plan.workload.suite).lower()}"
 
 
 def decided(plan: Plan) -> dict[str, object]:

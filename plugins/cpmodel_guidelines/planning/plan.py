@@ -276,7 +276,7 @@ def _left_out(full: Plan, chosen: Plan, needed: int | None) -> Iterator[str]:
     dropped = [size for size in full.sizes if size not in chosen.sizes]
     if dropped:
         names = ", ".join(map(str, dropped))
-        yield f"{counted(len(dropped), 'size')} of {len(full.sizes)} bytes: {names}"
+        yield f"{len(dropped)} of {len(full.sizes)} message sizes in bytes: {names}"
     large = [size for size in wish.sizes if size > max(full.sizes)]
     if full.workload.suite is SuiteToRun.REPROMPI and large:
         yield f"{counted(len(large), 'size')} whose blocks together exceed 2 GiB"
