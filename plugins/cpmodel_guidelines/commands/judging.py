@@ -36,8 +36,8 @@ RULE = click.option(
 TEST = click.option(
     "--test",
     type=click.Choice(["means", "rank-sum", "ks"]),
-    help="Test of one check: means of logarithms, Wilcoxon, or Kolmogorov and Smirnov. "
-    "Default: means; with --control none: rank-sum, as published.",
+    help="Test of one check: means of logarithms that ranks confirm, Wilcoxon, or Kolmogorov and "
+    "Smirnov. Default: means; with --control none: rank-sum, as published.",
 )
 ERROR_RATE = click.option(
     "--error-rate",
@@ -73,7 +73,8 @@ _JUDGING: tuple[Callable[[F], F], ...] = (
         "--control",
         type=click.Choice(["permutation", "holm", "bh", "none"]),
         help="Error rate of all checks: family-wise by permutations of mpiruns or by Holm, false "
-        "discoveries (bh), or none. Default: permutation; with ks: holm.",
+        "discoveries (bh), or none. holm and bh need ten mpiruns. Default: permutation; with ks: "
+        "holm.",
     ),
     ERROR_RATE,
     OUTLIERS,
@@ -253,17 +254,9 @@ def method_of(test: str | None, control: str | None, error_rate: str) -> Method:
 
 def fraction(text: str, option: str) -> float:
     """Return a percentage or a plain number as a fraction."""
-    from callpath_modeler.units import base_and_factor, parse_quantity
+    from cpmodel_guidelines.commands.quantities import quantity
 
-    hint = f"e.g. {option} 10%"
-    try:
-        number, unit = parse_quantity(text)
-    except ValueError as cause:
-        raise UsageError(f"{option}: {cause}", hint=hint) from None
-    base, factor = base_and_factor(unit)
-    if base != "1" or not 0 <= number * factor < 10:
-        raise UsageError(f"{option} {text!r} is not a percentage below 1000 %", hint=hint)
-    return number * factor
+    return quantity(text, option, "1", most=10, example="10%")
 
 
 def _ends(interval: str | None) -> tuple[str, str] | None:
