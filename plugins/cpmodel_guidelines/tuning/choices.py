@@ -123,8 +123,10 @@ def rules_of(gains: Gains, library: Library, group: Group) -> Rules:
         selector = _selector(library, function)
         if selector is None:
             chosen = _for_all_sizes(here, sizes)
-            ranges_of_sizes = (SizeRange(0, None, chosen[0][0]),) if chosen else ()
-            if not chosen:
+            ranges_of_sizes: tuple[SizeRange, ...] = ()
+            if chosen:
+                ranges_of_sizes = (SizeRange(0, None, chosen[0][0]),)
+            else:
                 why = COLLECTIVES[function].reason
                 unselected |= {gain.place: why for _, gain in here}
         else:
