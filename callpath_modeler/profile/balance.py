@@ -22,12 +22,12 @@ threads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.profile.activities import Activity
 
 
@@ -65,6 +65,16 @@ class Balance:
     cycles: FloatArray
     communicates: bool
     left_out: int = 0
+
+    def take(self, keep: BoolArray) -> Balance:
+        """Return the parts of some subtrees, [s] = True."""
+        return replace(
+            self,
+            rows=self.rows[keep],
+            parts=self.parts[keep],
+            instructions=self.instructions[keep],
+            cycles=self.cycles[keep],
+        )
 
 
 def parts_of(time: FloatArray, process: IntArray) -> FloatArray:
