@@ -340,8 +340,7 @@ def without_communication(experiment: Experiment) -> Experiment:
             balances.append(balance)
             continue
         balances.append(None)
-        processes = counted(run.extent.processes, "process")
-        message = f"{processes}, but no call of MPI or SHMEM"
+        message = f"{run.extent.processes} processes, but no call of MPI or SHMEM"
         findings.append(Finding("CPM172", run.source, message))
     return replace(experiment, balances=tuple(balances), findings=(*experiment.findings, *findings))
 

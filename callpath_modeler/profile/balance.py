@@ -54,7 +54,7 @@ class Balance:
     parts : float64 [s, parts] seconds per thread, see `Part`
     threads : number of threads of all processes
     instructions, cycles : float64 [s] sums over the computation of all threads; NaN = not measured
-    communicates : whether the profile has a call of communication
+    communicates : whether the profile has a call of communication, left out or not
     left_out : number of subtrees that were too many for the memory, although they are costly enough
     """
 

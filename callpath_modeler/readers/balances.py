@@ -112,7 +112,7 @@ def read_balance(source: ProfileSource, stated: DeclaredUnits, request: BalanceR
         len(sums.process),
         _counter(source, stated.declared, _INSTRUCTIONS, counted, outer),
         _counter(source, stated.declared, _CYCLES, counted, outer),
-        bool((activity[~ignored] == Activity.COMMUNICATION).any()),
+        bool((activity == Activity.COMMUNICATION).any()),
         left_out,
     )
 

@@ -262,14 +262,14 @@ def _factors(shown: EfficiencyView, *, style: TextStyle) -> list[Text]:
         head = f"{found.line.parameter}={parameter_value(estimate.scale)}"
         cells = [_value(shown, estimate, factor) for factor in found.factors]
         # The ends of the series are kept on a narrow terminal.
-        rank = 0 if place == count - 1 else 2 if place == 0 else 2 + min(place, count - 1 - place)
+        rank = 0 if place == count - 1 else 3 + min(place, count - 1 - place)
         columns.append(TextColumn(head, cells, droppable=rank))
         if estimate.is_predicted:
             bands = [
                 _UNKNOWN if cell == _UNKNOWN else style.say(_range(shown, estimate, factor))
                 for factor, cell in zip(found.factors, cells, strict=True)
             ]
-            columns.append(TextColumn("band", bands, right=False, droppable=1))
+            columns.append(TextColumn("band", bands, right=False, droppable=2))
     nodes = [(shown.depth(factor), label_of(factor)) for factor in found.factors]
     return tree_table(columns, nodes, style.width, title="factor", ellipsis=style.say("…"))
 

@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from callpath_modeler.analysis.efficiency import Factor
-from callpath_modeler.report.efficiency import EfficiencyView, label_of, verdict
-from callpath_modeler.report.plot.style import BLACK, BLUE, GREY, VERMILLION, WIDTH, brief, label
+from callpath_modeler.report.efficiency import EfficiencyView, label_of
+from callpath_modeler.report.plot.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    VERMILLION,
+    WIDTH,
+    brief,
+    label,
+    set_ticks,
+)
 from callpath_modeler.units import parameter_value, percent
 
 if TYPE_CHECKING:
@@ -32,6 +41,8 @@ _LOOKS = {
 }
 """Colour, marker and line of each factor; colours come from Okabe and Ito."""
 _ROOM = 1.02
+_LENGTH = 3.0
+"""Inches of the horizontal axis, about."""
 
 
 def draw_efficiency(axes: Axes, shown: EfficiencyView) -> None:
@@ -49,13 +60,14 @@ def draw_efficiency(axes: Axes, shown: EfficiencyView) -> None:
             axes.plot([scales[place]] * 2, [low, high], color=colour, linewidth=2.4, alpha=0.4)
     if (scales > 0).all() and len(scales) > 1:
         axes.set_xscale("log", base=2)
-    axes.set_xticks(scales, [parameter_value(scale) for scale in scales.tolist()])
-    axes.minorticks_off()
+    ends = [scales[-1], scales[0], *scales[-2:0:-1]] if len(scales) > 1 else scales
+    set_ticks(axes, "x", ends, [parameter_value(float(scale)) for scale in ends], _LENGTH)
     top = max(1.0, axes.get_ylim()[1])
     axes.set_ylim(0.0, top * _ROOM)
     axes.yaxis.set_major_formatter(lambda share, _: percent(share))
     axes.set_xlabel(label(found.line.parameter), loc="right")
     if not measured.all():
         axes.axvline(float(scales[measured][-1]), color=GREY, linewidth=0.5, linestyle=":")
-    axes.set_title(brief([verdict(shown)], WIDTH - 0.3), loc="left")
+    title = f"{found.experiment.name}: efficiency"
+    axes.set_title(brief([title], WIDTH - 0.5), loc="left")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, borderaxespad=0.0)
