@@ -60,8 +60,10 @@ def draw_efficiency(axes: Axes, shown: EfficiencyView) -> None:
             axes.plot([scales[place]] * 2, [low, high], color=colour, linewidth=2.4, alpha=0.4)
     if (scales > 0).all() and len(scales) > 1:
         axes.set_xscale("log", base=2)
-    ends = [scales[-1], scales[0], *scales[-2:0:-1]] if len(scales) > 1 else scales
-    set_ticks(axes, "x", ends, [parameter_value(float(scale)) for scale in ends], _LENGTH)
+    ends: list[float] = scales.tolist()
+    # Labels of the ends do not give way.
+    ends = [*ends[-1:], *ends[:-1]]
+    set_ticks(axes, "x", ends, [parameter_value(scale) for scale in ends], _LENGTH)
     top = max(1.0, axes.get_ylim()[1])
     axes.set_ylim(0.0, top * _ROOM)
     axes.yaxis.set_major_formatter(lambda share, _: percent(share))
