@@ -12,8 +12,8 @@ from callpath_modeler import store
 from callpath_modeler.analysis.efficiency import (
     INGREDIENTS,
     Efficiency,
-    Estimate,
     Factor,
+    FactorsAtScale,
     Scheme,
     factors_of,
     measured_efficiency,
@@ -280,7 +280,7 @@ def _draw(
 
 def _estimate(
     found: Efficiency, target: float, value: FloatArray, draws: FloatArray, confidence: float
-) -> Estimate:
+) -> FactorsAtScale:
     """Return the factors at a target from predicted ingredients, [subtrees, ...], and draws."""
     threads = np.array(found.threads_at(target))
     ends = (1 - confidence) / 2, (1 + confidence) / 2
@@ -295,4 +295,4 @@ def _estimate(
             of_value[scheme, factor] = centre[factor]
             low[scheme, factor] = np.fmin(edges[0], centre[factor])
             high[scheme, factor] = np.fmax(edges[1], centre[factor])
-    return Estimate(target, 0, of_value, low, high, share_of_program(value))
+    return FactorsAtScale(target, 0, of_value, low, high, share_of_program(value))

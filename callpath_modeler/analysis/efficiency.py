@@ -111,7 +111,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Estimate:
+class FactorsAtScale:
     """The factors of all subtrees at one scale, each [subtrees].
 
     Attributes
@@ -168,7 +168,7 @@ class Efficiency:
     reference: Reference | None
     aggregate: Centre
     factors: tuple[Factor, ...]
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[FactorsAtScale, ...]
 
     def __repr__(self) -> str:
         where = f"{counted(len(self.scales), 'scale')} of {self.line.parameter}"
@@ -181,7 +181,7 @@ class Efficiency:
         return Factor.THREADS in self.factors
 
     @property
-    def last(self) -> Estimate:
+    def last(self) -> FactorsAtScale:
         """The factors at the largest measured scale, or at the target."""
         return self.estimates[-1]
 
@@ -430,7 +430,7 @@ def _centres(ingredients: FloatArray, how: Centre) -> FloatArray:
     return np.moveaxis(centre(lines, how).reshape(subtrees, columns, scales), 1, 2)
 
 
-def _measured(found: Efficiency, centres: FloatArray, scale: int) -> Estimate:
+def _measured(found: Efficiency, centres: FloatArray, scale: int) -> FactorsAtScale:
     """Return the factors at a measured scale, with the range of the repetitions."""
     runs = found.ingredients[:, scale]
     count = int((~np.isnan(runs[0, :, 0])).sum())
@@ -444,7 +444,7 @@ def _measured(found: Efficiency, centres: FloatArray, scale: int) -> Estimate:
             value[scheme, factor] = of_centre[factor]
             low[scheme, factor] = np.fmin.reduce(several, axis=1)
             high[scheme, factor] = np.fmax.reduce(several, axis=1)
-    return Estimate(
+    return FactorsAtScale(
         float(found.scales[scale]), count, value, low, high, share_of_program(centres[:, scale])
     )
 
@@ -459,7 +459,7 @@ def share_of_program(ingredients: FloatArray) -> FloatArray:
     return np.asarray(whole / np.nanmax(whole))
 
 
-def _known(found: Efficiency, estimates: Sequence[Estimate]) -> tuple[Factor, ...]:
+def _known(found: Efficiency, estimates: Sequence[FactorsAtScale]) -> tuple[Factor, ...]:
     """Return the factors of the program that are known, in order."""
     last = estimates[-1].value
     parts = found.ingredients[0, :, :, :PARTS]

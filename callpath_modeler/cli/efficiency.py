@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,9 @@ def command(
 
     form = table.form
     ctx = click.get_current_context()
+    if not was_asked(ctx, "metric"):
+        # A metric from a file is for models, and need not be a time.
+        question = replace(question, metric=None)
     answer = efficiency_of(
         experiment,
         question,

@@ -12,8 +12,8 @@ from rich.text import Text
 from callpath_modeler.analysis.efficiency import (
     LEAVES,
     Efficiency,
-    Estimate,
     Factor,
+    FactorsAtScale,
     Ingredient,
     Scheme,
 )
@@ -37,7 +37,8 @@ TOP = 10
 """Default number of subtrees."""
 _GREY = "dim"
 _UNKNOWN = "-"
-_DIGITS = 1
+_FINE = 0.01
+"""Share below which texts have another digit."""
 _SAME = 0.95
 """Share of the loss of a caller from which on a callee stands for it."""
 _LABELS = {
@@ -141,11 +142,13 @@ class EfficiencyView:
             above = _ABOVE.get(above)
         return depth
 
-    def value(self, estimate: Estimate, factor: Factor, subtree: int = 0) -> float:
+    def value(self, estimate: FactorsAtScale, factor: Factor, subtree: int = 0) -> float:
         """Return the value of a factor."""
         return float(estimate.value[self.scheme, factor][subtree])
 
-    def band(self, estimate: Estimate, factor: Factor, subtree: int = 0) -> tuple[float, float]:
+    def band(
+        self, estimate: FactorsAtScale, factor: Factor, subtree: int = 0
+    ) -> tuple[float, float]:
         """Return the range of the repetitions, or the band of the prediction; NaN = none."""
         key = self.scheme, factor
         return float(estimate.low[key][subtree]), float(estimate.high[key][subtree])
@@ -166,7 +169,12 @@ def label_of(factor: Factor) -> str:
     return _LABELS[factor]
 
 
-def lost_of(estimate: Estimate, scheme: Scheme) -> FloatArray:
+def share_text(share: float) -> str:
+    """Return a factor as a percentage with one decimal, or two if it is very small."""
+    return percent(share, 1 if share >= _FINE else 2)
+
+
+def lost_of(estimate: FactorsAtScale, scheme: Scheme) -> FloatArray:
     """Return the time of subtrees without computation, as a share of the run time."""
     return np.asarray(estimate.share * (1 - estimate.value[scheme, Factor.PARALLEL]))
 
@@ -200,9 +208,9 @@ def verdict(shown: EfficiencyView) -> str:
     found, last = shown.efficiency, shown.efficiency.last
     value = shown.value(last, Factor.PARALLEL)
     at = setting_text(found.line.at(last.scale))
-    said = f"{found.experiment.name}: parallel efficiency {percent(value, _DIGITS)}"
+    said = f"{found.experiment.name}: parallel efficiency {share_text(value)}"
     if last.is_predicted:
-        said += f" ({_range(shown, last, Factor.PARALLEL)}) predicted"
+        said += f" ({range_text(shown, last, Factor.PARALLEL)}) predicted"
     said += f" at {at}"
     values = {factor: shown.value(last, factor) for factor in LEAVES if factor in found.factors}
     known = {factor: each for factor, each in values.items() if each == each}  # noqa: PLR0124
@@ -211,7 +219,7 @@ def verdict(shown: EfficiencyView) -> str:
     least = min(known, key=lambda factor: known[factor])
     if known[least] >= 1:
         return f"{said}; no factor is below 100 %"
-    return f"{said}; the lowest factor is {label_of(least)}, {percent(known[least], _DIGITS)}"
+    return f"{said}; the lowest factor is {label_of(least)}, {share_text(known[least])}"
 
 
 def context_lines(shown: EfficiencyView) -> list[str]:
@@ -243,14 +251,22 @@ def context_lines(shown: EfficiencyView) -> list[str]:
     return lines
 
 
-def _range(shown: EfficiencyView, estimate: Estimate, factor: Factor, subtree: int = 0) -> str:
+def range_text(
+    shown: EfficiencyView, estimate: FactorsAtScale, factor: Factor, subtree: int = 0
+) -> str:
+    """Return the band of a prediction as text; ``-`` = the factor is not known."""
     low, high = shown.band(estimate, factor, subtree)
-    return f"{percent(low, _DIGITS)} … {percent(high, _DIGITS)}"
+    if np.isnan(low) or np.isnan(high):
+        return _UNKNOWN
+    return f"{share_text(low)} … {share_text(high)}"
 
 
-def _value(shown: EfficiencyView, estimate: Estimate, factor: Factor, subtree: int = 0) -> str:
+def value_text(
+    shown: EfficiencyView, estimate: FactorsAtScale, factor: Factor, subtree: int = 0
+) -> str:
+    """Return the value of a factor as text; ``-`` = it is not known."""
     value = shown.value(estimate, factor, subtree)
-    return _UNKNOWN if np.isnan(value) else percent(value, _DIGITS)
+    return _UNKNOWN if np.isnan(value) else share_text(value)
 
 
 def _factors(shown: EfficiencyView, *, style: TextStyle) -> list[Text]:
@@ -260,13 +276,13 @@ def _factors(shown: EfficiencyView, *, style: TextStyle) -> list[Text]:
     count = len(found.estimates)
     for place, estimate in enumerate(found.estimates):
         head = f"{found.line.parameter}={parameter_value(estimate.scale)}"
-        cells = [_value(shown, estimate, factor) for factor in found.factors]
+        cells = [value_text(shown, estimate, factor) for factor in found.factors]
         # The ends of the series are kept on a narrow terminal.
         rank = 0 if place == count - 1 else 3 + min(place, count - 1 - place)
         columns.append(TextColumn(head, cells, droppable=rank))
         if estimate.is_predicted:
             bands = [
-                _UNKNOWN if cell == _UNKNOWN else style.say(_range(shown, estimate, factor))
+                _UNKNOWN if cell == _UNKNOWN else style.say(range_text(shown, estimate, factor))
                 for factor, cell in zip(found.factors, cells, strict=True)
             ]
             columns.append(TextColumn("band", bands, right=False, droppable=2))
@@ -278,8 +294,8 @@ def _subtrees(shown: EfficiencyView, subtrees: IntArray, *, style: TextStyle) ->
     found, last = shown.efficiency, shown.efficiency.last
     lost = lost_of(last, shown.scheme)
     columns = [
-        TextColumn("lost", [percent(lost[k], _DIGITS) for k in subtrees]),
-        TextColumn("share", [percent(last.share[k], _DIGITS) for k in subtrees], droppable=4),
+        TextColumn("lost", [share_text(lost[k]) for k in subtrees]),
+        TextColumn("share", [share_text(last.share[k]) for k in subtrees], droppable=4),
     ]
     heads = {
         Factor.PARALLEL: ("parallel", 0),
@@ -291,10 +307,10 @@ def _subtrees(shown: EfficiencyView, subtrees: IntArray, *, style: TextStyle) ->
     for factor, (head, rank) in heads.items():
         is_new = factor is Factor.SCALABILITY and len(found.estimates) == 1
         if factor in found.factors and not is_new:
-            cells = [_value(shown, last, factor, int(k)) for k in subtrees]
+            cells = [value_text(shown, last, factor, int(k)) for k in subtrees]
             columns.append(TextColumn(head, cells, droppable=rank))
     if last.is_predicted:
-        bands = [style.say(_range(shown, last, Factor.PARALLEL, int(k))) for k in subtrees]
+        bands = [style.say(range_text(shown, last, Factor.PARALLEL, int(k))) for k in subtrees]
         columns.insert(3, TextColumn("band", bands, right=False, droppable=6))
     tree = found.experiment.tree
     rows = found.rows[subtrees].tolist()
