@@ -15,6 +15,8 @@ from callpath_modeler.arrays import Float32Array, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import shell_word
+from callpath_modeler.profile.balance import Balance
+from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.experiment import (
     Experiment,
     MetricValues,
@@ -29,6 +31,7 @@ from callpath_modeler.profile.schema import (
     Reduction,
 )
 from callpath_modeler.profile.unify import scatter_to_union, unify
+from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.base import RunSource
 from callpath_modeler.readers.coverage import coverage_findings
 from callpath_modeler.readers.discover import RunFile
@@ -62,6 +65,7 @@ class ReadOptions:
         ``"threads"``, ``"nodes"`` or ``"metadata:KEY"``
     units : units of metrics whose profiles do not state them, such as ``{"time": "us"}``
     scaling : weak or strong; None = found from the data
+    balance : parts of the run time to read, for the factors of parallel efficiency; None = none
     strict : a profile that cannot be used is an error instead of a finding
     jobs : largest number of processes that read; 0 = one for each processor. Few small files are
         read by one process, because this takes less time
@@ -73,6 +77,7 @@ class ReadOptions:
     parameter_sources: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     scaling: Scaling | None = None
+    balance: BalanceRequest | None = None
     strict: bool = False
     jobs: int = 1
 
@@ -175,6 +180,7 @@ def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) ->
             several=several,
             requirements=options.requirements,
             units=options.units,
+            balance=options.balance,
         )
         for run in runs
     ]
@@ -226,6 +232,7 @@ def _read_all(
         *(files, registry, options.metrics, options.locations),
         requirements=options.requirements,
         units=options.units,
+        balance=options.balance,
         jobs=options.jobs,
         progress=progress,
     )
@@ -361,7 +368,16 @@ def _unite(
         scaling=scaling,
         scaling_reason=reason,
         findings=(*findings, *coverage_findings(united.tree, columns)),
+        balances=tuple(map(_balance, read, united.rows)) if options.balance is not None else (),
     )
+
+
+def _balance(run: ReadRun, rows: IntArray) -> Balance | None:
+    """Return the parts of the run time of a run, with rows of the common tree."""
+    own = run.balance
+    if own is None:
+        return None
+    return replace(own, rows=np.where(own.rows == ROOT, ROOT, rows[own.rows]))
 
 
 def _column(

@@ -11,6 +11,7 @@ import numpy as np
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import printable
+from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import (
     COMPUTED,
@@ -19,6 +20,7 @@ from callpath_modeler.profile.schema import (
     MetricStatus,
     Reduction,
 )
+from callpath_modeler.readers.balances import BalanceRequest, read_balance
 from callpath_modeler.readers.base import (
     ProfileSource,
     Reduced,
@@ -55,6 +57,7 @@ class ReadRun:
     reduction : statistic over processes
     values : reduced values, by metric name, in SI base units
     findings : findings about the run
+    balance : parts of the run time; None = not requested, or not known
     """
 
     name: str
@@ -68,6 +71,7 @@ class ReadRun:
     reduction: Reduction
     values: Mapping[str, Reduced]
     findings: tuple[Finding, ...]
+    balance: Balance | None = None
 
 
 def read_runs(
@@ -78,6 +82,7 @@ def read_runs(
     *,
     requirements: bool = False,
     units: Mapping[str, str] | None = None,
+    balance: BalanceRequest | None = None,
 ) -> list[ReadRun]:
     """Return the runs of a profile.
 
@@ -89,6 +94,7 @@ def read_runs(
     reduction : statistic over processes; None = the mean, or else the first available one
     requirements : True: read requirements (visits, bytes, operations), too
     units : units of metrics, by name, if the profile does not state them
+    balance : parts of the run time to read; None = none
 
     Raises
     ------
@@ -111,6 +117,7 @@ def read_runs(
                     several=several,
                     requirements=requirements,
                     units=units,
+                    balance=balance,
                 )
             )
     return read
@@ -147,6 +154,7 @@ def read_run(
     several: bool,
     requirements: bool = False,
     units: Mapping[str, str] | None = None,
+    balance: BalanceRequest | None = None,
 ) -> ReadRun:
     """Return one run with its values.
 
@@ -155,7 +163,7 @@ def read_run(
     file : the profile
     run : the opened run
     reader : name of the reader
-    metrics, requirements, units : as in `read_runs`
+    metrics, requirements, units, balance : as in `read_runs`
     reduction : statistic over processes
     several : True if the file has several runs
     """
@@ -177,6 +185,12 @@ def read_run(
             message = f"{metric}: {counted(beyond, 'value')} beyond {_LARGEST:g}"
             noticed.append(Finding("CPM117", name, message, beyond))
     noticed += stated.findings(name, values, reduction)
+    parts = None
+    if balance is not None:
+        try:
+            parts = read_balance(source, stated, balance)
+        except DataError as error:
+            noticed.append(Finding("CPM170", name, error.message))
     return ReadRun(
         name,
         file,
@@ -190,6 +204,7 @@ def read_run(
         reduction,
         values,
         (*source.findings(), *noticed),
+        parts,
     )
 
 
