@@ -69,7 +69,7 @@ def verdict(ranking: Ranking, row: int, found: Requirements) -> str:
     if ranking.target > found.points[-1] and not np.isnan(found.share_at_target):
         parts.append(f"{_at_most(found.share_at_target)} at {parameter_value(ranking.target)}")
     names = ", ".join(need.metric.name for need in found.needs)
-    waits = tree.regions[tree.region[row]].waits
+    waits = tree.regions[tree.region[row]].call_class.waits
     rest = "waiting or slower calls" if waits else "more work in each call, imbalance or contention"
     return f"At fixed unit costs, {names} explain {' and '.join(parts)}; the rest is {rest}."
 

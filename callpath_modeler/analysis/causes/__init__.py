@@ -1,0 +1,19 @@
+"""Causes of growth: why the time of a call path grows.
+
+The data flow is
+
+1. `classes` (profile/call_class.py) tell which cost law can hold for a call path;
+2. `needs` collects time, noise, requirements and delays of some call paths, at all points and at
+   the target;
+3. `families` lists the cost laws of a class, such as ``t = m (c1 + c2 s)`` for messages, and the
+   algorithms of collective operations with their sources;
+4. `hypotheses` turns laws into regressions: requirements alone, with a delay, or with waiting;
+5. `regressions` gives every hypothesis a probability and non-negative coefficients, for all call
+   paths at once;
+6. `shares` predicts the explained and the unexplained time at the target, with bands;
+7. `find` decides on one label for each call path, or none.
+"""
+
+from callpath_modeler.analysis.causes.find import Cause, Causes, find_causes
+
+__all__ = ["Cause", "Causes", "find_causes"]
