@@ -59,7 +59,8 @@ class Generated:
     Attributes
     ----------
     name : name of the function
-    label : the true cause, as `Cause.label`; "" = not counted
+    cause : the cause in words
+    label : its label, as `Cause.label`; "" = not counted
     time : [6] mean time of the processes
     required : [6] part of the time that requirements explain
     needs : values [6] by metric
@@ -69,6 +70,7 @@ class Generated:
     """
 
     name: str
+    cause: str
     label: str
     time: Floats
     required: Floats
@@ -181,53 +183,93 @@ def program(seed: int) -> list[Generated]:
     def size() -> float:
         return float(10 ** random.uniform(-2, 1))
 
-    def add(label: str, name: str, time: Floats, required: Floats, **more: object) -> None:
+    def add(
+        cause: str, label: str, name: str, time: Floats, required: Floats, **more: object
+    ) -> None:
         unit = size()
         number = f"{name}@{len(paths)}"
-        paths.append(Generated(number, label, unit * time, unit * required, **more))  # type: ignore[arg-type]
+        paths.append(Generated(number, cause, label, unit * time, unit * required, **more))  # type: ignore[arg-type]
 
     visits = float(random.integers(10, 1000))
     law, _ = _grown(random, _law(random))
-    add("more work", "solve", law, law, needs={"visits": visits * law})
+    add(
+        "more calls of a computation",
+        "more work",
+        "solve",
+        law,
+        law,
+        needs={"visits": visits * law},
+    )
     law, rest = _grown(random, _law(random))
-    add("more work", "refine", law, law, needs={"visits": visits * one, "flops": 1e6 * law})
+    add(
+        "more operations per call",
+        "more work",
+        "refine",
+        law,
+        law,
+        needs={"visits": visits * one, "flops": 1e6 * law},
+    )
     law, _ = _grown(random, _law(random))
-    add("longer messages", "MPI_Send", law, law,
+    add("bytes that grow", "longer messages", "MPI_Send", law, law,
         needs={"visits": visits * one, "bytes_sent": 1e5 * (law - law.min() * 0.5)})  # fmt: skip
     law, _ = _grown(random, _law(random))
-    add("more messages", "MPI_Isend", law, law,
+    add("messages that grow", "more messages", "MPI_Isend", law, law,
         needs={"visits": visits * law, "bytes_sent": 1e4 * visits * law})  # fmt: skip
     log = np.log2(AT)
     law, _ = _grown(random, log / log[-2])
-    add("collective log p", "MPI_Allreduce", law, law,
+    add("collective over more processes", "collective log p", "MPI_Allreduce", law, law,
         needs={"visits": visits * one, "bytes_sent": 8 * visits * AT})  # fmt: skip
     law, _ = _grown(random, log / log[-2])
-    add("collective log p", "MPI_Bcast", law, law,
+    add("collective over more processes", "collective log p", "MPI_Bcast", law, law,
         needs={"visits": visits * one, "bytes_sent": 1e3 * visits * one})  # fmt: skip
     # Each process works while all others wait.
     law, rest = _grown(random, AT / POINTS[-1])
-    add("waits", "MPI_Recv", law, rest * one,
+    add("serialised code", "waits", "MPI_Recv", law, rest * one,
         needs={"visits": visits * one, "bytes_sent": 1e4 * visits * one})  # fmt: skip
     # The slowest process of a computation lets the others wait.
     delay, rest = _law(random), random.uniform(0.05, 0.5)
     unit, total = size(), random.uniform(2, 5)
     paths.append(
-        Generated("forces@late", "", unit * total * one, unit * total * one,
-                  {"visits": visits * one}, 1 + delay / total, "step")  # fmt: skip
+        Generated(
+            "forces@late",
+            "",
+            "",
+            unit * total * one,
+            unit * total * one,
+            {"visits": visits * one},
+            1 + delay / total,
+            "step",
+        )
     )
     paths.append(
-        Generated("MPI_Waitall@late", "waits for forces", unit * (rest + delay), unit * rest * one,
-                  {"visits": visits * one}, caller="step", waits_for="forces@late")  # fmt: skip
+        Generated(
+            "MPI_Waitall@late",
+            "late senders",
+            "waits for forces",
+            unit * (rest + delay),
+            unit * rest * one,
+            {"visits": visits * one},
+            caller="step",
+            waits_for="forces@late",
+        )
     )
     uneven = _law(random)
-    add("imbalance", "update", one, one, needs={"visits": visits * one},
+    add("imbalance that grows", "imbalance", "update", one, one, needs={"visits": visits * one},
         imbalance=1 + random.uniform(0.8, 4) * uneven)  # fmt: skip
-    law, rest = _grown(random, np.sqrt(AT / POINTS[-1]))
-    add("waits", "MPI_Allreduce", law, rest * one,
+    law, rest = _grown(random, (AT / POINTS[-1]) ** random.uniform(0.5, 1.2))
+    add("jitter in a collective", "waits", "MPI_Allreduce", law, rest * one,
         needs={"visits": visits * one, "bytes_sent": 8 * visits * AT})  # fmt: skip
-    add("imbalance", "write_on_root", one, one, needs={"visits": one / AT}, imbalance=AT)
+    add(
+        "work on one process",
+        "imbalance",
+        "write_on_root",
+        one,
+        one,
+        needs={"visits": one / AT},
+        imbalance=AT,
+    )
     law, rest = _grown(random, _law(random))
-    add("unexplained", "stream", law, rest * one, needs={"visits": visits * one,
+    add("contention", "unexplained", "stream", law, rest * one, needs={"visits": visits * one,
         "flops": 1e6 * visits * one})  # fmt: skip
     names = ("assemble", "smooth", "MPI_Recv", "MPI_Allreduce", "MPI_Bcast", "MPI_Wait")
     for k in range(CONSTANT):
@@ -235,7 +277,7 @@ def program(seed: int) -> list[Generated]:
         needs = {"visits": visits * one}
         if name in {"MPI_Recv", "MPI_Bcast"}:
             needs["bytes_sent"] = 1e4 * visits * one
-        add("-", name, one, one, needs=needs)
+        add("nothing grows", "-", name, one, one, needs=needs)
     return paths
 
 
@@ -253,7 +295,7 @@ def causes_of(paths: list[Generated], seed: int, noise: float = NOISE) -> dict[s
 
 def table(_: Path) -> Table:
     """Return the confusion table."""
-    counts: dict[str, Counter[str]] = {}
+    counts: dict[tuple[str, str], Counter[str]] = {}
     bands: dict[str, list[bool]] = {}
     for seed in range(PROGRAMS):
         paths = program(seed)
@@ -262,30 +304,30 @@ def table(_: Path) -> Table:
             if not each.label:
                 continue
             cause = found[each.name]
-            counts.setdefault(each.label, Counter())[cause.label] += 1
+            counts.setdefault((each.cause, each.label), Counter())[cause.label] += 1
             if cause.is_examined and cause.label != "-":
                 share = cause.explained().required
                 truth = each.required[-1] / each.time[-1]
                 held = share.low - 0.005 <= truth <= share.high + 0.005
-                bands.setdefault(each.label, []).append(held)
+                bands.setdefault(each.cause, []).append(held)
     lines = [(*line, _band_text(bands.get(line[0], []))) for line in _lines(counts)]
-    head = ("true cause", "cases", "right", "other answers", "wrong bands")
-    return Table(head, lines, range(1, 3))
+    head = ("cause", "label", "cases", "right", "other answers", "wrong bands")
+    return Table(head, lines, range(2, 4))
 
 
 def _band_text(held: list[bool]) -> str:
     return f"{held.count(False)} of {len(held)}" if held else ""
 
 
-def _lines(counts: Mapping[str, Counter[str]]) -> Iterator[tuple[str, ...]]:
+def _lines(counts: Mapping[tuple[str, str], Counter[str]]) -> Iterator[tuple[str, ...]]:
     whole: Counter[str] = Counter()
-    for label, found in counts.items():
+    for (cause, label), found in counts.items():
         total = found.total()
         others = [f"{name}: {n}" for name, n in found.most_common() if name != label]
         whole["right"] += found[label]
         whole["all"] += total
-        yield label, str(total), f"{100 * found[label] / total:.0f} %", ", ".join(others)
-    yield "all", str(whole["all"]), f"{100 * whole['right'] / whole['all']:.0f} %", ""
+        yield cause, label, str(total), f"{100 * found[label] / total:.0f} %", ", ".join(others)
+    yield "all", "", str(whole["all"]), f"{100 * whole['right'] / whole['all']:.0f} %", ""
 
 
 _CALLS = {
@@ -322,7 +364,7 @@ def families(_: Path, cases: int = 100, noise: float = 0.02) -> Table:
                     counted = AT if kind in {CallClass.ALLREDUCE, CallClass.ALLGATHER,
                                              CallClass.ALLTOALL} else 1.0  # fmt: skip
                     needs["bytes_sent"] = visits * bytes_ * counted
-                paths.append(Generated(f"{name}@{k}", family.name, time, time, needs))
+                paths.append(Generated(f"{name}@{k}", "", family.name, time, time, needs))
             answers = Counter(
                 "cannot tell which" if cause.family is None else cause.family.name
                 for cause in causes_of(paths, 7, noise).values()

@@ -103,6 +103,7 @@ _OPENMP_WORK = frozenset({"loop", "parallel", "sections", "section", "single", "
 """Roles of OpenMP regions with the program's own computation; the other regions wait."""
 
 _PARADIGMS = {
+    "mpi": CallClass.MANAGEMENT,
     "openmp": CallClass.OPENMP,
     "pthread": CallClass.THREADS,
     "shmem": CallClass.ONE_SIDED,
@@ -206,15 +207,12 @@ def _class_of(name: str, paradigm: str, role: str) -> CallClass:
         known = _mpi_class(name)
         if known is not None:
             return known
-    if paradigm in {"mpi", "shmem", "gaspi"} and role in _ROLES:
+    if role in _ROLES and paradigm in {"mpi", "shmem", "gaspi"}:
         return _ROLES[role]
-    if paradigm == "mpi":
-        return CallClass.MANAGEMENT
     if paradigm == "openmp" and role in _OPENMP_WORK:
         return CallClass.OPENMP_WORK
-    if paradigm in _PARADIGMS:
-        return _PARADIGMS[paradigm]
-    return CallClass.IO if role.startswith("file_io") else CallClass.COMPUTATION
+    other = CallClass.IO if role.startswith("file_io") else CallClass.COMPUTATION
+    return _PARADIGMS.get(paradigm, other)
 
 
 def _mpi_class(name: str) -> CallClass | None:

@@ -113,7 +113,7 @@ FAMILIES: dict[CallClass, tuple[Family, ...]] = {
     CallClass.ALLREDUCE: (
         Family("recursive doubling", LOG, LOG, "TRG"),
         Family("Rabenseifner", TWICE_LOG, TWICE_ALL_BUT_ONE, "TRG"),
-        Family("ring", TWICE_LINEAR, TWICE_ALL_BUT_ONE, "PS"),
+        Family("ring", TWICE_LINEAR, TWICE_ALL_BUT_ONE, "PS", RARE),
         Family("flat tree", LINEAR, LINEAR, "CHPG", RARE),
     ),
     CallClass.ALLGATHER: (

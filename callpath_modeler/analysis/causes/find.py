@@ -191,6 +191,44 @@ class Cause:
         """Class of the call path."""
         return self.causes.classes[self.place]
 
+    @property
+    def grows(self) -> bool:
+        """True if the time grows."""
+        return bool(self.causes.grows[self.place])
+
+    @property
+    def base(self) -> int:
+        """Position of the first point at which the call path occurs."""
+        return int(np.argmax(np.isfinite(self.causes.needs.error[self.place])))
+
+    @property
+    def target(self) -> float:
+        """Target, or far beyond the largest scale instead of infinity."""
+        return float(self.causes.needs.points[-1])
+
+    @property
+    def has_needs(self) -> bool:
+        """True if calls, bytes or operations of the call path are counted."""
+        found = self.causes.needs.found
+        return any(need.amounts.values[self.place].any() for need in found)
+
+    @property
+    def is_required(self) -> bool:
+        """True if requirements are the cause."""
+        return self.label == COLLECTIVE or self.label in {d for d in Driver if d.is_required}
+
+    @property
+    def is_clear(self) -> bool:
+        """True if the data tell whether requirements or waiting are the cause."""
+        required = self.probability(Kind.REQUIRED)
+        return not 1 - _CLEAR < required < _CLEAR
+
+    @property
+    def best_probability(self) -> float:
+        """Probability of the most probable hypothesis."""
+        group, k = self._group()
+        return float(group.probability[k].max())
+
     def _group(self) -> tuple[_Group, int]:
         for group in self.causes.groups:
             found = np.flatnonzero(group.places == self.place)
@@ -231,7 +269,8 @@ class Cause:
         found: dict[Family, float] = {}
         for h, probability in zip(group.hypotheses, group.probability[k].tolist(), strict=True):
             if h.family is not None:
-                found[h.family] = found.get(h.family, 0.0) + probability
+                # All algorithms are as probable before the times are known.
+                found[h.family] = found.get(h.family, 0.0) + probability / h.family.prior
         whole = sum(found.values())
         if whole < _LEAST_PROBABILITY:
             return []

@@ -1,4 +1,4 @@
-"""Hypotheses about the time of call paths of one class: laws of requirements, delays and waiting."""
+"""Hypotheses about the time of call paths of one class: requirements, delays and waiting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,19 @@ _SAME = 1e-3
 """Relative range up to which the size of messages is constant."""
 _REQUIRED, _DELAYED, _WAITING = 0.6, 0.2, 0.2
 """Priors: requirements alone, a delay by computation, waiting of another kind."""
-_VISITS = frozenset({"visits", "calls", "count", "counts", "visit", "#calls", "numcalls", "number of calls"})
+_VISITS = frozenset(
+    {"visits", "calls", "count", "counts", "visit", "#calls", "numcalls", "number of calls"}
+)
+_POWERS = {
+    "^(1/3)": 1 / 3,
+    "^(1/2)": 1 / 2,
+    "^(2/3)": 2 / 3,
+    "": 1.0,
+    "^(5/4)": 5 / 4,
+    "^(3/2)": 3 / 2,
+    "^2": 2.0,
+}
+"""Powers of the parameter in the growth of waiting."""
 _WORDS_OF_MESSAGES = ("message", "msg")
 
 
@@ -51,9 +63,7 @@ class Driver(StrEnum):
         return self in _OF_REQUIREMENTS
 
 
-_OF_REQUIREMENTS = frozenset(
-    {Driver.WORK, Driver.MESSAGES, Driver.SIZE, Driver.LOG, Driver.LINEAR}
-)
+_OF_REQUIREMENTS = frozenset({Driver.WORK, Driver.MESSAGES, Driver.SIZE, Driver.LOG, Driver.LINEAR})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,15 +188,12 @@ def _waits(needs: Needs, kind: CallClass, driver: Driver) -> Iterator[Feature]:
     calls = _calls(needs, kind)
     x = needs.points / needs.points[0]
     log = np.log2(np.maximum(needs.points, 1.0))
-    shapes = {
-        f"{needs.parameter}{text}": x**power
-        for text, power in (
-            *(("^(1/3)", 1 / 3), ("^(1/2)", 1 / 2), ("^(2/3)", 2 / 3), ("", 1.0)),
-            *(("^(5/4)", 5 / 4), ("^(3/2)", 3 / 2), ("^2", 2.0)),
-        )
-    }
+    x_name = needs.parameter
+    shapes = {x_name + text: x**power for text, power in _POWERS.items()}
+    for text in ("^(1/3)", "^(1/2)", ""):
+        shapes[f"{x_name}{text} log {x_name}"] = shapes[x_name + text] * log
     if not kind.is_collective and kind is not CallClass.MANAGEMENT:
-        shapes[f"log {needs.parameter}"] = log
+        shapes[f"log {x_name}"] = log
     for text, values in shapes.items():
         everywhere = np.broadcast_to(values, calls.values.shape)
         yield feature(*calls.factors, Factor(driver, text, everywhere), error=calls.error)
@@ -272,7 +279,8 @@ def _per_process_and_size(
         law = Law(f"p {law.text}", lambda p, of=law.of: p * of(p))  # type: ignore[misc]
     values = np.broadcast_to(law.of(needs.processes), (len(needs.rows), len(needs.processes)))
     factor = Factor(_driver(law), law.text, values)
-    return [feature(*size.factors, factor, error=size.error) for size in sizes]
+    # The values of a size that does not hold are zero, unlike its factors.
+    return [Feature((*size.factors, factor), size.values * values, size.error) for size in sizes]
 
 
 def _calls(needs: Needs, kind: CallClass) -> Feature:
@@ -283,9 +291,7 @@ def _calls(needs: Needs, kind: CallClass) -> Feature:
             values = found.amounts.values
             # A call path whose calls are not counted has the same number everywhere.
             counted = np.where(values.any(axis=1)[:, None], values, 1.0)
-            return feature(
-                Factor(driver, found.metric.name, counted), error=found.amounts.error
-            )
+            return feature(Factor(driver, found.metric.name, counted), error=found.amounts.error)
     shape = (len(needs.rows), len(needs.points))
     return feature(Factor(driver, "", np.ones(shape)))
 
@@ -364,7 +370,7 @@ def _sizes(needs: Needs, kind: CallClass, calls: Feature) -> list[Feature]:
     if len(made) == 1:
         return made
     steady = [_is_steady(each.factors[-1].values) for each in made]
-    either = steady[0] | steady[1]
+    either = np.any(steady, axis=0)
     found = []
     for each, good in zip(made, steady, strict=True):
         chosen = np.where((~either | good)[:, None], each.values, 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -12,11 +13,13 @@ from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Growth
 from callpath_modeler.modeling.distributions import normal_quantile
 from callpath_modeler.modeling.mixture.repetition_noise import noise_of, repetition_stats
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
 
+CONSTANT = Growth(Fraction(0), 0)
 UNREPEATED = 0.05
 """Relative error of a time without repetitions."""
 _LEAST_ERROR = 0.003
@@ -64,12 +67,19 @@ class Need:
     ----------
     metric : visits, bytes or operations
     amounts : its values
-    growth : [n] growth of its models as text; "-" = no model
+    growth : [n] growth of its models; None = no model
+    parameter : name of the parameter of the models
     """
 
     metric: Metric
     amounts: Amounts
-    growth: tuple[str, ...]
+    growth: tuple[Growth | None, ...]
+    parameter: str
+
+    def growth_text(self, place: int, *, pretty: bool = False) -> str:
+        """Return the growth of a call path in O notation; "-" = no model."""
+        growth = self.growth[place]
+        return "-" if growth is None else growth.text(self.parameter, pretty=pretty)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +123,11 @@ class Needs:
     def take(self, places: IntArray) -> Needs:
         """Return the needs of some of the call paths."""
         found = tuple(
-            Need(each.metric, each.amounts.take(places), tuple(each.growth[k] for k in places))
+            replace(
+                each,
+                amounts=each.amounts.take(places),
+                growth=tuple(each.growth[k] for k in places.tolist()),
+            )
             for each in self.found
             if each.amounts.values[places].any()
         )
@@ -137,10 +151,11 @@ class Needs:
         count = len(self.rows)
         found = []
         for each in part.found:
-            growth = ["-"] * count
-            for place, text in zip(places.tolist(), each.growth, strict=True):
-                growth[place] = text
-            found.append(Need(each.metric, each.amounts.spread(places, count), tuple(growth)))
+            growth: list[Growth | None] = [None] * count
+            for place, its in zip(places.tolist(), each.growth, strict=True):
+                growth[place] = its
+            amounts = each.amounts.spread(places, count)
+            found.append(replace(each, amounts=amounts, growth=tuple(growth)))
         source = self.source.copy()
         source[places] = part.source
         delay = None if part.delay is None else part.delay.spread(places, count)
@@ -221,9 +236,7 @@ def _at(fitted: Fitted, rows: IntArray, target: float) -> FloatArray:
     here = np.flatnonzero(fitted.points == target)
     if len(here) and fitted.held == fitted.measured_at:
         return np.asarray(fitted.measured[rows, here[0]])
-    return np.where(
-        fitted.modelled[rows], fitted.models.take(rows).values([target])[:, 0], np.nan
-    )
+    return np.where(fitted.modelled[rows], fitted.models.take(rows).values([target])[:, 0], np.nan)
 
 
 def by_point(fitted: Fitted, values: FloatArray) -> FloatArray:
@@ -254,7 +267,9 @@ def _over_processes(
     return mean, largest, error, scatter
 
 
-def amounts_at(fitted: Fitted, runs: FloatArray, target: float) -> tuple[Amounts, tuple[str, ...]]:
+def amounts_at(
+    fitted: Fitted, runs: FloatArray, target: float
+) -> tuple[Amounts, tuple[Growth | None, ...]]:
     """Return a quantity at the points and, by its own models, at a target.
 
     Parameters
@@ -265,8 +280,8 @@ def amounts_at(fitted: Fitted, runs: FloatArray, target: float) -> tuple[Amounts
 
     Returns
     -------
-    Amounts, tuple of str
-        The values, and the growth of each model; "-" = no model.
+    Amounts, tuple of Growth or None
+        The values, and the growth of each model; None = no model.
     """
     if not len(runs):
         return Amounts(np.zeros((0, len(fitted.points) + 1)), np.zeros(0)), ()
@@ -283,9 +298,9 @@ def amounts_at(fitted: Fitted, runs: FloatArray, target: float) -> tuple[Amounts
         with np.errstate(divide="ignore", invalid="ignore"):
             wide = np.log(said.high[:, 0] / np.maximum(said.low[:, 0], last / 10)) / (2 * reach)
         error = np.where(with_model, np.nan_to_num(np.clip(wide, 0, 2)), 1.0)
-    growth = made.growth_texts(np.arange(len(made)), fitted.parameter)
-    texts = tuple(text if good else "-" for text, good in zip(growth, with_model, strict=True))
-    return Amounts(np.column_stack([centres, last]), error), texts
+    ranks = made.growth_rank().tolist()
+    growths = tuple(made.shapes.growths[rank] if rank >= 0 else None for rank in ranks)
+    return Amounts(np.column_stack([centres, last]), error), growths
 
 
 def _needs(fitted: Fitted, rows: IntArray, target: float) -> tuple[Need, ...]:
@@ -312,19 +327,23 @@ def _needs(fitted: Fitted, rows: IntArray, target: float) -> tuple[Need, ...]:
     )
     used = np.nan_to_num(stacked).any(axis=(1, 2))
     values, error = np.zeros((len(stacked), len(fitted.points) + 1)), np.zeros(len(stacked))
-    growth = np.full(len(stacked), "-", object)
+    growth: list[Growth | None] = [None] * len(stacked)
     first = stacked[:, :1, :1]
     steady = used & ((stacked == first) | np.isnan(stacked)).all(axis=(1, 2))
     steady &= ~np.isnan(stacked).all(axis=2).any(axis=1)
-    values[steady], growth[steady] = first[steady, :, 0], "1"
+    values[steady] = first[steady, :, 0]
     varies = np.flatnonzero(used & ~steady)
-    of_varying, texts = amounts_at(fitted, stacked[varies], target)
-    values[varies], error[varies], growth[varies] = of_varying.values, of_varying.error, texts
+    of_varying, its = amounts_at(fitted, stacked[varies], target)
+    values[varies], error[varies] = of_varying.values, of_varying.error
+    for place in np.flatnonzero(steady).tolist():
+        growth[place] = CONSTANT
+    for place, one in zip(varies.tolist(), its, strict=True):
+        growth[place] = one
     count, found = len(rows), []
     for k, metric in enumerate(metrics):
         part = slice(k * count, (k + 1) * count)
         amounts = Amounts(values[part], error[part])
-        found.append(Need(metric, amounts, tuple(growth[part].tolist())))
+        found.append(Need(metric, amounts, tuple(growth[part]), fitted.parameter))
     return tuple(found)
 
 
