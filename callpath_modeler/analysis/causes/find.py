@@ -14,7 +14,6 @@ from callpath_modeler.analysis.causes.regressions import Regression, regress
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import FitStatus
 from callpath_modeler.profile.call_class import CallClass
 
 NOTHING = "-"
@@ -28,6 +27,8 @@ _GROWS = 1.1
 """Factor between base and target from which on a time grows."""
 _SURE = 2.6
 """Growth in standard errors that chance does not explain (99 %, two sides)."""
+_VERY_SURE = 4.0
+"""Growth in standard errors from which on it counts even if the band of the model is wide."""
 _CLEAR = 0.6
 """Probability from which on requirements, or waiting, are the cause."""
 _MOSTLY = 0.5
@@ -426,19 +427,24 @@ def find_causes(
 def _grows(needs: Needs, fitted: Fitted) -> BoolArray:
     """Return which times grow beyond perfect scaling, at the scales and up to the target, [n]."""
     used = np.isfinite(needs.error)
-    rising = _rises(needs.time * needs.ideal[:-1], needs.error, needs.points[:-1])
+    score = _rise(needs.time * needs.ideal[:-1], needs.error, needs.points[:-1])
     first = np.argmax(used, axis=1)
     at = np.arange(len(needs.rows))
     with np.errstate(divide="ignore", invalid="ignore"):
         base = needs.time[at, first] * needs.ideal[first]
         factor = needs.at_target * needs.ideal[-1] / base
-    known = ~np.isin(fitted.models.status[needs.rows], (FitStatus.TOO_FEW_POINTS,))
     later = needs.points[first] < needs.points[-1]
-    return np.asarray(rising & known & later & (np.nan_to_num(factor) >= _GROWS))
+    found = (score > _SURE) & later & (np.nan_to_num(factor) >= _GROWS)
+    doubtful = np.flatnonzero(found & (score <= _VERY_SURE))
+    if len(doubtful):
+        models = fitted.models.take(needs.rows[doubtful])
+        low = models.predict(needs.points[-1:]).low[:, 0] * needs.ideal[-1]
+        found[doubtful] = low > base[doubtful]
+    return np.asarray(found)
 
 
-def _rises(values: FloatArray, error: FloatArray, x: FloatArray) -> BoolArray:
-    """Return which values [n, K] with relative errors rise by more than chance, [n]."""
+def _rise(values: FloatArray, error: FloatArray, x: FloatArray) -> FloatArray:
+    """Return the rise of values [n, K] with relative errors in standard errors, [n]."""
     weight = np.where((values > 0) & np.isfinite(error), error, np.inf) ** -2.0
     log_y = np.log(np.where(values > 0, values, 1.0))
     log_x = np.broadcast_to(np.log(x), values.shape)
@@ -448,8 +454,7 @@ def _rises(values: FloatArray, error: FloatArray, x: FloatArray) -> BoolArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = (weight * away * log_y).sum(axis=1) / square
         score = slope * np.sqrt(square)
-    enough = (weight > 0).sum(axis=1) >= 2
-    return np.asarray(enough & (np.nan_to_num(score) > _SURE))
+    return np.nan_to_num(score)
 
 
 def _uneven(needs: Needs, classes: FloatArray) -> BoolArray:
@@ -463,8 +468,8 @@ def _uneven(needs: Needs, classes: FloatArray) -> BoolArray:
     ratio = np.where(known[:, None], ratio, 1.0)
     largest = np.where(known[:, None], needs.largest, 1.0) * needs.ideal[:-1]
     error = np.where(np.isfinite(needs.ratio_error), needs.ratio_error, np.inf)
-    rising = _rises(ratio, np.hypot(error, needs.error), needs.points[:-1])
-    rising &= _rises(largest, np.hypot(error, needs.error), needs.points[:-1])
+    rising = _rise(ratio, np.hypot(error, needs.error), needs.points[:-1]) > _SURE
+    rising &= _rise(largest, np.hypot(error, needs.error), needs.points[:-1]) > _SURE
     # The largest of p random delays is larger than the mean by log p times their scatter, that of p
     # normal times by sqrt(2 log p) times it. Random delays differ between repetitions.
     chance = np.log(max(needs.processes[-2], 2.0)) / np.log(max(needs.processes[0], 2.0))

@@ -290,7 +290,7 @@ def _calls(needs: Needs, kind: CallClass) -> Feature:
         if found is not None and found.amounts.values.any():
             values = found.amounts.values
             # A call path whose calls are not counted has the same number everywhere.
-            counted = np.where(values.any(axis=1)[:, None], values, 1.0)
+            counted = np.where(np.asarray(values.any(axis=1))[:, None], values, 1.0)
             return feature(Factor(driver, found.metric.name, counted), error=found.amounts.error)
     shape = (len(needs.rows), len(needs.points))
     return feature(Factor(driver, "", np.ones(shape)))
@@ -370,7 +370,7 @@ def _sizes(needs: Needs, kind: CallClass, calls: Feature) -> list[Feature]:
     if len(made) == 1:
         return made
     steady = [_is_steady(each.factors[-1].values) for each in made]
-    either = np.any(steady, axis=0)
+    either = np.asarray(np.any(steady, axis=0))
     found = []
     for each, good in zip(made, steady, strict=True):
         chosen = np.where((~either | good)[:, None], each.values, 0.0)
