@@ -29,6 +29,7 @@ from types import ModuleType
 import accuracy
 import browse
 import caliper
+import causes
 import comparisons
 import expectations
 import fit
@@ -112,6 +113,8 @@ BENCHMARKS = {
     "guideline-errors": Benchmark(guideline_errors.errors, guideline_errors.ERROR_NOTES, ()),
     "guideline-power": Benchmark(guideline_errors.power, guideline_errors.POWER_NOTES, ()),
     "guideline-splits": Benchmark(guideline_errors.splits, guideline_errors.SPLIT_NOTES, ()),
+    "causes": Benchmark(causes.table, causes.NOTES, ()),
+    "algorithms": Benchmark(causes.families, causes.FAMILY_NOTES, ()),
     "several": Benchmark(several.table, several.NOTES, (EXTRAP,)),
     "slices": Benchmark(slices.table, slices.NOTES, (EXTRAP,)),
     "jobs": _compared(jobs),

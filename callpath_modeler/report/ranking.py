@@ -59,10 +59,10 @@ _START_UP = frozenset(
 )  # fmt: skip
 """Lower-case names of functions that start or end a program."""
 
-_FIRST_TO_GO = 6
+_FIRST_TO_GO = 7
 """Rank of columns that a narrow table drops first."""
 
-_CAUSE = 28
+_CAUSE = 26
 """Width of a cause, in cells."""
 
 _WORTH_A_WORD = 0.005
@@ -237,10 +237,10 @@ def ranking_cells(
         "imbalance": TextColumn(
             "imbalance", [*map(ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
         ),
-        "share": TextColumn("share", [*share_texts(ranking, before, after), ""], droppable=4),
-        "excess": TextColumn("excess", excess, droppable=5),
+        "share": TextColumn("share", [*share_texts(ranking, before, after), ""], droppable=5),
+        "excess": TextColumn("excess", excess, droppable=6),
         "growth": TextColumn("growth", [*growth, *blank, ""], right=False, droppable=1),
-        "why": TextColumn("why", [*why, *blank, ""], right=False, droppable=2),
+        "why": TextColumn("why", [*why, *blank, ""], right=False, droppable=4),
         "trust": TextColumn("trust", [*trust, *blank, ""], droppable=3),
     }
     if all(label == NOTHING for label in why):

@@ -15,7 +15,7 @@ of one of both terms, so it has no coefficient of its own. Sources:
 - SC13: Calotoiu, Hoefler, Poke, Wolf: Using automated performance modeling to find scalability
   bugs in complex codes (SC 2013), section on requirement models
 - HFM: Hensgen, Finkel, Manber: Two algorithms for barrier synchronization (IJPP 17, 1988)
-- PS: Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms (JPDC 69, 2009)
+- PY: Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms (JPDC 69, 2009)
 """
 
 from __future__ import annotations
@@ -88,11 +88,11 @@ class Family:
         return latency if self.size is None else f"{latency} + beta n ({self.size.text})"
 
 
-RARE = 0.3
+_RARE, _VERY_RARE = 0.3, 0.1
 
 _BARRIERS = (
     Family("dissemination", LOG, None, "HFM"),
-    Family("central counter", LINEAR, None, "HFM", RARE),
+    Family("central counter", LINEAR, None, "HFM", _VERY_RARE),
 )
 
 FAMILIES: dict[CallClass, tuple[Family, ...]] = {
@@ -101,20 +101,20 @@ FAMILIES: dict[CallClass, tuple[Family, ...]] = {
         Family("binomial tree", LOG, LOG, "TRG"),
         Family("scatter and recursive-doubling allgather", TWICE_LOG, TWICE_ALL_BUT_ONE, "TRG"),
         Family("scatter and ring allgather", BOTH, TWICE_ALL_BUT_ONE, "TRG"),
-        Family("chain", LINEAR, ONE, "CHPG", RARE),
-        Family("flat tree", LINEAR, LINEAR, "CHPG", RARE),
+        Family("chain", LINEAR, ONE, "CHPG", _RARE),
+        Family("flat tree", LINEAR, LINEAR, "CHPG", _RARE),
     ),
     CallClass.REDUCE: (
         Family("binomial tree", LOG, LOG, "TRG"),
         Family("Rabenseifner", TWICE_LOG, TWICE_ALL_BUT_ONE, "TRG"),
-        Family("chain", LINEAR, ONE, "CHPG", RARE),
-        Family("flat tree", LINEAR, LINEAR, "CHPG", RARE),
+        Family("chain", LINEAR, ONE, "CHPG", _RARE),
+        Family("flat tree", LINEAR, LINEAR, "CHPG", _RARE),
     ),
     CallClass.ALLREDUCE: (
         Family("recursive doubling", LOG, LOG, "TRG"),
         Family("Rabenseifner", TWICE_LOG, TWICE_ALL_BUT_ONE, "TRG"),
-        Family("ring", TWICE_LINEAR, TWICE_ALL_BUT_ONE, "PS", RARE),
-        Family("flat tree", LINEAR, LINEAR, "CHPG", RARE),
+        Family("ring", TWICE_LINEAR, TWICE_ALL_BUT_ONE, "PY", _VERY_RARE),
+        Family("flat tree", LINEAR, LINEAR, "CHPG", _VERY_RARE),
     ),
     CallClass.ALLGATHER: (
         Family("recursive doubling or Bruck", LOG, ALL_BUT_ONE, "TRG"),
@@ -122,11 +122,11 @@ FAMILIES: dict[CallClass, tuple[Family, ...]] = {
     ),
     CallClass.GATHER: (
         Family("binomial tree", LOG, ALL_BUT_ONE, "CHPG"),
-        Family("flat tree", LINEAR, ALL_BUT_ONE, "CHPG", RARE),
+        Family("flat tree", LINEAR, ALL_BUT_ONE, "CHPG", _RARE),
     ),
     CallClass.SCATTER: (
         Family("binomial tree", LOG, ALL_BUT_ONE, "CHPG"),
-        Family("flat tree", LINEAR, ALL_BUT_ONE, "CHPG", RARE),
+        Family("flat tree", LINEAR, ALL_BUT_ONE, "CHPG", _RARE),
     ),
     CallClass.ALLTOALL: (
         Family("Bruck", LOG, HALF_LOG, "TRG"),
@@ -139,7 +139,7 @@ FAMILIES: dict[CallClass, tuple[Family, ...]] = {
     ),
     CallClass.SCAN: (
         Family("recursive doubling", LOG, LOG, "TRG"),
-        Family("chain", LINEAR, LINEAR, "CHPG", RARE),
+        Family("chain", LINEAR, LINEAR, "CHPG", _RARE),
     ),
     CallClass.BARRIER: _BARRIERS,
     CallClass.MANAGEMENT: _BARRIERS,
