@@ -58,7 +58,7 @@ def command(
     *,
     experiment: tuple[str, ...],
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
-    sort: str,
+    sort: str | None,
     reverse: bool,
     question: PredictionQuery,
     load: LoadOptions,
@@ -74,13 +74,12 @@ def command(
     _refuse_pipes(console, ctx)
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
-    from callpath_modeler.pipeline import models_and_target_of
+    from callpath_modeler.pipeline import values_and_target_of
     from callpath_modeler.profile.view_request import Sort
     from callpath_modeler.target_query import FURTHER, findings_at
 
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
-    wanted = replace(viewed, sort=Sort(sort), reverse=reverse)
-    fitted, target = models_and_target_of(
+    fitted, target = values_and_target_of(
         experiment,
         question,
         load_options=load,
@@ -94,6 +93,8 @@ def command(
 
     known = ForecastInputs(fitted, predicted=question.predicted)
     made = forecast(known, target, bands=len(fitted.experiment.tree) <= AT_ONCE)
+    order = made.usual_sort if sort is None else Sort(sort)
+    wanted = replace(viewed, sort=order, reverse=reverse)
     findings = console.heard(findings_at(fitted, target))
     given = browser_services(console, ctx, load, fitting)
     if findings:

@@ -29,12 +29,21 @@ from callpath_modeler.report.columns import (
     band_title,
     has_maxima,
     informative,
+    max_title,
     ratio_text,
     share_texts,
     value_titles,
 )
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, table, wrap
+from callpath_modeler.report.measured_only import (
+    OVERLAP_NOTE,
+    comparison_note,
+    excess_styles,
+    excess_symbol,
+    excess_texts,
+    scales_note,
+)
 from callpath_modeler.report.ranking_table import growth_range_texts
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
@@ -119,9 +128,17 @@ def context(ranking: Ranking) -> str:
     flavour = "inclusive" if ranking.inclusive else "exclusive"
     return (
         f"{experiment.name} · {fitted.metric.name}, {flavour}, "
-        f"{experiment.reduction.words} · {points_text(fitted)} · "
-        f"{experiment.scaling} scaling ({experiment.scaling_reason}){left_out(experiment)}"
+        f"{experiment.reduction.words} · {points_text(fitted)}"
+        f"{scaling_text(fitted, why=True)}{left_out(experiment)}"
     )
+
+
+def scaling_text(fitted: Fitted, *, why: bool = False) -> str:
+    """Return the kind of scaling, as an addition to a description; "" for a single scale."""
+    if fitted.is_measured_only and len(fitted.points) == 1:
+        return ""
+    experiment = fitted.experiment
+    return f" · {experiment.scaling} scaling{f' ({experiment.scaling_reason})' * why}"
 
 
 def points_text(fitted: Fitted) -> str:
@@ -129,6 +146,12 @@ def points_text(fitted: Fitted) -> str:
     ends = dict.fromkeys(parameter_value(fitted.points[end]) for end in (0, -1))
     spread = " … ".join(ends)
     runs = counted(len(fitted.experiment.runs), "run")
+    if fitted.is_measured_only:
+        spread = " and ".join(ends)
+        here = np.isin(fitted.line.settings([fitted.parameter])[:, 0], fitted.points)
+        runs = counted(int(here.sum()), "run")
+    if fitted.has_unknown_scale:
+        return f"{runs} of unknown scale"
     text = f"{fitted.parameter} = {spread} ({counted(len(fitted.points), 'point')}, {runs})"
     return text + (f", measured at {setting_text(fitted.measured_at)}" if fitted.held else "")
 
@@ -190,8 +213,11 @@ def ranking_cells(
         return [float(total)] if len(others) else []
 
     blank = [""] * bool(len(others))
-    largest, target = [*ranking.at_largest[rows]], [*ranking.value[rows]]
-    largest += [*sums(ranking.at_largest), ranking.total_at_largest]
+    before_it, in_all = ranking.at_largest, ranking.total_at_largest
+    if ranking.is_comparison:
+        before_it, in_all = ranking.at_base, float(np.nansum(fitted.at_smallest()))
+    largest, target = [*before_it[rows]], [*ranking.value[rows]]
+    largest += [*sums(before_it), in_all]
     target += [*sums(ranking.value), ranking.total[0]]
     said = [*ranking.predicted.value[rows], *sums(ranking.predicted.value), ranking.predicted_total]
     known = [*ranking.modelled[rows], *sums(ranking.modelled), ranking.modelled_total]
@@ -199,9 +225,10 @@ def ranking_cells(
     of_rows = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
     excess = [percent(value) for value in of_rows[rows]]
     # Either all are numbers, or none is, because excess work has no meaning.
-    own = ranking.excess.exclusive
+    own, whole = ranking.excess.exclusive, ranking.excess.inclusive
     summed = [own[others], own] if len(others) else [own]
-    excess += [percent(float(part.sum())) for part in summed]
+    sums_of_excess = [percent(float(part.sum())) for part in summed]
+    excess += sums_of_excess
     growth = [
         text + since
         for text, since in zip(
@@ -226,7 +253,7 @@ def ranking_cells(
         ),
         "model": TextColumn("model", [signed_percent(v) for v in off.tolist()], droppable=2),
         "maximum": TextColumn(
-            f"max {largest_at}", [*map(text, maximum), *of_processes], droppable=_FIRST_TO_GO
+            max_title(fitted), [*map(text, maximum), *of_processes], droppable=_FIRST_TO_GO
         ),
         "imbalance": TextColumn(
             "imbalance", [*map(ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
@@ -236,6 +263,19 @@ def ranking_cells(
         "growth": TextColumn("growth", [*growth, *blank, ""], right=False, droppable=1),
         "trust": TextColumn("trust", [*trust, *blank, ""], droppable=3),
     }
+    if ranking.is_comparison:
+        name, total_only = excess_symbol(fitted), [*blank, sums_of_excess[-1]]
+        own_doubted, doubted = ranking.doubted
+        for key, title, values, noisy, last in (
+            ("excess", name, whole, doubted, total_only),
+            ("own_excess", f"own {name}", own, own_doubted, [*sums_of_excess[:-1], ""]),
+        ):
+            columns[key] = TextColumn(
+                title,
+                [*excess_texts(values[rows], noisy[rows]), *last],
+                droppable=-1,
+                styles=[*excess_styles(values[rows]), *[""] * len(last)],
+            )
     if ranking.inclusive or not has_maxima(fitted, ranking.maxima_at_largest[0]):
         del columns["maximum"], columns["imbalance"]
     if not fitted.metric.additive:
@@ -257,10 +297,15 @@ def _footer(
     """Return the notes below the table, given its header and the command lines."""
     lines = ["", *sum_notes(ranking, style=DEFAULT_STYLE)]
     lines += [*unmodelled_notes(ranking), *absent_notes(ranking)]
-    if " excess " in shown:
+    fitted = ranking.fitted
+    if ranking.is_comparison:
+        lines.append(comparison_note(fitted))
+        lines += [OVERLAP_NOTE] if any(each.any() for each in ranking.doubted) else []
+    elif " excess " in shown:
         lines += excess_notes(ranking)
     if " model " in shown:
         lines.append(MODEL_NOTE)
+    lines += [scales_note(fitted)] if fitted.is_measured_only else []
     if check is not None:
         lines.append(verdict_note(check, invocation))
     if len(ranking.order):
@@ -282,7 +327,7 @@ def _start_up_notes(ranking: Ranking, invocation: Invocation) -> list[str]:
 def unmodelled_notes(ranking: Ranking) -> list[str]:
     """Return a note on the call paths without a model and the reasons, if there are any."""
     fitted, rows = ranking.fitted, ranking.unmodelled
-    if not len(rows):
+    if not len(rows) or fitted.is_measured_only:
         return []
     count = Counter(name.replace("_", " ") for name in fitted.statuses(rows))
     why = ", ".join(f"{reason}: {n}" for reason, n in count.most_common())

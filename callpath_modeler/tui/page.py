@@ -13,7 +13,7 @@ from rich.text import Text
 from callpath_modeler.modeling import Growth
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.columns import has_maxima, ratio_text, value_titles
+from callpath_modeler.report.columns import has_maxima, max_title, ratio_text
 from callpath_modeler.report.layout import TextColumn, shorten
 from callpath_modeler.report.outlined_view import title
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
@@ -156,9 +156,8 @@ def _of_processes(
         rows = [] if node == SHARED else session.view.rows(node).tolist()
         alone.append(rows[0] if len(rows) == 1 else None)
     unit = fitted.metric.unit
-    largest, _ = value_titles(session.forecast)
     return {
-        "maximum": TextColumn(f"max {largest}", [
+        "maximum": TextColumn(max_title(fitted), [
             "" if row is None else style.amount(float(maximum[row]), unit)
             for row in alone
         ]),

@@ -105,6 +105,7 @@ class State:
             made.modelled,
             made.predicted,
             made.decides,
+            made.leads,
             made.at_base,
             known.at_largest,
             *bands,
@@ -113,7 +114,7 @@ class State:
         wanted = replace(self.shortly(), kind=kind)
 
         def worth(nodes: Rows) -> FloatArray:
-            return view.values(nodes, made.decides)[1 if wanted.leads_inclusive else 0][:, 0]
+            return view.values(nodes, made.leads)[1 if wanted.leads_inclusive else 0][:, 0]
 
         hot_path(view, worth, levels=wanted.hot_levels)
         revision, place = self._revision, self._cursors.get(kind)
@@ -264,7 +265,7 @@ class State:
 
     def _worth(self, nodes: Rows) -> FloatArray:
         """Return the values that the hot path follows, [nodes]; NaN = filtered out."""
-        values = self.view.values(nodes, self.forecast.decides)[1 if self.leads_inclusive else 0][
+        values = self.view.values(nodes, self.forecast.leads)[1 if self.leads_inclusive else 0][
             :, 0
         ]
         keep = self._keep()
