@@ -12,12 +12,12 @@ from typing import get_args
 import numpy as np
 
 from callpath_modeler import modeling, store
+from callpath_modeler.analysis.ensemble import Pair
 from callpath_modeler.analysis.fit_findings import (
     RECOMMENDED_POINTS,
     findings_of_models,
     findings_of_parameters,
 )
-from callpath_modeler.analysis.ensemble import Pair
 from callpath_modeler.analysis.measured_only import (
     has_too_few_scales,
     measured_scale,
@@ -501,7 +501,7 @@ def rankings_of(
     found = {}
     for name, experiment in groups.items():
         try:
-            fitted, value = _values_at_target(
+            fitted, value = values_of_loaded(
                 experiment, (), question, load_options, fit_options or FitOptions(), None
             )
             found[name] = _ranked(fitted, value, by, question)
@@ -527,12 +527,12 @@ def values_and_target_of(
     """
     load_options = (load_options or LoadOptions()).of_metric(question.metric)
     experiment = load(sources, load_options, progress)
-    return _values_at_target(
+    return values_of_loaded(
         experiment, sources, question, load_options, fit_options or FitOptions(), default_factor
     )
 
 
-def _values_at_target(
+def values_of_loaded(
     experiment: Experiment,
     sources: Sequence[str | Path],
     question: PredictionQuery,
@@ -540,7 +540,10 @@ def _values_at_target(
     fit_options: FitOptions,
     default_factor: float | None,
 ) -> tuple[Fitted, float]:
-    """Return models, or measured values alone, of an experiment that `load` returned."""
+    """Return the values and the target of an experiment that `load` returned.
+
+    It is as `values_and_target_of`, with `sources` () if no store has the experiment.
+    """
     target, fit_options = _wished(question, fit_options)
     pair, parameter = parse_pair(question.pair), fit_options.parameter
     if pair is None and not has_too_few_scales(experiment, parameter):
@@ -556,9 +559,7 @@ def _values_at_target(
         question.metric,
         replace(
             fit_options,
-            aggregate=aggregate_of(
-                experiment, sources, question.metric, load_options, fit_options
-            ),
+            aggregate=aggregate_of(experiment, sources, question.metric, load_options, fit_options),
         ),
         held={name: value for name, value in target.named.items() if name != parameter},
         pair=pair,

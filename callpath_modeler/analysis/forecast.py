@@ -252,6 +252,13 @@ class Forecast:
         return repetitions_compared(self.fitted, self.target)
 
     @property
+    def sorts(self) -> list[Sort]:
+        """The orders of siblings that make a difference."""
+        if not self.fitted.is_measured_only:
+            return list(Sort)
+        return [Sort.VALUE, *[Sort.EXCESS] * self.is_comparison, Sort.NAME]
+
+    @property
     def usual_sort(self) -> Sort:
         """The default order of siblings: by excess work in a comparison, else by value."""
         return Sort.EXCESS if self.is_comparison else Sort.VALUE

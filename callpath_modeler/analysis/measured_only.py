@@ -91,9 +91,7 @@ def measured_values(
         experiment, line = _at_one_scale(experiment, parameter, pair)
     how = aggregate_for(experiment, chosen.name, parameter, aggregate)
     along = with_scaling_of(experiment.at(line.held))
-    experiment = replace(
-        experiment, scaling=along.scaling, scaling_reason=along.scaling_reason
-    )
+    experiment = replace(experiment, scaling=along.scaling, scaling_reason=along.scaling_reason)
     points, values = along.by_point(chosen.name, line.parameter)
     points = points[~np.isnan(values).all(axis=(0, 2))]
     if not len(points):

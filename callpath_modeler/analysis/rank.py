@@ -157,9 +157,7 @@ class Ranking(RankingPlotMixin):
         before, after = repetitions_compared(self.fitted, self.target)
         excess, pairs = self.excess, ("exclusive", "inclusive")
         own, whole = (
-            doubtful(
-                getattr(excess, kind), overlap(getattr(before, kind), getattr(after, kind))
-            )
+            doubtful(getattr(excess, kind), overlap(getattr(before, kind), getattr(after, kind)))
             for kind in pairs
         )
         return own, whole

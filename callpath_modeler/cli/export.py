@@ -27,6 +27,7 @@ from callpath_modeler.errors import UsageError
 if TYPE_CHECKING:
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.arrays import FloatArray
+    from callpath_modeler.fitted import Fitted
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
@@ -101,7 +102,6 @@ def command(
     a flame graph that zooms in a browser. python is a module with the models as functions.
     """
     from callpath_modeler import pipeline
-    from callpath_modeler.analysis.measured_only import refuse_prediction
     from callpath_modeler.cli.render import render_table
     from callpath_modeler.expectation_check import reading_for
     from callpath_modeler.report import export
@@ -133,10 +133,7 @@ def command(
         default_factor=FURTHER,
     )
     fitted = ranking.fitted
-    if form == PYTHON or what == _MODELS:
-        refuse_prediction(fitted, "-f python" if form == PYTHON else "--what models")
-    if color_by == "growth":
-        refuse_prediction(fitted, "--color-by growth")
+    _check_models(fitted, form, what, color_by)
     if form in _OF_ONE_SCALE:
         text = _of_ranking(ranking, form, at_target=at_target)
         console.write(text, output, overwrite=force)
@@ -151,6 +148,20 @@ def command(
     else:
         render_table(console, export.models_table(fitted), form, output, force=force)
     console.findings(findings)
+
+
+def _check_models(fitted: Fitted, form: str, what: str | None, color_by: str | None) -> None:
+    """Refuse output that is about models, if there are none."""
+    from callpath_modeler.analysis.measured_only import refuse_prediction
+
+    asked = {
+        f"-f {PYTHON}": form == PYTHON,
+        f"--what {_MODELS}": what == _MODELS,
+        "--color-by growth": color_by == "growth",
+    }
+    for option, is_asked in asked.items():
+        if is_asked:
+            refuse_prediction(fitted, option)
 
 
 def _expected(ctx: click.Context, form: str, what: str | None) -> Path | None:

@@ -93,8 +93,8 @@ def command(
     """Rank call paths by cost at a target scale.
 
     Costs are measured if the target was run at least twice, else predicted. One or two scales allow
-    no models: then all costs are measured, and two scales are compared by excess work. Verdicts of --expect
-    do not change the exit status; use `cpmodel check` for that.
+    no models: then all costs are measured, and two scales are compared by excess work. Verdicts of
+    --expect do not change the exit status; use `cpmodel check` for that.
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """

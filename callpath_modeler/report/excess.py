@@ -271,9 +271,7 @@ def _verdict(shown: ExcessView, *, style: TextStyle) -> str:
     between = f"{name} = {p} to {q}"
     if losses.line.held:
         between += f" at {setting_text(losses.line.held)}"
-    answer = loss_sentence(
-        losses.metric, between, float(losses.total[k]), run_time, style=style
-    )
+    answer = loss_sentence(losses.metric, between, float(losses.total[k]), run_time, style=style)
     answer = f"{answer}. {_hot_text(shown)}".rstrip()
     slowest = float(losses.slowest[losses.columns(k)[1]])
     if np.isnan(slowest) or abs(slowest - run_time) <= _WORTH_A_NOTE * slowest:

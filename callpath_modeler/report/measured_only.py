@@ -80,7 +80,9 @@ def loss_sentence(
 def comparison_sentence(answer: Ranking | Forecast, *, style: TextStyle) -> str:
     """Return the loss of the program between the two scales that are compared, and its formula."""
     fitted, total = answer.fitted, answer.total_excess
-    ends = f"{fitted.parameter} = {parameter_value(answer.base)} to {parameter_value(answer.target)}"
+    ends = (
+        f"{fitted.parameter} = {parameter_value(answer.base)} to {parameter_value(answer.target)}"
+    )
     if fitted.held:
         ends += f" at {setting_text(fitted.held)}"
     told = loss_sentence(fitted.metric, ends, total, answer.cost_per_process, style=style)

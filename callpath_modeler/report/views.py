@@ -43,8 +43,8 @@ from callpath_modeler.report.measured_only import (
     comparison_note,
     comparison_sentence,
     excess_styles,
-    excess_texts,
     excess_symbol,
+    excess_texts,
     scales_note,
 )
 from callpath_modeler.report.outlined_view import (
