@@ -566,7 +566,19 @@ def values_of_loaded(
     )
     if question.predicted:
         refuse_prediction(found, "--predicted")
-    return found, measured_scale(found, target.named.get(found.parameter, target.value))
+    value = target.named.get(found.parameter, target.value)
+    if value is not None and value not in found.points:
+        _raise_too_few(experiment, question.metric, fit_options)
+    return found, measured_scale(found, value)
+
+
+def _raise_too_few(experiment: Experiment, metric: str | None, options: FitOptions) -> None:
+    """Raise the `DataError` of models that cannot be made, with the hint that values can be seen."""
+    try:
+        fit(experiment, metric, options)
+    except DataError as error:
+        hint = f"{error.hint}; omit the target to see measured values"
+        raise DataError(error.message, hint=hint) from error
 
 
 def measured_of(

@@ -23,7 +23,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import ParameterLine, main_parameter
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.program import with_scaling_of
-from callpath_modeler.units import as_option, parameter_value, setting_text
+from callpath_modeler.units import parameter_value, setting_text
 
 LEAST_SCALES = modeling.MIN_POINTS["mixture"]
 """Smallest number of scales of a model."""
@@ -171,7 +171,7 @@ def measured_scale(fitted: Fitted, target: float | None) -> float:
 
     Raises
     ------
-    UsageError
+    DataError
         If the target was not measured, so that it would need a model.
     """
     if target is None:
@@ -180,10 +180,9 @@ def measured_scale(fitted: Fitted, target: float | None) -> float:
         return target
     at = {fitted.parameter: target}
     listed = ", ".join(map(parameter_value, fitted.points.tolist()))
-    raise UsageError(
+    raise DataError(
         f"{setting_text(at)} was not measured, and {_few(fitted)} allow no prediction",
-        hint=f"measured: {listed}; a model needs {LEAST_SCALES} scales, so measure more"
-        + f", e.g. {as_option(at)}" * bool(np.isfinite(target)),
+        hint=f"measured: {listed}; a model needs {LEAST_SCALES} scales",
     )
 
 
