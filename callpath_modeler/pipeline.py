@@ -573,7 +573,7 @@ def values_of_loaded(
 
 
 def _raise_too_few(experiment: Experiment, metric: str | None, options: FitOptions) -> None:
-    """Raise the `DataError` of models that cannot be made, with the hint that values can be seen."""
+    """Raise the `DataError` of too few scales; its hint says how to see values instead."""
     try:
         fit(experiment, metric, options)
     except DataError as error:
