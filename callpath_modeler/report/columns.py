@@ -77,15 +77,14 @@ def informative(
     """
     needless = set()
     if answer.fitted.is_measured_only:
-        needless |= {"model", "growth", "trust"}
-        needless |= set() if answer.is_comparison else {"measured", "excess"}
+        needless |= {"measured", "model", "excess", "growth", "trust"}
     if "band" in columns and all(text in {"-", ""} for text in columns["band"].cells):
         needless.add("band")
     if np.isinf(answer.target):
         needless.add("band")
     if not answer.repetitions:
         needless.add("model")
-    if _repeats_the_largest(answer) and not answer.is_comparison:
+    if _repeats_the_largest(answer):
         needless.add("measured")
     return {name: column for name, column in columns.items() if name not in needless}
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
     from callpath_modeler.analysis.rank import Ranking
 
-_LOSS, _GAIN = "red", "green"
+LOSS, GAIN = "red", "green"
+"""Colours of excess work."""
+
 _NUMBERS = ("no", "one", "two", "three")
 
 
@@ -38,7 +40,7 @@ def excess_formula(scaling: Scaling) -> str:
 def excess_styles(excess: FloatArray) -> list[str]:
     """Return the colour of each excess work: losses and gains differ, small ones have none."""
     return [
-        _LOSS if value >= NOTICEABLE else _GAIN if value <= -NOTICEABLE else ""
+        LOSS if value >= NOTICEABLE else GAIN if value <= -NOTICEABLE else ""
         for value in np.nan_to_num(excess).tolist()
     ]
 

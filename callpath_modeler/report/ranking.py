@@ -198,7 +198,8 @@ def ranking_cells(
         ``rank``, ``measured`` (at the largest scale, unless that is the target and was measured),
         ``value``, ``band`` (not at infinity), ``model`` (error of the model, where the target was
         measured), ``maximum`` and ``imbalance`` (over processes, at the largest scale, next to
-        exclusive means and sums), ``share``, ``excess``, ``growth``, ``trust``.
+        exclusive means and sums), ``share``, ``excess``, ``growth``, ``trust``. In a comparison,
+        ``base`` (at the smaller scale), ``loss`` and ``own_loss`` (excess work).
     """
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
 
@@ -213,11 +214,8 @@ def ranking_cells(
         return [float(total)] if len(others) else []
 
     blank = [""] * bool(len(others))
-    before_it, in_all = ranking.at_largest, ranking.total_at_largest
-    if ranking.is_comparison:
-        before_it, in_all = ranking.at_base, float(np.nansum(fitted.at_smallest()))
-    largest, target = [*before_it[rows]], [*ranking.value[rows]]
-    largest += [*sums(before_it), in_all]
+    largest, target = [*ranking.at_largest[rows]], [*ranking.value[rows]]
+    largest += [*sums(ranking.at_largest), ranking.total_at_largest]
     target += [*sums(ranking.value), ranking.total[0]]
     said = [*ranking.predicted.value[rows], *sums(ranking.predicted.value), ranking.predicted_total]
     known = [*ranking.modelled[rows], *sums(ranking.modelled), ranking.modelled_total]
@@ -225,10 +223,9 @@ def ranking_cells(
     of_rows = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
     excess = [percent(value) for value in of_rows[rows]]
     # Either all are numbers, or none is, because excess work has no meaning.
-    own, whole = ranking.excess.exclusive, ranking.excess.inclusive
+    own = ranking.excess.exclusive
     summed = [own[others], own] if len(others) else [own]
-    sums_of_excess = [percent(float(part.sum())) for part in summed]
-    excess += sums_of_excess
+    excess += [percent(float(part.sum())) for part in summed]
     growth = [
         text + since
         for text, since in zip(
@@ -264,18 +261,11 @@ def ranking_cells(
         "trust": TextColumn("trust", [*trust, *blank, ""], droppable=3),
     }
     if ranking.is_comparison:
-        name, total_only = excess_symbol(fitted), [*blank, sums_of_excess[-1]]
-        own_doubted, doubted = ranking.doubted
-        for key, title, values, noisy, last in (
-            ("excess", name, whole, doubted, total_only),
-            ("own_excess", f"own {name}", own, own_doubted, [*sums_of_excess[:-1], ""]),
-        ):
-            columns[key] = TextColumn(
-                title,
-                [*excess_texts(values[rows], noisy[rows]), *last],
-                droppable=-1,
-                styles=[*excess_styles(values[rows]), *[""] * len(last)],
-            )
+        before = [*ranking.at_base[rows], *sums(ranking.at_base)]
+        before.append(float(np.nansum(fitted.at_smallest())))
+        base = TextColumn(largest_at, [text(v) for v in before], droppable=-1)
+        first, *rest = columns.items()
+        columns = {**dict([first]), "base": base, **dict(rest), **losses_of(ranking, rows, others)}
     if ranking.inclusive or not has_maxima(fitted, ranking.maxima_at_largest[0]):
         del columns["maximum"], columns["imbalance"]
     if not fitted.metric.additive:
@@ -283,6 +273,26 @@ def ranking_cells(
         del columns["share"], columns["excess"]
         columns = {name: replace(c, cells=c.cells[:-1]) for name, c in columns.items()}
     return informative(ranking, columns)
+
+
+def losses_of(ranking: Ranking, rows: IntArray, others: IntArray) -> dict[str, TextColumn]:
+    """Return inclusive and exclusive excess work of a comparison; others have no inclusive one."""
+    own, whole = ranking.excess.exclusive, ranking.excess.inclusive
+    own_doubted, doubted = ranking.doubted
+    name, total = excess_symbol(ranking.fitted), percent(ranking.total_excess)
+    rest = [percent(float(own[others].sum()))] if len(others) else []
+    columns = {}
+    for key, title, values, noisy, last in (
+        ("loss", name, whole, doubted, [*[""] * len(rest), total]),
+        ("own_loss", f"own {name}", own, own_doubted, [*rest, ""]),
+    ):
+        columns[key] = TextColumn(
+            title,
+            [*excess_texts(values[rows], noisy[rows]), *last],
+            droppable=-1,
+            styles=[*excess_styles(values[rows]), *[""] * len(last)],
+        )
+    return columns
 
 
 def _places(ranking: Ranking, rows: IntArray) -> list[int]:
@@ -298,14 +308,12 @@ def _footer(
     lines = ["", *sum_notes(ranking, style=DEFAULT_STYLE)]
     lines += [*unmodelled_notes(ranking), *absent_notes(ranking)]
     fitted = ranking.fitted
-    if ranking.is_comparison:
-        lines.append(comparison_note(fitted))
-        lines += [OVERLAP_NOTE] if any(each.any() for each in ranking.doubted) else []
+    if fitted.is_measured_only:
+        lines += value_notes(ranking)
     elif " excess " in shown:
         lines += excess_notes(ranking)
     if " model " in shown:
         lines.append(MODEL_NOTE)
-    lines += [scales_note(fitted)] if fitted.is_measured_only else []
     if check is not None:
         lines.append(verdict_note(check, invocation))
     if len(ranking.order):
@@ -355,6 +363,15 @@ def absent_notes(ranking: Ranking) -> list[str]:
     if fitted.metric.additive and said > 0:
         note += f"; the models predict {quantity(said, fitted.metric.unit)} for them"
     return [note]
+
+
+def value_notes(ranking: Ranking) -> list[str]:
+    """Return the notes without models: the meaning of a comparison, and the missing scales."""
+    fitted, notes = ranking.fitted, []
+    if ranking.is_comparison:
+        notes.append(comparison_note(fitted))
+        notes += [OVERLAP_NOTE] if any(each.any() for each in ranking.doubted) else []
+    return [*notes, scales_note(fitted)]
 
 
 def excess_notes(ranking: Ranking) -> list[str]:

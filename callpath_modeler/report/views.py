@@ -279,7 +279,8 @@ def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
     off = total_off_by(forecast)
     if forecast.is_comparison:
         largest = style.amount(float(forecast.at_base.total[0]), unit)
-    totals = {"measured": largest, "value": target, "band": band, "model": off, "excess": excess}
+    totals = {"measured": largest, "base": largest, "value": target, "band": band, "model": off}
+    totals |= {"excess": excess, "loss": excess}
     if shown.outline.start != ROOT:
         totals = dict.fromkeys(totals, "")
     columns = [
@@ -315,7 +316,8 @@ def value_cells(
     -------
     dict
         ``measured``, ``value``, ``band``, ``model``, ``other``, ``share``, ``excess``, ``growth``,
-        ``trust``, as far as `informative` keeps them.
+        ``trust``, as far as `informative` keeps them. In a comparison, ``base`` (at the smaller
+        scale), ``loss`` and ``own_loss`` (excess work).
     """
     unit = forecast.fitted.metric.unit
     main, other = (whole, own) if inclusive else (own, whole)
@@ -329,9 +331,8 @@ def value_cells(
     growth = [text or "" for text in _growths(forecast, main, pretty=not style.ascii_only)]
     off = main.deviation.tolist()
     largest, target = value_titles(forecast)
-    before_it = main.at_base if forecast.is_comparison else main.at_largest
     columns = {
-        "measured": TextColumn(largest, texts(before_it), droppable=-1),
+        "measured": TextColumn(largest, texts(main.at_largest), droppable=-1),
         "value": TextColumn(target, texts(main.value)),
         "band": TextColumn(band_title(forecast), bands, droppable=-2),
         "model": TextColumn("model", [signed_percent(v) for v in off], droppable=2),
@@ -344,11 +345,12 @@ def value_cells(
     if np.isinf(forecast.target):
         del columns["trust"]
     if forecast.is_comparison:
-        columns |= _excess_columns(forecast, own, whole)
+        base = TextColumn(largest, texts(main.at_base), droppable=-1)
+        columns = {"base": base, **columns, **_loss_columns(forecast, own, whole)}
     return informative(forecast, columns)
 
 
-def _excess_columns(
+def _loss_columns(
     forecast: Forecast, own: NodeForecasts, whole: NodeForecasts
 ) -> dict[str, TextColumn]:
     """Return inclusive and exclusive excess work of lines; a narrow table keeps both."""
@@ -360,7 +362,7 @@ def _excess_columns(
             droppable=-1,
             styles=excess_styles(values.excess),
         )
-        for key, title, values in (("excess", name, whole), ("own_excess", f"own {name}", own))
+        for key, title, values in (("loss", name, whole), ("own_loss", f"own {name}", own))
     }
 
 

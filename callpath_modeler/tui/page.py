@@ -26,8 +26,8 @@ NAME_LEAST = 26
 _STEP = 2
 
 _ORDER = (
-    *("measured", "value", "band", "model", "maximum", "imbalance"),
-    *("share", "growth", "excess", "own_excess", "trust", "other"),
+    *("base", "measured", "value", "band", "model", "maximum", "imbalance"),
+    *("share", "growth", "excess", "loss", "own_loss", "trust", "other"),
 )
 """Columns from left to right."""
 _FIRST_TO_GO = (
@@ -45,7 +45,7 @@ _FIRST_TO_GO = (
 
 _FIRST_TO_GO_OF_TWO = (
     *("imbalance", "maximum", "other", "band", "share"),
-    *("measured", "own_excess"),
+    *("base", "own_loss"),
 )
 """The same of a comparison of two scales, which keeps its excess work."""
 
