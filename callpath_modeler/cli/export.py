@@ -27,6 +27,7 @@ from callpath_modeler.errors import UsageError
 if TYPE_CHECKING:
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.arrays import FloatArray
+    from callpath_modeler.fitted import Fitted
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 GRAPHS = ("graphml", "dot")
 PROFILES = ("folded", "speedscope", "hatchet")
 EXTRAP, PYTHON, SVG = "extra-p", "python", "svg"
-FLAME = "flame"
+FLAME, _MODELS, _RANKING = "flame", "models", "ranking"
 _OTHERS = (*GRAPHS, EXTRAP, *PROFILES, SVG, PYTHON)
 _OF_ONE_SCALE = (*PROFILES, SVG)
 _FLAMES = (SVG, "folded", "speedscope")
@@ -55,11 +56,10 @@ _TABLES = FORMATS[1:]
 )
 @click.option(
     "--what",
-    type=click.Choice(["models", "values", "ranking", FLAME]),
-    default="models",
-    show_default=True,
+    type=click.Choice([_MODELS, "values", _RANKING, FLAME]),
     help="Rows of a table: models of call paths, values of call paths and runs, or the ranking. "
-    "Or a flame graph: svg, folded, speedscope.",
+    "Or a flame graph: svg, folded, speedscope. Default: models; the ranking if the scales are too "
+    "few for models.",
 )
 @click.option(
     "--color-by",
@@ -84,7 +84,7 @@ def command(
     experiment: tuple[str, ...],
     output: Path | None,
     format_: str | None,
-    what: str,
+    what: str | None,
     color_by: str | None,
     base: str | None,  # noqa: ARG001
     expect: Path | None,
@@ -115,7 +115,7 @@ def command(
     _check_flame(ctx, form, what)
     if expect is not None:
         load = reading_for(expect, question.metric, load)
-    at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted"))
+    at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted", "pair"))
     if form == SVG and not at_target and color_by != "growth":
         _measured_flame(console, experiment, question, load, fitting, output, force=force)
         return
@@ -134,29 +134,45 @@ def command(
         progress=console.progress("read"),
         default_factor=FURTHER,
     )
+    fitted = ranking.fitted
+    _check_models(fitted, form, what, color_by)
     if form in _OF_ONE_SCALE:
         text = _of_ranking(ranking, form, at_target=at_target)
         console.write(text, output, overwrite=force)
     elif form == PYTHON:
-        console.write(python_source(ranking.fitted), output, overwrite=force)
+        console.write(python_source(fitted), output, overwrite=force)
     elif form in GRAPHS:
         text = export.graph_text(ranking, form, check_ranking(ranking, expect))
         console.write(text, output, overwrite=force)
-    elif what == "ranking":
+    elif what == _RANKING or fitted.is_measured_only:
         table = ranking_table(ranking, findings=findings, check=check_ranking(ranking, expect))
         render_table(console, table, form, output, force=force)
     else:
-        render_table(console, export.models_table(ranking.fitted), form, output, force=force)
+        render_table(console, export.models_table(fitted), form, output, force=force)
     console.findings(findings)
 
 
-def _expected(ctx: click.Context, form: str, what: str) -> Path | None:
+def _check_models(fitted: Fitted, form: str, what: str | None, color_by: str | None) -> None:
+    """Refuse output that is about models, if there are none."""
+    from callpath_modeler.analysis.measured_only import refuse_prediction
+
+    asked = {
+        f"-f {PYTHON}": form == PYTHON,
+        f"--what {_MODELS}": what == _MODELS,
+        "--color-by growth": color_by == "growth",
+    }
+    for option, is_asked in asked.items():
+        if is_asked:
+            refuse_prediction(fitted, option)
+
+
+def _expected(ctx: click.Context, form: str, what: str | None) -> Path | None:
     """Return the expectation file if the output contains verdicts.
 
     A file that is configured, but not given on the command line, only applies to such output.
     """
     expect: Path | None = ctx.params["expect"]
-    if form in GRAPHS or (form not in _OTHERS and what == "ranking"):
+    if form in GRAPHS or (form not in _OTHERS and what == _RANKING):
         return expect
     if ctx.get_parameter_source("expect") is click.core.ParameterSource.COMMANDLINE:
         raise UsageError(
@@ -267,7 +283,7 @@ def _base(text: str | None) -> float | None:
     return None if text is None else parse_number(text, "--base")
 
 
-def _check_flame(ctx: click.Context, form: str, what: str) -> None:
+def _check_flame(ctx: click.Context, form: str, what: str | None) -> None:
     """Refuse options of flame graphs for other formats, and flame graphs in other formats."""
     if what == FLAME and form not in _FLAMES:
         raise UsageError(f"no flame graph in {form}", hint=f"-f with one of {', '.join(_FLAMES)}")
@@ -296,7 +312,7 @@ def _profile(form: str, experiment: Experiment, columns: Mapping[Metric, FloatAr
     return exchange.folded(tree, exclusive, metric.unit)
 
 
-def _form(format_: str | None, output: Path | None, what: str) -> str:
+def _form(format_: str | None, output: Path | None, what: str | None) -> str:
     ending = "" if output is None else output.suffix.removeprefix(".")
     ending = PYTHON if ending == "py" else ending
     if format_ is None and ending in _OTHERS:
