@@ -240,4 +240,10 @@ OF_PROFILES = {
         remedy="Repeat the failed runs.",
         example="results.latest.json: 2 of 12 runs failed",
     ),
+    "CPM170": FindingKind(
+        what="A profile holds predictions and not measurements",
+        why="A model of predictions repeats their errors. Costs below zero are read as zero.",
+        remedy="Move the file of `cpmodel export -f cubex` out of the directory of the runs.",
+        example="models.cubex: models of p = 4096",
+    ),
 }
