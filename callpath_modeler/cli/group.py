@@ -25,6 +25,7 @@ _COMMANDS = {
     "diff": "Compare two experiments: what got better or worse, at which scale.",
     "browse": "Browse costs at any target on the terminal: views, charts.",
     "excess": "Show the time lost between measured scales, and where: excess work.",
+    "refine": "Propose a filter for Score-P, and call paths to instrument more finely.",
     "baseline": "Write limits derived from today's runs, for `check`.",
     "check": "Check models against expectations, in continuous integration.",
     "report": "Write one page of HTML: ranking, charts, call tree, data quality.",
