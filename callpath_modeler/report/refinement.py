@@ -20,7 +20,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.answer import at_text, beyond
-from callpath_modeler.report.formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.formats import Cell, Table, json_number, known_or_none, provenance
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, table, wrap
 from callpath_modeler.report.ranking import context, distinct_names
@@ -243,7 +243,7 @@ def refinement_table(found: Refinement, findings: Sequence[Finding]) -> Table:
             "visits": None,
             "visits_at_most": None,
             "time_per_visit": None,
-            "share_at_largest": _cell(float(found.ranking.share_at_largest[path.row])),
+            "share_at_largest": known_or_none(float(found.ranking.share_at_largest[path.row])),
             "share_at_target": path.share,
             "share_at_target_high": None,
         }
@@ -257,11 +257,11 @@ def refinement_table(found: Refinement, findings: Sequence[Finding]) -> Table:
             "linker_name": each.region.mangled,
             "reason": kept_reason(each) or None,
             "visits": each.visits,
-            "visits_at_most": _cell(each.most_visits),
+            "visits_at_most": known_or_none(each.most_visits),
             "time_per_visit": each.per_visit,
             "share_at_largest": each.share,
             "share_at_target": each.share_at_target,
-            "share_at_target_high": _cell(each.share_at_most),
+            "share_at_target_high": known_or_none(each.share_at_most),
         }
         for each in found.small
     ]
@@ -286,7 +286,3 @@ _COLUMNS = (
     *("action", "name", "id", "linker_name", "reason", "visits", "visits_at_most"),
     *("time_per_visit", "share_at_largest", "share_at_target", "share_at_target_high"),
 )
-
-
-def _cell(value: float) -> float | None:
-    return None if math.isnan(value) else value
