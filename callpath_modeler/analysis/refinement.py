@@ -10,7 +10,7 @@ section 3, kernel refinement).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -126,7 +126,8 @@ class SmallFunction:
     most_visits : sum over its call paths of the visits of the process with most; NaN = not known
     per_visit : exclusive time per visit at the largest scale, seconds
     share : share of the exclusive time at the largest scale
-    largest_share : the largest share at any scale, or of the slowest process
+    largest_share : the largest share in any run, or of its slowest process; or of one of its call
+        paths with its callees
     share_at_target : share of the exclusive time at the target
     share_at_most : the same for the upper ends of bands; NaN = no model
     kept : reason to keep it; None = the filter excludes it
@@ -193,9 +194,9 @@ def refine(
     It is frequent if that cost is at least a thousandth of the run time, or if it has a hundredth
     of all visits. The filter excludes small and frequent functions unless
 
-    - the function takes more than `MOST` of the time at any scale, on the slowest process, or at
-      the target with its band, summed over all its call paths; or one of its call paths does, with
-      its callees
+    - the function takes more than `MOST` of the time in any run, on the slowest process, or at the
+      target with its band, summed over all its call paths; or one of its call paths does, with its
+      callees
     - its cost at the target is not known
     - it calls MPI or another library, directly or not
     - its cost grows faster than that of every function that stays
@@ -265,7 +266,7 @@ def _check(ranking: Ranking, cost: VisitCost) -> None:
 
 
 class _Measured:
-    """Visits and times at the largest scale, [call paths], and shares of functions."""
+    """Visits and times at the largest scale, and costs at the target, [call paths]."""
 
     def __init__(self, ranking: Ranking) -> None:
         fitted = ranking.fitted
@@ -277,11 +278,6 @@ class _Measured:
         # A call path without visits in a run has none on any process.
         most = np.where(np.isnan(line.values(VISITS)[:, largest]), 0.0, most)
         self.most_visits = most.max(axis=1, initial=0.0)
-        total = np.nansum(fitted.measured, axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self.shares = np.nan_to_num(fitted.measured / total)
-            slowest = ranking.maxima_at_largest[0] / total[-1]
-        self.shares = np.column_stack([self.shares, np.nan_to_num(slowest, posinf=0.0)])
         whole = ranking.total[0]
         unknown = ~fitted.modelled & (np.nan_to_num(fitted.measured[:, -1]) > 0)
         if ranking.repetitions:
@@ -290,6 +286,17 @@ class _Measured:
         self.at_target = np.nan_to_num(ranking.value) / whole if whole > 0 else 0 * high
         self.at_most = np.nan_to_num(high) / whole if whole > 0 else 0 * high
         self.at_most[unknown] = np.nan
+
+
+def _shares_of_runs(ranking: Ranking) -> Iterator[FloatArray]:
+    """Yield the shares of call paths in the time of each run, then those of its slowest process."""
+    experiment, name = ranking.fitted.experiment, ranking.fitted.metric.name
+    values, maxima = experiment.values(name), experiment.maxima(name)
+    for run in range(len(experiment.runs)):
+        total = np.nansum(values[:, run])
+        if total > 0:
+            yield np.nan_to_num(values[:, run]) / total
+            yield np.nan_to_num(maxima[:, run]) / total
 
 
 def _mean(values: FloatArray) -> FloatArray:
@@ -339,14 +346,12 @@ def _small(ranking: Ranking, measured: _Measured, cost: VisitCost) -> list[Small
 
     visits, time = summed(measured.visits), summed(measured.time)
     most_visits = summed(measured.most_visits)
-    shares = np.column_stack([summed(column) for column in measured.shares.T])
     at_target, at_most = summed(measured.at_target), summed(measured.at_most)
-    subtree = np.zeros(len(names))
-    with_callees = np.fmax(
-        tree.inclusive(measured.shares[:, :-1]).max(axis=1),
-        tree.inclusive(measured.at_target),
-    )
-    np.maximum.at(subtree, function, with_callees)
+    largest, with_callees = np.zeros(len(names)), tree.inclusive(measured.at_target)
+    for share in _shares_of_runs(ranking):
+        largest = np.fmax(largest, summed(share))
+        with_callees = np.fmax(with_callees, tree.inclusive(share))
+    np.maximum.at(largest, function, with_callees)
     overhead = visits * cost.high
     run_time = time.sum()
     frequent = (overhead >= _FREQUENT * run_time) | (visits >= _OFTEN * visits.sum())
@@ -364,7 +369,6 @@ def _small(ranking: Ranking, measured: _Measured, cost: VisitCost) -> list[Small
     for k in np.flatnonzero(chosen).tolist():
         rows = order[begin[k] : begin[k + 1]]
         regions = regions_of[names[k]]
-        largest = max(shares[k].max(), subtree[k])
         kept = None
         # Without a linker name, the filter would also match other functions of this name.
         is_shared = not any(r.mangled for r in regions) and regions_named[names[k]] > len(regions)
@@ -372,7 +376,7 @@ def _small(ranking: Ranking, measured: _Measured, cost: VisitCost) -> list[Small
             kept = Kept.NAME
         elif to_libraries[rows].any():
             kept = Kept.CALLS_LIBRARIES
-        elif largest > MOST or at_target[k] > MOST:
+        elif largest[k] > MOST or at_target[k] > MOST:
             kept = Kept.COSTLY
         elif np.isnan(at_most[k]):
             kept = Kept.UNKNOWN
@@ -386,8 +390,8 @@ def _small(ranking: Ranking, measured: _Measured, cost: VisitCost) -> list[Small
                 visits=float(visits[k]),
                 most_visits=float(most_visits[k]),
                 per_visit=float(time[k] / visits[k]),
-                share=float(shares[k, -2]),
-                largest_share=float(largest),
+                share=float(time[k] / run_time),
+                largest_share=float(largest[k]),
                 share_at_target=float(at_target[k]),
                 share_at_most=float(at_most[k]),
                 kept=kept,

@@ -37,7 +37,8 @@ def check(ranking, cost):
         if out
     }
     assert by_rule == {each.filter_name for each in found.excluded} <= names
-    shares = np.nan_to_num(fitted.measured / np.nansum(fitted.measured, axis=0))
+    values = fitted.experiment.values(fitted.metric.name)
+    shares = np.nan_to_num(values / np.nansum(values, axis=0))
     at_target = np.nan_to_num(ranking.value) / ranking.total[0]
     for name in by_rule:
         its = [(r.mangled or r.name) == name for r in tree.regions]
