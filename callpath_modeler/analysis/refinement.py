@@ -311,7 +311,9 @@ def _coarse(ranking: Ranking) -> tuple[CoarsePath, ...]:
     share = np.nan_to_num(np.where(modelled, ranking.own_share, ranking.share_at_largest))
     cost = np.nan_to_num(np.where(modelled, ranking.value, fitted.measured[:, -1]))
     below = tree.inclusive(cost)
-    computes = np.array([r.computes and r.name != PROGRAM for r in tree.regions], np.bool_)
+    computes = np.array(
+        [r.call_class.computes and r.name != PROGRAM for r in tree.regions], np.bool_
+    )
     rows = np.flatnonzero((share >= COARSE) & computes[tree.region] & (cost >= _OWN * below))
     found = []
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -420,9 +422,10 @@ def _can_be_filtered(ranking: Ranking, function: IntArray, names: Sequence[str])
 
 
 def _calls_libraries(ranking: Ranking) -> BoolArray:
-    """Return whether a call path has callees that a compiler did not instrument, [call paths]."""
+    """Return whether a call path has callees of libraries, directly or not, [call paths]."""
     tree = ranking.fitted.experiment.tree
-    others = np.array([region.paradigm != _COMPILER for region in tree.regions])[tree.region]
+    own = {_COMPILER, "user"}
+    others = np.array([region.paradigm not in own for region in tree.regions])[tree.region]
     return np.asarray(tree.largest_below(others.astype(np.int8)) > others)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from callpath_modeler import config
+from callpath_modeler.cli.default_group import DefaultGroup
 
 if TYPE_CHECKING:
     from callpath_modeler.config import ConfiguredValue
@@ -30,8 +31,8 @@ ELSEWHERE: Mapping[str, Place] = {
 _OF_ONE_RUN = frozenset({
     "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
     "advise", "output", "force", "format", "columns", "no_header", "junit", "what", "pair", "base",
-    "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse", "predicted",
-    "application", "plot", "color_by",
+    "matrix", "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse",
+    "predicted", "application", "plot", "color_by",
 })  # fmt: skip
 """Options that only make sense for one call of a command."""
 
@@ -101,6 +102,8 @@ def commands_of(root: click.Context) -> Iterator[click.Command]:
             command = group.get_command(root, name)
         except PluginError:
             continue  # `cpmodel plugins` tells of it
+        if isinstance(command, DefaultGroup):
+            command = command.default
         if getattr(command, "heeds_configuration", False) and command is not None:
             yield command
 

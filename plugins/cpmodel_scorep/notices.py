@@ -42,7 +42,7 @@ class ProfileNotices(Notices):
         if definitions.attributes.get("Creator", "").startswith(CREATOR_OF_MODELS):
             self._is_measured = False
             target = shortened(definitions.attributes.get("Target", "a target"))
-            self.note("CPM170", f"models of {target}")
+            self.note("CPM180", f"models of {target}")
         if container.resynchronised:
             self.note("CPM124", "members are not where the headers say")
         if repaired:

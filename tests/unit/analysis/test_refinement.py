@@ -116,6 +116,8 @@ def test_the_main_program_is_no_candidate():
 def test_callers_of_libraries_are_kept():
     assert kept([SMALL, MPI], [-1, 0, 1]) == {"small(int)": Kept.CALLS_LIBRARIES}
     assert kept([SMALL, MPI], [-1, 0, 0]) == {"small(int)": None}
+    user = (Region("kernel", paradigm="user"), 0.1, 10.0)
+    assert kept([SMALL, user], [-1, 0, 1]) == {"small(int)": None}
 
 
 def test_the_only_function_that_grows_is_kept():

@@ -120,7 +120,7 @@ def test_our_own_reader_finds_the_values_of_the_ranking(tmp_path):
     assert [region.paradigm for region in again.tree.regions] == [
         region.paradigm for region in found.fitted.experiment.tree.regions
     ]
-    assert [each.code for each in again.findings] == ["CPM107", "CPM170"]
+    assert [each.code for each in again.findings] == ["CPM107", "CPM180"]
     assert "models of p = 1024" in again.findings[1].message
     for suffix, name in SUFFIXES.items():
         assert again.metric(f"time{suffix}").unit == "s"
