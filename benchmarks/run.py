@@ -12,8 +12,8 @@ Extra-P, which take minutes.
 ``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py. ``real``,
 ``run-times``, ``scales``, ``marked``, ``slices`` and ``generated`` need the measurements in
 DIR/data. DIR is given with ``--shared DIR``; by default, it is the folder ``shared`` next to the
-project. ``generated`` also needs MPI and an idle machine. ``far`` and ``far-ranks`` need the profiles of
-``make cluster``.
+project. ``generated`` also needs MPI and an idle machine. ``far`` and ``far-ranks`` need the
+profiles of ``make cluster``.
 """
 
 from __future__ import annotations
