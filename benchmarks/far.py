@@ -23,8 +23,8 @@ from callpath_modeler.arrays import FloatArray
 NOTES = f"""\
 `make cluster` runs three programs on three simulated clusters. Models know p = {SCALES[0]} to
 {SCALES[-1]} with three repetitions. The truth is one run at p = 512 or 1,024. Last: the value at
-the largest known scale. Call paths: those with at least 0.5 % of the true time. Holds is the share of
-95 % bands that contain the truth. Width is the median ratio of the upper to the lower end. The
+the largest known scale. Call paths: those with at least 0.5 % of the true time. Holds is the share
+of 95 % bands that contain the truth. Width is the median ratio of the upper to the lower end. The
 total is the run time that `cpmodel rank` states; that of the others is the sum of call paths.
 """
 
