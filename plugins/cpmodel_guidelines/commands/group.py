@@ -6,6 +6,8 @@ import click
 
 from callpath_modeler.cli.default_group import DefaultGroup
 from cpmodel_guidelines.commands.check import check
+from cpmodel_guidelines.commands.plan import plan
+from cpmodel_guidelines.commands.tune import tune
 
 
 @click.group("guidelines", cls=DefaultGroup, default="check", invoke_without_command=True)
@@ -20,3 +22,5 @@ def command(ctx: click.Context) -> None:
 
 
 command.add_command(check, "check")
+command.add_command(tune, "tune")
+command.add_command(plan, "plan")
