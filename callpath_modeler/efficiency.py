@@ -29,7 +29,6 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Centre
 from callpath_modeler.modeling.distributions import normal_share
-from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.balance import PARTS
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -58,8 +57,8 @@ _OUTERMOST = 3.0
 """Normal score of the outermost quantile."""
 
 
-@dataclass(frozen=True, slots=True)
-class EfficiencyAnswer(HtmlReprMixin):
+@dataclass(frozen=True, slots=True, eq=False)
+class EfficiencyAnswer:
     """Factors of efficiency, with findings about the runs and the target.
 
     Attributes
