@@ -185,8 +185,8 @@ def _asked(
     if not target.named:
         return _finite(target.value), {}
     chosen = parameter or ALONE
-    if experiment.parameters:
-        chosen = experiment.modelled_parameters(parameter)[0]
+    if parameter is None and experiment.parameters:
+        chosen = experiment.modelled_parameters()[0]
     held = {name: value for name, value in target.named.items() if name != chosen}
     return _finite(target.named.get(chosen)), held
 
