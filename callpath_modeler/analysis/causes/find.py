@@ -39,7 +39,7 @@ _BEYOND_CHANCE = 1.5
 """Growth of the imbalance relative to that of random delays from which on it counts."""
 _STEADY = 0.2
 """Relative scatter of the excess of the slowest process between runs up to which it is the same."""
-_TOLD = 0.9
+_TOLD = 0.95
 """Probability from which on the algorithm of a collective operation is named."""
 _FITS = 2.33
 """Standard score of a misfit above which noise does not explain it (99 %)."""
