@@ -82,7 +82,7 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Term:
+class LawTerm:
     """A term of the most probable hypothesis.
 
     Attributes
@@ -285,7 +285,7 @@ class Cause:
         sure = found and found[0][1] >= _TOLD and self.probability(Kind.REQUIRED) >= _MOSTLY
         return found[0][0] if sure else None
 
-    def terms(self) -> tuple[Hypothesis, list[Term]]:
+    def terms(self) -> tuple[Hypothesis, list[LawTerm]]:
         """Return the most probable hypothesis and its terms."""
         group, k = self._group()
         best = int(np.argmax(group.probability[k]))
@@ -296,7 +296,7 @@ class Cause:
             coefficient = float(fit.coefficients[k, f])
             error = float(np.sqrt(covariance[f, f]))
             terms.append(
-                Term(each.text, coefficient, error, coefficient * float(each.values[k, -1]))
+                LawTerm(each.text, coefficient, error, coefficient * float(each.values[k, -1]))
             )
         return h, terms
 
