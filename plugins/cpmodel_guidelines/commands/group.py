@@ -6,6 +6,7 @@ import click
 
 from callpath_modeler.cli.default_group import DefaultGroup
 from cpmodel_guidelines.commands.check import check
+from cpmodel_guidelines.commands.diff import diff
 
 
 @click.group("guidelines", cls=DefaultGroup, default="check", invoke_without_command=True)
@@ -20,3 +21,4 @@ def command(ctx: click.Context) -> None:
 
 
 command.add_command(check, "check")
+command.add_command(diff, "diff")
