@@ -176,7 +176,7 @@ class CampaignChange:
     guidelines : common guidelines, the most urgent first
     functions : common functions, those that changed most first
     only_before, only_after : groups, functions and settings that only one campaign has
-    is_tested : whether both campaigns have several mpiruns
+    is_tested : whether both campaigns have enough mpiruns for tests of times
     """
 
     before: Verification
@@ -277,7 +277,7 @@ def compare(before: Verification, after: Verification) -> CampaignChange:
         tuple(sorted(functions, key=lambda each: -_largest(each, times))),
         tuple(_only(before, after)),
         tuple(_only(after, before)),
-        _is_repeated(before) and _is_repeated(after),
+        bool(np.isfinite(times.rate + times.low).any()),
     )
 
 
@@ -329,10 +329,6 @@ def _has_same_right(before: Verification, after: Verification, row: int, other: 
 
 def _right(of: Verification, check: GuidelineCheck) -> list[object]:
     return [(of.benchmark.functions[each.row], each.setting) for each in check.right]
-
-
-def _is_repeated(of: Verification) -> bool:
-    return of.benchmark.is_repeated and of.benchmark.bounds is None
 
 
 def _ratios(

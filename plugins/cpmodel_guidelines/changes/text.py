@@ -72,7 +72,7 @@ def headline(changes: CampaignChange) -> str:
         said += f". The worst is {_name(new[0])}{_by(changes, new[0])}"
     slower, faster = len(changes.slower()), len(changes.faster())
     if not changes.is_tested:
-        return f"{said}. Changes of times are not tested: there are no several mpiruns."
+        return f"{said}. Changes of times are not tested: there are too few mpiruns."
     verb = "is" if slower == 1 else "are"
     told = f"{counted(slower, 'function') if slower else 'No function'} {verb} slower"
     if not slower:

@@ -23,7 +23,7 @@ from callpath_modeler.cli.table_options import (
     table_options,
     table_output_options,
 )
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.target_query import PredictionQuery
 from cpmodel_guidelines.commands.judging import Judging, judging_options
 
@@ -98,6 +98,11 @@ def diff(
     )
     changes = compare(before, after)
     is_worse = fail_on == "worse"
+    if is_worse and not changes.is_tested:
+        raise DataError(
+            "--fail-on worse: too few mpiruns to compare times",
+            hint="measure at least four mpiruns in each campaign, or use --fail-on new",
+        )
     if junit is not None:
         cases = change_cases(changes, worse=is_worse)
         text = junit_xml("cpmodel guidelines diff", after.benchmark.experiment.name, cases)
