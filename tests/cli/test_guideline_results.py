@@ -115,6 +115,16 @@ def test_the_page_is_one_file_without_script_and_with_escaped_names(run, tmp_pat
     run("guidelines", path, "-f", "html").fails(2, "-f html is the format of a matrix")
 
 
+def test_options_that_do_not_go_together_are_refused(run, planted, tmp_path):
+    html = ("guidelines", planted, "--matrix", "-f", "html")
+    run(*html, "--nrep", "rse=0.01").fails(2, "--nrep has no verdicts for --matrix")
+    run(*html, "--columns", "group").fails(2, "--columns does not apply to pages")
+    path = tmp_path / "r.xml"
+    run("guidelines", planted, "--nrep", "rse=0.01", "--junit", path).fails(2, "--nrep")
+    assert not path.exists()
+    run("info", planted, "-o", tmp_path / "p.html").fails(2, "suffix")
+
+
 def test_names_with_control_characters_do_not_reach_the_terminal(run, tmp_path):
     path = table_file(tmp_path / "t.csv", (EVIL,))
     for form in ("table", "csv", "json", "html"):

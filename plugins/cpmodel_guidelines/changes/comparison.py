@@ -235,7 +235,7 @@ def compare(before: Verification, after: Verification) -> CampaignChange:
     of_left = tuple(places[place] for place in lefts)
     functions = _functions([*places])
     sides = [_runs(before.here, rows[:, 0]), _runs(after.here, rows[:, 1])]
-    once = np.array([of_left.index(k) for k in range(len(places))], np.intp)
+    once = np.unique(np.array(of_left, np.intp), return_index=True)[1]
     same = np.array([_has_same_right(before, after, *pair) for pair in rows.tolist()], bool)
     with np.errstate(divide="ignore", invalid="ignore"):
         factors = [np.where(same[:, None], left / right, np.nan) for left, right in sides]
