@@ -123,7 +123,7 @@ def rules_of(gains: Gains, library: Library, group: Group) -> Rules:
         selector = _selector(library, function)
         if selector is None:
             chosen = _for_all_sizes(here, sizes)
-            ranges_of_sizes = (SizeRange(0, None, chosen[0][0]),) if chosen else ()
+            made = tuple(SizeRange(0, None, what) for what, _ in chosen[:1])
             if not chosen:
                 why = COLLECTIVES[function].reason
                 unselected |= {gain.place: why for _, gain in here}
@@ -132,8 +132,8 @@ def rules_of(gains: Gains, library: Library, group: Group) -> Rules:
             chosen = [(what, gain) for what, gain in here if best[gain.place] is gain]
             whats = {selector(gain.place.size, processes): what for what, gain in chosen}
             units = [selector(size, processes) for size in sizes]
-            ranges_of_sizes = size_ranges(units, whats)
-        found.setdefault(function, {})[processes] = ranges_of_sizes
+            made = size_ranges(units, whats)
+        found.setdefault(function, {})[processes] = made
         written |= {gain.place: (what, gain) for what, gain in chosen}
     ranges: dict[str, tuple[ProcessRange, ...]] = {}
     for function, of_processes in found.items():
