@@ -112,6 +112,7 @@ BENCHMARKS = {
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
     "guidelines": Benchmark(guidelines.table, guidelines.NOTES, ()),
     "guideline-errors": Benchmark(guideline_errors.errors, guideline_errors.ERROR_NOTES, ()),
+    "guideline-files": Benchmark(guideline_errors.filed_errors, guideline_errors.FILE_NOTES, ()),
     "guideline-power": Benchmark(guideline_errors.power, guideline_errors.POWER_NOTES, ()),
     "guideline-splits": Benchmark(guideline_errors.splits, guideline_errors.SPLIT_NOTES, ()),
     "tuned-rules": Benchmark(tuned_rules.table, tuned_rules.NOTES, ()),

@@ -31,8 +31,8 @@ ELSEWHERE: Mapping[str, Place] = {
 _OF_ONE_RUN = frozenset({
     "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
     "advise", "output", "force", "format", "columns", "no_header", "junit", "what", "pair", "base",
-    "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse", "predicted",
-    "application", "plot", "color_by",
+    "matrix", "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse",
+    "predicted", "application", "plot", "color_by",
 })  # fmt: skip
 """Options that only make sense for one call of a command."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 TABLE = "table"
 """The text format."""
 FORMATS = (TABLE, "csv", "tsv", "json", "jsonl", "markdown", "latex", "parquet")
+HTML = "html"
+"""A page, as a format of commands that can write one."""
 
 
 class _NumberOrAll(click.IntRange):
@@ -49,17 +51,17 @@ _TABLE = (
     click.option("--no-header", is_flag=True, help="Omit the header row of csv and tsv."),
     click.option("--wide", is_flag=True, help="Full names, even on a narrow terminal."),
 )
-_OUTPUT = (
-    click.option(
+
+
+def _output(formats: Sequence[str] = FORMATS) -> tuple[Callable[[F], F], ...]:
+    form = click.option(
         "-f",
         "--format",
         "format_",
-        type=click.Choice(FORMATS),
+        type=click.Choice(formats),
         help="Default: by the suffix of -o, else table.",
-    ),
-    output_file("Write to a file."),
-    FORCE,
-)
+    )
+    return form, output_file("Write to a file."), FORCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,13 @@ class OutputRequest:
     format_ : name of the format; None = by the suffix of the file
     path : file; None = standard output
     force : True = replace an existing file
+    has_page : True = the suffix html selects a page
     """
 
     format_: str | None
     path: Path | None
     force: bool
+    has_page: bool = False
 
     @property
     def form(self) -> str:
@@ -86,7 +90,8 @@ class OutputRequest:
         UsageError
             If the suffix selects no format.
         """
-        return format_of(self.format_, self.path)
+        is_page = self.format_ is None and self.path is not None and self.path.suffix == ".html"
+        return HTML if is_page and self.has_page else format_of(self.format_, self.path)
 
     def style(self, console: Console, *, wide: bool = False) -> TextStyle:
         """Return the style of text: files and wide tables have no limit of width."""
@@ -168,7 +173,7 @@ class TableRequest:
 
 def output_options(command: F) -> F:
     """Add the options for the output; they arrive as an `OutputRequest`, ``output``."""
-    return option_group(command, _OUTPUT, "output", _make_output)
+    return option_group(command, _output(), "output", _make_output)
 
 
 def table_options(command: F) -> F:
@@ -181,7 +186,12 @@ def table_options(command: F) -> F:
 
 def table_output_options(command: F) -> F:
     """Add the options for the output of a command with `table_options`."""
-    return add_options(command, _OUTPUT)
+    return add_options(command, _output())
+
+
+def table_or_page_options(command: F) -> F:
+    """Add the options for the output of a command with `table_options` that can write a page."""
+    return add_options(command, _output((*FORMATS, HTML)))
 
 
 def _make_output(*, format_: str | None, output: Path | None, force: bool) -> OutputRequest:
@@ -198,7 +208,15 @@ def _make_table(
     output: Path | None,
     force: bool,
 ) -> TableRequest:
-    return TableRequest(OutputRequest(format_, output, force), top, columns, not no_header, wide)
+    has_page = _has_page(click.get_current_context().command)
+    made = OutputRequest(format_, output, force, has_page)
+    return TableRequest(made, top, columns, not no_header, wide)
+
+
+def _has_page(command: click.Command) -> bool:
+    """Return whether a command can write a page."""
+    forms = (each.type for each in command.params if each.name == "format_")
+    return any(HTML in getattr(form, "choices", ()) for form in forms)
 
 
 def _picked(content: Table, names: Sequence[str]) -> Table:

@@ -17,6 +17,7 @@ from cpmodel_guidelines.judge import GuidelineVerdict, GuidelineVerdicts
 from cpmodel_guidelines.potential_savings import PotentialSavings
 from cpmodel_guidelines.rules import Guideline
 from cpmodel_guidelines.statistics.adjustment import Control
+from cpmodel_guidelines.statistics.power import Power
 
 MEASURED, MOCK_UP, COMPOSED = "measured", "mock-up", "composed"
 BETWEEN, PREDICTED = "composed between sizes", "predicted"
@@ -46,7 +47,9 @@ class MeanOfChecks:
 class Test(StrEnum):
     """Test of one check."""
 
-    MEANS = "means"  # Welch's test of means of logarithms
+    MEANS = (
+        "means"  # Welch's test of means of logarithms, confirmed by ranks except in permutations
+    )
     RANK_SUM = "rank-sum"  # Wilcoxon's test, as PGMPI publishes it
     SMIRNOV = "ks"  # the test of Kolmogorov and Smirnov
 
@@ -192,6 +195,7 @@ class Verification:
     power : what the number of mpiruns can show; "" = not known
     stakes : time that a program spends in collectives; None = no program
     findings : data quality findings
+    sensitivity : `power` as numbers; None = not known, or no permutations
     """
 
     benchmark: Benchmark
@@ -206,6 +210,7 @@ class Verification:
     power: str
     stakes: PotentialSavings | None
     findings: tuple[Finding, ...]
+    sensitivity: Power | None = None
 
     def rows_that_are(self, verdict: GuidelineVerdict) -> list[Row]:
         """Return the guidelines whose measured verdict is `verdict`."""

@@ -48,8 +48,8 @@ _LACKING = 4
 def verification_text(found: Verification, style: TextStyle, top: int) -> list[Text]:
     """Return the headline, the context, the worst guidelines, and notes."""
     shown = found.rows[:top]
-    lines = [*wrap(_say(style, _headline(found)), style.width, "bold")]
-    lines += wrap(_say(style, _context(found)), style.width, _GREY)
+    lines = [*wrap(_say(style, headline(found)), style.width, "bold")]
+    lines += wrap(_say(style, context(found)), style.width, _GREY)
     if shown:
         columns = [
             replace(c, header=_say(style, c.header), cells=[_say(style, cell) for cell in c.cells])
@@ -63,12 +63,12 @@ def verification_text(found: Verification, style: TextStyle, top: int) -> list[T
             *table(columns, names, style.width, title=title, ellipsis=dots),
             Text(""),
         ]
-    notes = [*_below(found, top), *_legend(found, style)]
+    notes = [*_below(found, top), *legend(found, style)]
     lines += [part for note in notes for part in wrap(_say(style, note), style.width, _GREY, "  ")]
     return lines
 
 
-def _headline(found: Verification) -> str:
+def headline(found: Verification) -> str:
     """Return the sentence about violated guidelines, and about predicted ones."""
     bench, violated = found.benchmark, found.rows_that_are(GuidelineVerdict.VIOLATED)
     here = [row for row in found.rows if row.here is not None]
@@ -132,7 +132,8 @@ def _at(found: Verification, of: Judged, check: int) -> dict[str, float]:
     return {name: value for name, value in named if name in varying}
 
 
-def _context(found: Verification) -> str:
+def context(found: Verification) -> str:
+    """Return the metric, the settings, and what is unknown, as one line."""
     bench = found.benchmark
     settings = counted(len(bench.settings), "setting")
     parts = [bench.experiment.name, f"{bench.metric.name}{' per call' * bench.per_call}"]
@@ -284,7 +285,8 @@ def _below(found: Verification, top: int) -> list[str]:
     return lines
 
 
-def _legend(found: Verification, style: TextStyle) -> list[str]:
+def legend(found: Verification, style: TextStyle) -> list[str]:
+    """Return the notes that explain the verdicts."""
     least = percent(found.tolerance)
     lines = [f"slower: the left side, compared with the right side; violated: by {least} or more"]
     lines.append(error_rate_text(found))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -11,24 +12,36 @@ from callpath_modeler.cli.completeness import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
-from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
+from callpath_modeler.cli.options import (
+    A_FILE,
+    EXPERIMENT,
+    fit_options,
+    load_options,
+    target_options,
+)
 from callpath_modeler.cli.table_options import (
+    HTML,
+    TABLE,
     TableRequest,
     table_options,
-    table_output_options,
+    table_or_page_options,
 )
 from callpath_modeler.errors import UsageError
+from cpmodel_guidelines.commands.judging import Judging, judging_options
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from callpath_modeler.diagnostics import Finding
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
+    from callpath_modeler.report.junit import JUnitCase
     from callpath_modeler.target_query import PredictionQuery
-    from cpmodel_guidelines.answer import Method
+    from cpmodel_guidelines.answer import Verification
     from cpmodel_guidelines.benchmark import Benchmark
     from cpmodel_guidelines.campaigns.campaign import Campaign
+    from cpmodel_guidelines.matrix_output.content import MatrixContent
     from cpmodel_guidelines.potential_savings import PotentialSavings
     from cpmodel_guidelines.verification import Ask
 
@@ -37,43 +50,17 @@ _TOP_OF_A_TABLE = 10
 
 @click.command("guidelines", cls=Configured)
 @EXPERIMENT
-@click.option(
-    "--rule",
-    "rules",
-    multiple=True,
-    metavar="TEXT|FILE",
-    help="Add a guideline, e.g. 'Allgather <= Gather + Bcast(p*m)', or PGMPI's FILE.json.",
-)
-@click.option(
-    "--test",
-    type=click.Choice(["means", "rank-sum", "ks"]),
-    help="Test of one check: means of logarithms, Wilcoxon, or Kolmogorov and Smirnov. Default: "
-    "means; with --control none: rank-sum, as published.",
-)
-@click.option(
-    "--control",
-    type=click.Choice(["permutation", "holm", "bh", "none"]),
-    help="Error rate of all checks: family-wise by permutations of mpiruns or by Holm, false "
-    "discoveries (bh), or none. Default: permutation; with ks: holm.",
-)
-@click.option(
-    "--error-rate",
-    metavar="PERCENT",
-    default="5%",
-    show_default=True,
-    help="Largest error rate of all measured checks together.",
-)
-@click.option(
-    "--outliers",
-    type=click.Choice(["keep", "tukey"]),
-    default="keep",
-    show_default=True,
-    help="Outliers inside each mpirun, before its median: keep them, or apply Tukey's rule.",
-)
+@judging_options
 @click.option(
     "--compat",
     type=click.Choice(["pgmpi"]),
     help="Print the violations that PGMPI's own code finds in measured mock-ups.",
+)
+@click.option(
+    "--matrix",
+    is_flag=True,
+    help="Print a matrix of guidelines and message sizes for each library and number of processes; "
+    "-f html: a page with a heat map.",
 )
 @click.option(
     "--nrep",
@@ -88,31 +75,15 @@ _TOP_OF_A_TABLE = 10
     help="Batches of repetitions for --nrep.",
 )
 @click.option(
-    "--processes",
-    type=click.IntRange(1, 10**9),
-    metavar="P",
-    help="Number of processes of benchmarks that do not state it, e.g. OSU.",
-)
-@click.option(
-    "--tolerance",
-    metavar="PERCENT",
-    default="5%",
-    show_default=True,
-    help="Slowdown that is not a violation.",
-)
-@click.option(
-    "--size", metavar="NAME", help="Parameter with the message size. Default: found by its name."
-)
-@click.option(
-    "--interval",
-    metavar="LOW,HIGH",
-    help="Two metrics: ends of the --confidence interval of values without repetitions.",
-)
-@click.option("--select", metavar="PATTERN", help="Check these call paths only, e.g. 'OpenMPI/**'.")
-@click.option(
     "--application",
     metavar="EXP",
     help="Profiles of a program, to bound its gain. Default: EXP, if it is a program.",
+)
+@click.option(
+    "--junit",
+    type=A_FILE,
+    metavar="FILE",
+    help="Write JUnit XML as well, with one test case per guideline and library.",
 )
 @click.option(
     "--fail-on",
@@ -123,25 +94,18 @@ _TOP_OF_A_TABLE = 10
 @target_options
 @load_options
 @fit_options
-@table_output_options
+@table_or_page_options
 @click.pass_context
 def check(
     ctx: click.Context,
     *,
     experiment: tuple[str, ...],
-    rules: tuple[str, ...],
-    test: str | None,
-    control: str | None,
-    error_rate: str,
-    outliers: str,
+    judging: Judging,
     compat: str | None,
+    matrix: bool,
+    junit: Path | None,
     nrep: str | None,
     nrep_batches: str,
-    processes: int | None,
-    tolerance: str,
-    size: str | None,
-    interval: str | None,
-    select: str | None,
     application: str | None,
     fail_on: str | None,
     table: TableRequest,
@@ -155,129 +119,94 @@ def check(
     table. One file is one mpirun. LIBRARY=PATH names the MPI library. With --target, models predict
     which guidelines will be violated there, and from how many processes on.
     """
-    from callpath_modeler import loading
-    from cpmodel_guidelines.benchmark import benchmark_of
     from cpmodel_guidelines.catalogue import guidelines_of
-    from cpmodel_guidelines.rules import others_in
-    from cpmodel_guidelines.table import verification_table
-    from cpmodel_guidelines.text import verification_text
-    from cpmodel_guidelines.verification import verify
 
     console: Console = ctx.obj
-    form = table.form
+    if table.form == HTML and not matrix:
+        raise UsageError("-f html is the format of a matrix", hint="add --matrix")
     if fail_on == "predicted" and question.target is question.at is None:
         raise UsageError("--fail-on predicted needs a target", hint="add --target P")
-    method, allowed = method_of(test, control, error_rate), fraction(tolerance, "--tolerance")
-    given = _Given(experiment, processes, load, is_table=_is_for_tables(question, load, interval))
-    campaign, catalogues = given.campaign()
+    campaign, catalogues = judging.campaign(experiment, load, question)
     if nrep is not None:
         _repetitions(console, campaign, table, nrep, nrep_batches)
         return
+    output = _Output(console, table, junit, is_matrix=matrix, ahead=fail_on == "predicted")
     if compat is not None:
-        _published(ctx, campaign, table, fail_on=fail_on)
-        return
-    guidelines = guidelines_of(rules, catalogues)
-    if campaign is None:
-        if outliers == "tukey":
-            raise UsageError(
-                "--outliers tukey needs the observations of mpiruns, and this input has none",
-                hint="give the output of a benchmark",
-            )
-        every = replace(load, read=replace(load.read, metrics=None))
-        read = loading.load(experiment, every, console.progress("read"))
+        fails, findings = _published(output, campaign)
     else:
-        read = _of_campaign(campaign, load, without_outliers=outliers == "tukey")
-    bench = benchmark_of(
-        read,
-        question.metric,
-        inclusive=question.inclusive,
-        processes=fitting.parameter,
-        size=size,
-        interval=_ends(interval),
-        select=select,
-        others=others_in(guidelines),
-    )
-    found = verify(
-        bench,
-        guidelines,
-        ask=_ask(question, bench),
-        tolerance=allowed,
-        method=method,
-        options=fitting,
-        stakes=_stakes(application, bench, read, load, fitting),
-    )
-    if form == "table":
-        style = table.style(console)
-        lines = verification_text(found, style, table.top or _TOP_OF_A_TABLE)
-        table.write_lines(console, lines)
-    else:
-        table.write_table(console, verification_table(found, table.top))
-    console.findings(found.findings)
+        guidelines = guidelines_of(judging.rules, catalogues)
+        read = judging.read(experiment, campaign, load, console.progress("read"))
+        bench = judging.benchmark(read, guidelines, question, fitting)
+        ask = _ask(question, bench)
+        stakes = _stakes(application, bench, read, load, fitting)
+        found = judging.verification(bench, guidelines, fitting, ask, stakes)
+        output.write(found)
+        fails, findings = found.fails(ahead=output.ahead), found.findings
+    console.findings(findings)
     if fail_on is None:
         return
-    if found.fails(ahead=fail_on == "predicted"):
+    if fails:
         ctx.exit(EXIT_NO)
-    refuse_incomplete(found.findings)
+    refuse_incomplete(findings)
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """The sources of a command.
+class _Output:
+    """Where and how verdicts are written.
 
     Attributes
     ----------
-    sources : files and folders
-    processes : number of processes of files that do not state it; None = unknown
-    load : options of reading
-    is_table : whether an option applies to tables and profiles only
+    console, table : streams, and form of the result
+    junit : file for JUnit XML; None = none
+    is_matrix : write matrices instead of lists
+    ahead : predicted violations are failures
     """
 
-    sources: tuple[str, ...]
-    processes: int | None
-    load: LoadOptions
-    is_table: bool
+    console: Console
+    table: TableRequest
+    junit: Path | None
+    is_matrix: bool
+    ahead: bool
 
-    def campaign(self) -> tuple[Campaign | None, tuple[Path, ...]]:
-        """Return the campaign and PGMPI's lists of guidelines; None = not a campaign."""
-        from cpmodel_guidelines.suites.files import benchmark_files, read_campaign
+    def write(self, found: Verification) -> None:
+        """Write a verification."""
+        from cpmodel_guidelines.matrix_output.content import content_of
+        from cpmodel_guidelines.table import verification_table
+        from cpmodel_guidelines.text import verification_text
+        from cpmodel_guidelines.verdict_cases import cases_of
 
-        files = None if self.is_table else benchmark_files(self.sources, self.processes)
-        if files is None:
-            return None, ()
-        return read_campaign(files, strict=self.load.read.strict), files.catalogues
+        table, style = self.table, self.table.style(self.console)
+        self.write_cases(found.benchmark.experiment.name, cases_of(found, ahead=self.ahead))
+        if self.is_matrix:
+            self.write_matrices(content_of(found, style, table.top))
+        elif table.form == TABLE:
+            lines = verification_text(found, style, table.top or _TOP_OF_A_TABLE)
+            table.write_lines(self.console, lines)
+        else:
+            table.write_table(self.console, verification_table(found, table.top))
 
+    def write_cases(self, name: str, cases: Sequence[JUnitCase]) -> None:
+        """Write JUnit XML if it is requested."""
+        from callpath_modeler.report.junit import junit_xml
 
-def _is_for_tables(question: PredictionQuery, load: LoadOptions, interval: str | None) -> bool:
-    """Return whether an option selects columns or parameters of a table, or a reader."""
-    read = load.read
-    names = (interval, question.metric, load.name_pattern, load.reader, read.locations)
-    return any(each is not None for each in names) or bool(read.parameter_sources or read.units)
+        if self.junit is not None:
+            text = junit_xml("cpmodel guidelines", name, cases)
+            self.console.write(text, self.junit, overwrite=self.table.output.force)
 
+    def write_matrices(self, content: MatrixContent) -> None:
+        """Write matrices in the requested form."""
+        from cpmodel_guidelines.matrix_output.page import matrix_page
+        from cpmodel_guidelines.matrix_output.table import matrix_table
+        from cpmodel_guidelines.matrix_output.text import matrix_text
 
-def _of_campaign(campaign: Campaign, load: LoadOptions, *, without_outliers: bool) -> Experiment:
-    """Return the selected medians of a campaign."""
-    from callpath_modeler import loading
-    from cpmodel_guidelines.campaigns.conversion import experiment_of
-
-    made = experiment_of(campaign, without_outliers=without_outliers)
-    return loading.selected(made, load)
-
-
-def method_of(test: str | None, control: str | None, error_rate: str) -> Method:
-    """Return the test and the control of the error rate."""
-    from cpmodel_guidelines.answer import Method, Test
-    from cpmodel_guidelines.statistics.adjustment import Control
-
-    rate = fraction(error_rate, "--error-rate")
-    if not 0 < rate < 1:
-        raise UsageError(f"--error-rate {error_rate!r} is not between 0 and 100 %", hint="e.g. 5%")
-    control = control or ("holm" if test == "ks" else "permutation")
-    test = test or ("rank-sum" if control == "none" else "means")
-    if test == "ks" and control == "permutation":
-        raise UsageError(
-            "--control permutation does not apply to --test ks", hint="use --control holm"
-        )
-    return Method(Test(test), Control(control), rate)
+        console, table = self.console, self.table
+        if table.form == HTML:
+            output = table.output
+            console.write(matrix_page(content), output.path, overwrite=output.force)
+        elif table.form == TABLE:
+            table.write_lines(console, matrix_text(content, table.style(console)))
+        else:
+            table.write_table(console, matrix_table(content))
 
 
 def _repetitions(
@@ -298,63 +227,35 @@ def _repetitions(
             "--nrep needs the output of a benchmark", hint="give raw files of ReproMPI"
         )
     found = repetitions_of(campaign, criteria, after)
-    if table.form == "table":
+    if table.form == TABLE:
         table.write_lines(console, repetitions_text(found, table.style(console)))
     else:
         table.write_table(console, repetitions_table(campaign, found))
     console.findings(campaign.findings)
 
 
-def _published(
-    ctx: click.Context, campaign: Campaign | None, table: TableRequest, *, fail_on: str | None
-) -> None:
-    """Print the violations that PGMPI's code finds."""
-    from cpmodel_guidelines.published import published_violations
+def _published(output: _Output, campaign: Campaign | None) -> tuple[bool, tuple[Finding, ...]]:
+    """Print the violations that PGMPI's code finds; return whether there are some."""
+    from cpmodel_guidelines.matrix_output.content import published_content
+    from cpmodel_guidelines.published import published_checks
     from cpmodel_guidelines.published_report import published_table, published_text
+    from cpmodel_guidelines.verdict_cases import published_cases
 
     if campaign is None:
         raise UsageError(
             "--compat pgmpi needs the output of a benchmark with its mpiruns",
             hint="give a folder of files of ReproMPI, one for each mpirun",
         )
-    console: Console = ctx.obj
-    found = published_violations(campaign)
-    if table.form == "table":
+    console, table = output.console, output.table
+    found = published_checks(campaign)
+    output.write_cases(campaign.name, published_cases(campaign, found))
+    if output.is_matrix:
+        output.write_matrices(published_content(campaign, found, table.top))
+    elif table.form == TABLE:
         table.write_lines(console, published_text(campaign, found, table.style(console)))
     else:
         table.write_table(console, published_table(campaign, found))
-    console.findings(campaign.findings)
-    if fail_on is not None:
-        if found:
-            ctx.exit(EXIT_NO)
-        refuse_incomplete(campaign.findings)
-
-
-def fraction(text: str, option: str) -> float:
-    """Return a percentage or a plain number as a fraction."""
-    from callpath_modeler.units import base_and_factor, parse_quantity
-
-    hint = f"e.g. {option} 10%"
-    try:
-        number, unit = parse_quantity(text)
-    except ValueError as cause:
-        raise UsageError(f"{option}: {cause}", hint=hint) from None
-    base, factor = base_and_factor(unit)
-    if base != "1" or not 0 <= number * factor < 10:
-        raise UsageError(f"{option} {text!r} is not a percentage below 1000 %", hint=hint)
-    return number * factor
-
-
-def _ends(interval: str | None) -> tuple[str, str] | None:
-    if interval is None:
-        return None
-    low, comma, high = interval.partition(",")
-    if not (low and comma and high):
-        raise UsageError(
-            f"--interval {interval!r} does not name two metrics",
-            hint="separate them by a comma: --interval ci_low,ci_high",
-        )
-    return low, high
+    return any(each.significance for each in found), campaign.findings
 
 
 def _ask(question: PredictionQuery, bench: Benchmark) -> Ask | None:

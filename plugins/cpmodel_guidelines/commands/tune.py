@@ -14,7 +14,16 @@ from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.options import A_FILE, EXPERIMENT, FORCE, output_file
 from callpath_modeler.cli.table_options import FORMATS, TABLE, TableRequest, table_options
 from callpath_modeler.errors import InputError, UsageError
-from cpmodel_guidelines.commands.check import fraction, method_of
+from cpmodel_guidelines.commands.judging import (
+    ERROR_RATE,
+    OUTLIERS,
+    PROCESSES,
+    RULE,
+    TEST,
+    TOLERANCE,
+    fraction,
+    method_of,
+)
 
 if TYPE_CHECKING:
     from cpmodel_guidelines.campaigns.campaign import Campaign
@@ -27,13 +36,7 @@ _RULES = (_TEXT, _JSON, _PROFILES)
 
 @click.command("tune", cls=Configured)
 @EXPERIMENT
-@click.option(
-    "--rule",
-    "rules",
-    multiple=True,
-    metavar="TEXT|FILE",
-    help="Add a guideline, e.g. 'Allgather <= Gather + Bcast(p*m)', or PGMPI's FILE.json.",
-)
+@RULE
 @click.option(
     "--min-gain",
     metavar="PERCENT",
@@ -41,13 +44,7 @@ _RULES = (_TEXT, _JSON, _PROFILES)
     show_default=True,
     help="Smallest gain that enters, as a share of the time of a call.",
 )
-@click.option(
-    "--tolerance",
-    metavar="PERCENT",
-    default="5%",
-    show_default=True,
-    help="Slowdown that is not a violation.",
-)
+@TOLERANCE
 @click.option(
     "--verify",
     "after",
@@ -66,36 +63,15 @@ _RULES = (_TEXT, _JSON, _PROFILES)
 @click.option(
     "--library", metavar="NAME", help="Measured library for which rules are. Default: the only one."
 )
-@click.option(
-    "--test",
-    type=click.Choice(["means", "rank-sum", "ks"]),
-    help="Test of one check, as in 'guidelines check'. Default: means.",
-)
+@TEST
 @click.option(
     "--control",
     type=click.Choice(["permutation", "holm", "bh"]),
     help="Error rate of all checks, as in 'guidelines check'. Default: permutation; with ks: holm.",
 )
-@click.option(
-    "--error-rate",
-    metavar="PERCENT",
-    default="5%",
-    show_default=True,
-    help="Largest error rate of all gains together.",
-)
-@click.option(
-    "--outliers",
-    type=click.Choice(["keep", "tukey"]),
-    default="keep",
-    show_default=True,
-    help="Outliers inside each mpirun, before its median: keep them, or apply Tukey's rule.",
-)
-@click.option(
-    "--processes",
-    type=click.IntRange(1, 10**9),
-    metavar="P",
-    help="Number of processes of benchmarks that do not state it, e.g. OSU.",
-)
+@ERROR_RATE
+@OUTLIERS
+@PROCESSES
 @table_options
 @click.option(
     "-f",
