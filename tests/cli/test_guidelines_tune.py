@@ -211,6 +211,35 @@ def test_hostile_names_of_libraries_stay_in_comments(run, tmp_path, library):
     assert "\x1b[31m" not in told.out
 
 
+def test_sizes_that_a_library_does_not_have_are_left_out(run, tmp_path):
+    """Open MPI keeps sizes as ``long``, and PGMPITuneLib as positive ``int``."""
+    p, sizes = 10**6, (0, 8, 2**31, 2**53)
+    path = tmp_path / "bench.csv"
+    rng = np.random.default_rng(3)
+    lines = ["call,p,size,mpirun,latency_us"]
+    for run_number in range(8):
+        for size in sizes:
+            for name, time in (("Allgather", 90), ("Gather", 5), ("Bcast", 4), ("Alltoall", 9)):
+                noisy = time * float(np.exp(0.02 * rng.normal()))
+                lines.append(f"{name},{p},{size},{run_number},{noisy}")
+    path.write_text("\n".join([*lines, ""]))
+    rule = ("--rule", "Allgather <= Gather + Bcast")
+    told = run("guidelines", "tune", path, *rule, "-f", "openmpi")
+    assert told.status == 0, told.err
+    old = open_mpi_4(told.out)
+    new = open_mpi_6(run("guidelines", "tune", path, *rule, "-f", "openmpi6").out)
+    for size, has_rule in ((0, True), (8 * p, True), (p * 2**31, True), (2**62, False)):
+        assert (at_in_open_mpi_4(old, 0, p, size) is not None) == has_rule
+        assert (at_in_open_mpi_6(new, "allgather", p, size) is not None) == has_rule
+    folder = tmp_path / "profiles"
+    assert run("guidelines", "tune", path, "-f", "pgmpitunelib", "-o", folder).status == 0
+    found = pgmpitunelib((folder / f"p{p}/allgather.prf").read_text())
+    assert found[2] == [(8, 8, "allgather_as_alltoall")]
+    notes = {row["size"]: row["pgmpitunelib_note"]
+             for row in rows(run("guidelines", "tune", path, "-f", "csv"))}  # fmt: skip
+    assert "no such size" in notes["2147483648.0"]
+
+
 # Measured algorithms.
 
 
