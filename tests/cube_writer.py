@@ -21,6 +21,8 @@ DTYPES = {
     "INT16": "i2",
     "UINT8": "u1",
 }
+PARADIGMS = {"MPI_": "mpi", "!$omp": "openmp", "TRACE BUFFER": "measurement"}
+"""Paradigm of a region by the beginning of its name; others were instrumented by the compiler."""
 TUPLE = [("n", "u4"), ("min", "f8"), ("max", "f8"), ("sum", "f8"), ("sum2", "f8")]
 
 
@@ -135,7 +137,9 @@ def anchor(tree, metrics, machine, *, attributes="", version="4.4"):
     parts.append("</metrics>\n<program>\n")
     for number, name in enumerate(names):
         role = tree.roles.get(name, "function")
-        paradigm = "mpi" if name.startswith("MPI_") else "compiler"
+        paradigm = next(
+            (word for mark, word in PARADIGMS.items() if name.startswith(mark)), "compiler"
+        )
         parts.append(
             f'<region id="{number}" mod="a.c" begin="{number}" end="99">\n'
             f"<name>{escape(name)}</name>\n<mangled_name>{escape(name)} -n 3</mangled_name>\n"

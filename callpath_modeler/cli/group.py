@@ -24,6 +24,7 @@ _COMMANDS = {
     "views": "Show costs at a target top-down, bottom-up or flat.",
     "diff": "Compare two experiments: what got better or worse, at which scale.",
     "browse": "Browse costs at any target on the terminal: views, charts.",
+    "efficiency": "Show factors of parallel efficiency: load balance, communication, computation.",
     "excess": "Show the time lost between measured scales, and where: excess work.",
     "baseline": "Write limits derived from today's runs, for `check`.",
     "check": "Check models against expectations, in continuous integration.",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.readers.process_selection import ProcessSelection
     from callpath_modeler.target_query import PredictionQuery
 
 
@@ -76,6 +77,17 @@ _LOAD = (
         "--locations",
         type=click.Choice(["max", "mean", "median", "geomean", "min", "sum", "imbalance"]),
         help="Statistic over the values of processes. Default: mean.",
+    ),
+    click.option(
+        "--ranks",
+        metavar="COND",
+        help="Use these processes only, e.g. 'rank % 4 == 0' or 'rank > 0'.",
+    ),
+    click.option(
+        "--split-ranks",
+        metavar="auto|COND",
+        multiple=True,
+        help="Model groups of processes separately: auto finds them, or 'rank == 0'.",
     ),
     click.option("--scaling", type=click.Choice(["weak", "strong"]), help="Default: recognised."),
     click.option(
@@ -238,6 +250,8 @@ def _make_load(
     ignore: tuple[str, ...],
     hide: tuple[str, ...],
     locations: str | None,
+    ranks: str | None,
+    split_ranks: tuple[str, ...],
     scaling: str | None,
     parameters: tuple[str, ...],
     units: tuple[str, ...],
@@ -262,10 +276,29 @@ def _make_load(
         parameter_sources=sources,
         units=_units(units),
         scaling=None if scaling is None else Scaling(scaling),
+        processes=_processes(ranks, split_ranks),
         strict=strict,
         jobs=jobs,
     )
     return LoadOptions(read, where, ignore, hide, pattern, reader, preset=_preset())
+
+
+def _processes(ranks: str | None, split: tuple[str, ...]) -> ProcessSelection | None:
+    """Return the selected processes and their groups; None = all in one group."""
+    if ranks is None and not split:
+        return None
+    from callpath_modeler.readers.process_selection import AUTO, ProcessSelection
+    from callpath_modeler.readers.rank_conditions import rank_condition
+
+    if AUTO in split and len(split) > 1:
+        raise UsageError(
+            "--split-ranks auto excludes conditions: it finds all groups",
+            hint="give either auto or conditions",
+        )
+    chosen = None if ranks is None else rank_condition(ranks, "--ranks")
+    if AUTO in split:
+        return ProcessSelection(chosen, auto=True)
+    return ProcessSelection(chosen, tuple(rank_condition(each, "--split-ranks") for each in split))
 
 
 def _units(given: tuple[str, ...]) -> dict[str, str]:

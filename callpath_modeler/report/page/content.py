@@ -11,6 +11,7 @@ from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.requirements import Requirements
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.fingerprints import Fingerprint
+from callpath_modeler.report.efficiency import EfficiencyView
 from callpath_modeler.report.invocation import Invocation
 
 
@@ -49,6 +50,7 @@ class PageContent:
     making : the origin of the page
     top : number of call paths with cards
     needs : requirements of these call paths besides time, by row, where they are known
+    efficiency : factors of parallel efficiency, or the reason why there are none; "" = no section
     """
 
     ranking: Ranking
@@ -58,3 +60,4 @@ class PageContent:
     making: Provenance
     top: int
     needs: Mapping[int, Requirements] = field(default_factory=dict)
+    efficiency: EfficiencyView | str = ""

@@ -10,6 +10,7 @@ from importlib.resources import files
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.page.cards import cards_section
 from callpath_modeler.report.page.content import PageContent
+from callpath_modeler.report.page.efficiency import efficiency_section
 from callpath_modeler.report.page.expectations import expectations_section
 from callpath_modeler.report.page.markup import Html, tag
 from callpath_modeler.report.page.names import CallPathLinks
@@ -82,6 +83,8 @@ def _sections(content: PageContent, names: CallPathLinks) -> dict[str, tuple[str
         found["tree"] = ("Call tree", tag("p", none))
     else:
         found["tree"] = ("Call tree", tree_section(content.forecast, names))
+    if content.efficiency:
+        found["efficiency"] = ("Efficiency", efficiency_section(content.efficiency))
     if content.check is not None:
         found["expectations"] = ("Expectations", expectations_section(content.check))
     found["quality"] = ("Data quality", quality_section(fitted.experiment, content.findings))

@@ -13,6 +13,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import FORCE, output_file
 from callpath_modeler.errors import UsageError
+from cpmodel_guidelines.commands.judging import ERROR_RATE, RULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,13 +47,7 @@ _NUMBER = re.compile(r"\d+")
     metavar="EXP",
     help="Measured campaign: its times, repetitions and noise replace assumptions.",
 )
-@click.option(
-    "--rule",
-    "rules",
-    multiple=True,
-    metavar="TEXT|FILE",
-    help="Add a guideline, e.g. 'Bcast <= Allreduce', or PGMPI's FILE.json.",
-)
+@RULE
 @click.option(
     "--sizes",
     default=_SIZES,
@@ -66,13 +61,7 @@ _NUMBER = re.compile(r"\d+")
     metavar="PERCENT",
     help="Violation that the campaign should find at one size.",
 )
-@click.option(
-    "--error-rate",
-    default="5%",
-    show_default=True,
-    metavar="PERCENT",
-    help="Largest error rate of all measured checks together.",
-)
+@ERROR_RATE
 @click.option(
     "--nrep",
     metavar="N|CRITERIA",
