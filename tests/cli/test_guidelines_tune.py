@@ -413,6 +413,23 @@ def test_the_promise_of_an_algorithm_is_its_own_time(run, tmp_path):
     assert {row["outcome"] for row in found if row["function"] == "Bcast"} == {"kept"}
 
 
+def test_without_rules_there_is_nothing_to_verify(run, tmp_path):
+    folder = campaign(tmp_path / "flawless", flawless)
+    run("guidelines", "tune", folder, "--verify", folder).fails(4, "nothing to verify")
+
+
+def test_a_file_that_could_not_be_used_leaves_the_promise_open(run, before, tmp_path):
+    def tuned(name, size, p):
+        is_tuned = name == "MPI_Allreduce" and size in (256, 1024)
+        return flawless(name, size, p) * (1 if not is_tuned else 0.9)
+
+    after = campaign(tmp_path / "after", tuned, seed=9)
+    (after / "p4_r99.dat").write_text("test nrep count runtime_sec\nMPI_Bcast 0 x 1\n")
+    told = run("guidelines", "tune", before, "--verify", after)
+    assert "2 kept" in told.out
+    assert told.status == 3
+
+
 def test_rules_and_verification_exclude_each_other(run, before):
     run("guidelines", "tune", before, "--verify", before, "-f", "openmpi").fails(2, "exclude")
 

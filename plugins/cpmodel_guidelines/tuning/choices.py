@@ -134,7 +134,8 @@ def rules_of(gains: Gains, library: Library, group: Group) -> Rules:
         else:
             least, most = _SIZES[library]
             units = [each for size in sizes if least <= (each := selector(size, processes)) <= most]
-            here = [row for row in every if selector(row[1].place.size, processes) in {*units}]
+            known = {*units}
+            here = [row for row in every if selector(row[1].place.size, processes) in known]
             best = best_of(tuple(gain for _, gain in here))
             chosen = [(what, gain) for what, gain in here if best[gain.place] is gain]
             whats = {selector(gain.place.size, processes): what for what, gain in chosen}

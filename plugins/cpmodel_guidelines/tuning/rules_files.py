@@ -136,8 +136,12 @@ def _profile(heading: Sequence[str], function: str, entry: ProcessRange) -> str:
     return "\n".join([*lines, ""])
 
 
-def require_rules(rules: Rules) -> None:
+def require_rules(rules: Rules, so: str = "nothing is written") -> None:
     """Raise an error if there is no rule.
+
+    Parameters
+    ----------
+    so : what follows from that, for the message
 
     Raises
     ------
@@ -152,7 +156,7 @@ def require_rules(rules: Rules) -> None:
         place = first.gain.place
         why = f"{place.function} <= {first.gain.way}: {first.reason}"
     raise DataError(
-        f"no rule, so nothing is written: {why}",
+        f"no rule, so {so}: {why}",
         hint="'cpmodel guidelines tune' without -f lists all gains",
     )
 
