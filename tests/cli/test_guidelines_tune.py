@@ -18,49 +18,9 @@ from rule_readers import (
     open_mpi_6,
     pgmpitunelib,
 )
+from tuned_library import NAMES, SIZES, campaign, flawless, slow_allreduce, with_the_rule
 
-SIZES = (16, 64, 256, 1024, 4096, 16384)
 ALLREDUCE, RSB, BCAST = 2, 13, 7
-
-
-def flawless(name, size, p=4):
-    """Return times in µs that meet every guideline."""
-    whole = p * size
-    return {
-        "MPI_Bcast": 4.0 + 0.4e-3 * size,
-        "MPI_Reduce": 4.4 + 1.1e-3 * size,
-        "MPI_Allreduce": 6.4 + 1.2e-3 * size,
-        "MPI_Gather": 2.0 + 0.8e-3 * size,
-        "MPI_Scatter": 2.1 + 0.8e-3 * size,
-        "MPI_Allgather": 4.2 + 1.2e-3 * size,
-        "MPI_Reduce_scatter_block": 4.9 + 1.0e-3 * whole,
-    }[name]
-
-
-NAMES = ("MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Gather", "MPI_Scatter", "MPI_Allgather",
-         "MPI_Reduce_scatter_block")  # fmt: skip
-
-
-def campaign(folder, law, ps=(4,), mpiruns=10, seed=1, names=NAMES, noise=0.02):
-    """Write output of ReproMPI."""
-    folder.mkdir()
-    rng = np.random.default_rng(seed)
-    for p in ps:
-        for run in range(mpiruns):
-            lines = [f"#@nprocs={p}", "test nrep count runtime_sec"]
-            for name in names:
-                for size in SIZES:
-                    time = law(name, size, p) * float(np.exp(noise * rng.standard_normal()))
-                    lines += [f"{name} {k} {size} {time * 1e-6:.12f}" for k in range(3)]
-            (folder / f"p{p}_r{run}.dat").write_text("\n".join([*lines, ""]))
-    return folder
-
-
-def slow_allreduce(name, size, p):
-    """Return a flawless library, but for an Allreduce that is slow from 256 to 1024 bytes."""
-    if name == "MPI_Allreduce" and size in (256, 1024):
-        return 2 * (flawless("MPI_Reduce", size, p) + flawless("MPI_Bcast", size, p))
-    return flawless(name, size, p)
 
 
 def slow_gather(name, size, p):
@@ -337,12 +297,7 @@ def outcomes(found):
 
 
 def test_a_promise_is_kept(run, before, tmp_path):
-    def tuned(name, size, p):
-        if name == "MPI_Allreduce" and size in (256, 1024):
-            return flawless("MPI_Reduce", size, p) + flawless("MPI_Bcast", size, p)
-        return flawless(name, size, p)
-
-    after = campaign(tmp_path / "after", tuned, seed=9)
+    after = campaign(tmp_path / "after", with_the_rule, seed=9)
     found = rows(run("guidelines", "tune", before, "--verify", after, "-f", "csv"))
     assert outcomes(found) == [("Allreduce", "256.0", "kept"), ("Allreduce", "1024.0", "kept")]
     for row in found:
@@ -375,9 +330,7 @@ def test_a_gain_that_is_smaller_than_promised_is_a_broken_promise(run, before, t
 
 def test_what_became_slower_fails(run, before, tmp_path):
     def tuned(name, size, p):
-        if name == "MPI_Allreduce" and size in (256, 1024):
-            return flawless("MPI_Reduce", size, p) + flawless("MPI_Bcast", size, p)
-        return flawless(name, size, p) * (1.5 if (name, size) == ("MPI_Bcast", 4096) else 1)
+        return with_the_rule(name, size, p) * (1.5 if (name, size) == ("MPI_Bcast", 4096) else 1)
 
     after = campaign(tmp_path / "after", tuned, seed=9)
     found = rows(run("guidelines", "tune", before, "--verify", after, "-f", "csv"), 1)
