@@ -38,11 +38,13 @@ class _NumberOrAll(click.IntRange):
         return sys.maxsize if value == "all" else int(super().convert(value, param, ctx))
 
 
+NUMBER_OF_ROWS = _NumberOrAll(1)
+
 _TABLE = (
     click.option(
         "-n",
         "--top",
-        type=_NumberOrAll(1),
+        type=NUMBER_OF_ROWS,
         metavar="N",
         help="Number of rows, or all; in a view, on every level. Default: rank fits the terminal; "
         "10 in other tables, files and pipes; else all.",
