@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from operator import itemgetter
-from pathlib import Path
 
 from callpath_modeler.printable import shortened
 from cpmodel_guidelines.campaigns.campaign import Cell, Detail, Section
@@ -348,7 +347,7 @@ class _Reader:
         """Return the function of a row; PGChecker states mock-ups in titles and file names."""
         if self.collective:
             return self.collective if name == "default" else name
-        found = _CHECKER_FILE.fullmatch(Path(self.source.path).name)
+        found = _CHECKER_FILE.fullmatch(self.source.path.name)
         if found is not None and found[1] == name and found[2] != "default":
             return found[2]
         return name
