@@ -30,6 +30,7 @@ from types import ModuleType
 import accuracy
 import browse
 import caliper
+import causes
 import comparisons
 import expectations
 import fit
@@ -116,6 +117,8 @@ BENCHMARKS = {
     "guideline-power": Benchmark(guideline_errors.power, guideline_errors.POWER_NOTES, ()),
     "guideline-splits": Benchmark(guideline_errors.splits, guideline_errors.SPLIT_NOTES, ()),
     "tuned-rules": Benchmark(tuned_rules.table, tuned_rules.NOTES, ()),
+    "causes": Benchmark(causes.table, causes.NOTES, ()),
+    "algorithms": Benchmark(causes.families, causes.FAMILY_NOTES, ()),
     "several": Benchmark(several.table, several.NOTES, (EXTRAP,)),
     "slices": Benchmark(slices.table, slices.NOTES, (EXTRAP,)),
     "jobs": _compared(jobs),

@@ -124,6 +124,8 @@ def command(
         return
     if form in _OF_ONE_SCALE:
         question = replace(question, inclusive=False)
+    if form in GRAPHS or what == "ranking":
+        load = load.with_requirements()
     ranking, findings = pipeline.ranking_of(
         experiment,
         question,

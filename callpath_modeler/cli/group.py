@@ -21,6 +21,7 @@ _COMMANDS = {
     "fit": "Model every call path and store the result.",
     "rank": "Rank call paths by cost at a target scale.",
     "show": "Show one call path: formula, chart, band, alternatives, excess work.",
+    "why": "Say why the time of a call path grows: work, messages, waiting, imbalance.",
     "views": "Show costs at a target top-down, bottom-up or flat.",
     "diff": "Compare two experiments: what got better or worse, at which scale.",
     "browse": "Browse costs at any target on the terminal: views, charts.",

@@ -121,7 +121,7 @@ def command(
         question,
         group_by,
         by=by,
-        load_options=load,
+        load_options=load.with_requirements(),
         fit_options=fitting,
         progress=console.progress("read"),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
+from callpath_modeler.analysis.causes import NOTHING, Driver
 from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.target_costs import deviation
@@ -34,7 +35,7 @@ from callpath_modeler.report.columns import (
     value_titles,
 )
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
-from callpath_modeler.report.layout import TextColumn, table, wrap
+from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
 from callpath_modeler.report.ranking_table import growth_range_texts
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
@@ -58,8 +59,11 @@ _START_UP = frozenset(
 )  # fmt: skip
 """Lower-case names of functions that start or end a program."""
 
-_FIRST_TO_GO = 6
+_FIRST_TO_GO = 7
 """Rank of columns that a narrow table drops first."""
+
+_CAUSE = 26
+"""Width of a cause, in cells."""
 
 _WORTH_A_WORD = 0.005
 """Excess work from which call paths without a line are mentioned."""
@@ -175,7 +179,8 @@ def ranking_cells(
         ``rank``, ``measured`` (at the largest scale, unless that is the target and was measured),
         ``value``, ``band`` (not at infinity), ``model`` (error of the model, where the target was
         measured), ``maximum`` and ``imbalance`` (over processes, at the largest scale, next to
-        exclusive means and sums), ``share``, ``excess``, ``growth``, ``trust``.
+        exclusive means and sums), ``share``, ``excess``, ``growth``, ``why`` (unless nothing
+        grows), ``trust``.
     """
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
 
@@ -212,6 +217,7 @@ def ranking_cells(
     ]
     bands = [band(ranking.low[row], ranking.high[row]) for row in rows]
     trust = map(marks_text, ranking.trust[rows].tolist())
+    why = [*map(cause_text, ranking.why(rows))]
     before = [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)]
     after = [*ranking.share[rows], *sums(ranking.share)]
     largest_at, target_at = value_titles(ranking)
@@ -231,11 +237,14 @@ def ranking_cells(
         "imbalance": TextColumn(
             "imbalance", [*map(ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
         ),
-        "share": TextColumn("share", [*share_texts(ranking, before, after), ""], droppable=4),
-        "excess": TextColumn("excess", excess, droppable=5),
+        "share": TextColumn("share", [*share_texts(ranking, before, after), ""], droppable=5),
+        "excess": TextColumn("excess", excess, droppable=6),
         "growth": TextColumn("growth", [*growth, *blank, ""], right=False, droppable=1),
+        "why": TextColumn("why", [*why, *blank, ""], right=False, droppable=4),
         "trust": TextColumn("trust", [*trust, *blank, ""], droppable=3),
     }
+    if all(label == NOTHING for label in why):
+        del columns["why"]
     if ranking.inclusive or not has_maxima(fitted, ranking.maxima_at_largest[0]):
         del columns["maximum"], columns["imbalance"]
     if not fitted.metric.additive:
@@ -243,6 +252,15 @@ def ranking_cells(
         del columns["share"], columns["excess"]
         columns = {name: replace(c, cells=c.cells[:-1]) for name, c in columns.items()}
     return informative(ranking, columns)
+
+
+def cause_text(label: str) -> str:
+    """Return a cause with a short name of the call path that is waited for."""
+    waits = f"{Driver.SOURCE.value} "
+    if not label.startswith(waits):
+        return label
+    name = short_name(label.removeprefix(waits))
+    return waits + shorten([name], _CAUSE - len(waits))
 
 
 def _places(ranking: Ranking, rows: IntArray) -> list[int]:

@@ -185,6 +185,7 @@ def ranking_table(
     for name, values in numbers.items():
         shown = np.where(is_ranked, values, np.nan) if name in of_target else values
         columns[name] = shown[rows].tolist()
+    columns["why"] = [*ranking.why(rows)]
     columns["trust"] = [mark if mark >= 0 else None for mark in ranking.trust[rows].tolist()]
     columns["top10"] = np.where(is_ranked, ranking.first, np.nan)[rows].tolist()
     # Status and growth belong to the same model: the fastest growing one.
