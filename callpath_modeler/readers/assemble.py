@@ -37,10 +37,18 @@ from callpath_modeler.readers.coverage import coverage_findings
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parallel_reading import Progress, read_files
 from callpath_modeler.readers.parameters import Settled, settle_parameters
+from callpath_modeler.readers.process_clusters import ProcessTimes
+from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.program import AS_TOLD, recognise_scaling, refuse_several_programs
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.run_provenance import provenance_findings
-from callpath_modeler.readers.runs import READABLE, ReadRun, read_run, reduction_of
+from callpath_modeler.readers.runs import (
+    READABLE,
+    ReadRun,
+    read_process_times,
+    read_run,
+    reduction_of,
+)
 from callpath_modeler.units import percent
 
 _CONSERVED = 1e-6
@@ -66,6 +74,7 @@ class ReadOptions:
     units : units of metrics whose profiles do not state them, such as ``{"time": "us"}``
     scaling : weak or strong; None = found from the data
     balance : parts of the run time to read, for the factors of parallel efficiency; None = none
+    processes : selected processes and their groups; None = all in one group
     strict : a profile that cannot be used is an error instead of a finding
     jobs : largest number of processes that read; 0 = one for each processor. Few small files are
         read by one process, because this takes less time
@@ -78,6 +87,7 @@ class ReadOptions:
     units: Mapping[str, str] = field(default_factory=dict)
     scaling: Scaling | None = None
     balance: BalanceRequest | None = None
+    processes: ProcessSelection | None = None
     strict: bool = False
     jobs: int = 1
 
@@ -181,6 +191,7 @@ def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) ->
             requirements=options.requirements,
             units=options.units,
             balance=options.balance,
+            processes=options.processes,
         )
         for run in runs
     ]
@@ -233,6 +244,7 @@ def _read_all(
         requirements=options.requirements,
         units=options.units,
         balance=options.balance,
+        processes=_selection(files, registry, options),
         jobs=options.jobs,
         progress=progress,
     )
@@ -250,6 +262,23 @@ def _read_all(
     _require(read, options)
     _require_units(read, options)
     return read
+
+
+def _selection(
+    files: Sequence[RunFile], registry: Registry, options: ReadOptions
+) -> ProcessSelection | None:
+    """Return the selected processes; groups are found from the times of all runs."""
+    selection = options.processes
+    if selection is None or not selection.auto:
+        return selection
+    metric = next(iter(options.metrics or ()), None)
+    times: dict[str, ProcessTimes] = {}
+    for file in files:
+        try:
+            times |= read_process_times(file, registry, metric, options.units)
+        except InputError:
+            continue  # it is reported when the values are read
+    return selection.with_found_groups(times)
 
 
 def _require(read: Sequence[ReadRun], options: ReadOptions) -> None:

@@ -31,6 +31,8 @@ from callpath_modeler.readers.base import (
 from callpath_modeler.readers.declared_units import in_given_units
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.plugin_errors import naming_the_reader
+from callpath_modeler.readers.process_clusters import ProcessTimes
+from callpath_modeler.readers.process_selection import ProcessSelection, process_times
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.units import counted, parameter_value
 
@@ -83,6 +85,7 @@ def read_runs(
     requirements: bool = False,
     units: Mapping[str, str] | None = None,
     balance: BalanceRequest | None = None,
+    processes: ProcessSelection | None = None,
 ) -> list[ReadRun]:
     """Return the runs of a profile.
 
@@ -95,6 +98,7 @@ def read_runs(
     requirements : True: read requirements (visits, bytes, operations), too
     units : units of metrics, by name, if the profile does not state them
     balance : parts of the run time to read; None = none
+    processes : selected processes and their groups; None = all in one group
 
     Raises
     ------
@@ -118,9 +122,43 @@ def read_runs(
                     requirements=requirements,
                     units=units,
                     balance=balance,
+                    processes=processes,
                 )
             )
     return read
+
+
+def read_process_times(
+    file: RunFile, registry: Registry, metric: str | None, units: Mapping[str, str]
+) -> dict[str, ProcessTimes]:
+    """Return the times of the processes of each run of a profile, by the name of the run.
+
+    Parameters
+    ----------
+    metric : name of a duration; None = the first one
+
+    Raises
+    ------
+    InputError
+        If the profile cannot be read.
+    DataError
+        If it has no times of single processes.
+    """
+    reader, found = registry.find(file.path), {}
+    with naming_the_reader(reader, file.path), opened_runs(reader, file.path) as runs:
+        for run in runs:
+            declared = in_given_units(tuple(run.source.metrics), units, run.source.extent).declared
+            timed = [d.metric.name for d in declared if d.metric.is_time and d.status in READABLE]
+            chosen = metric if metric in timed else next(iter(timed), None)
+            if chosen is None:
+                raise DataError(f"{file.path}: has no time", hint="see `cpmodel info`")
+            found[name_of(file, run, several=len(runs) > 1)] = process_times(run.source, chosen)
+    return found
+
+
+def name_of(file: RunFile, run: RunSource, *, several: bool) -> str:
+    """Return the name of a run: its path, and its parameters if the file has several runs."""
+    return f"{file.path}[{_which(run)}]" if several else str(file.path)
 
 
 def reduction_of(source: ProfileSource, requested: Reduction | None, path: Path) -> Reduction:
@@ -155,6 +193,7 @@ def read_run(
     requirements: bool = False,
     units: Mapping[str, str] | None = None,
     balance: BalanceRequest | None = None,
+    processes: ProcessSelection | None = None,
 ) -> ReadRun:
     """Return one run with its values.
 
@@ -163,15 +202,17 @@ def read_run(
     file : the profile
     run : the opened run
     reader : name of the reader
-    metrics, requirements, units, balance : as in `read_runs`
+    metrics, requirements, units, balance, processes : as in `read_runs`
     reduction : statistic over processes
     several : True if the file has several runs
     """
-    source, name = run.source, str(file.path)
+    source, name = run.source, name_of(file, run, several=several)
+    if processes is not None:
+        source = processes.of(source, name, reduction)
     if several:
         # The name of a file with several runs does not determine the parameters of one run.
         others = {k: v for k, v in file.parameters.items() if k not in run.parameters}
-        file, name = replace(file, parameters=others), f"{name}[{_which(run)}]"
+        file = replace(file, parameters=others)
     if run.repetition is not None:
         file = replace(file, repetition=run.repetition)
     stated = in_given_units(tuple(source.metrics), units or {}, source.extent)
@@ -188,7 +229,7 @@ def read_run(
     parts = None
     if balance is not None:
         try:
-            parts = read_balance(source, stated, balance)
+            parts = read_balance(run.source, stated, balance)
         except DataError as error:
             noticed.append(Finding("CPM170", name, error.message))
     return ReadRun(

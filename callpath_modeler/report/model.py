@@ -9,23 +9,24 @@ from functools import partial
 import numpy as np
 from rich.cells import cell_len, set_cell_size
 
+from callpath_modeler.analysis.causes import Cause
 from callpath_modeler.analysis.excess import measured_excess, scaling_over
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.rank import FIRST, Ranking
-from callpath_modeler.analysis.requirements import Requirements
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.answer import at_text, cost_text, target_text
+from callpath_modeler.report.causes import cause_lines, imbalance_facts
 from callpath_modeler.report.change_points import formula_from_text, from_text, law_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
+from callpath_modeler.report.measured_only import OVERLAP_NOTE, comparison_note, scales_note
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text
-from callpath_modeler.report.requirements import imbalance_facts, requirement_lines
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.units import (
     counted,
@@ -59,16 +60,18 @@ def model_text(
     *,
     linear: bool,
     style: TextStyle,
-    needs: Requirements | None = None,
+    cause: Cause | None = None,
 ) -> list[str]:
     """Return the lines of `cpmodel show` for the call path in `row` at the target.
 
-    `needs` holds its requirements besides time, if they are known.
+    `cause` tells why it grows, if that is known.
     """
     fitted = ranking.fitted
     tree = fitted.experiment.tree
     lines = [f"{tree.path(row)}   @{tree.ids()[row]}   {origin(ranking.fitted, row)}".rstrip()]
     lines += measured_line(ranking, row, style=style)
+    if fitted.is_measured_only:
+        return [*lines, *_measured_only(ranking, row, style=style)]
     if ranking.leader[row] < 0:
         return [*lines, no_model(ranking, row), "", *_dressed(value_facts(ranking, row))]
     lines += [
@@ -96,13 +99,50 @@ def model_text(
         "",
         *_excess(ranking, row),
         "",
-        *(requirement_lines(ranking, row, needs, style=style) if needs else ()),
+        *(cause_lines(ranking, cause, style=style) if cause and cause.has_needs else ()),
         *_dressed(value_facts(ranking, row)),
         *_dressed(imbalance_facts(uneven, row, style=style)),
         "",
     ]
     program = program_facts(ranking, row, style=style)
     return [*lines, *_dressed(neighbour_facts(ranking, row)), *_dressed(program)]
+
+
+def _measured_only(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
+    """Return the lines of a call path without models, below its measured value."""
+    fitted = ranking.fitted
+    uneven = None if ranking.inclusive else ImbalanceSources.of(fitted)
+    return [
+        "",
+        *([*_excess(ranking, row), ""] if ranking.is_comparison else []),
+        *_dressed(value_facts(ranking, row)),
+        *_dressed(imbalance_facts(uneven, row, style=style)),
+        *_dressed(other_metrics(ranking, row)),
+        "",
+        *_dressed(neighbour_facts(ranking, row)),
+        *_dressed(program_facts(ranking, row, style=style)),
+        *([comparison_note(fitted)] if ranking.is_comparison else []),
+        *([OVERLAP_NOTE] if ranking.is_comparison and _is_doubted(ranking, row) else []),
+        scales_note(fitted),
+    ]
+
+
+def _is_doubted(ranking: Ranking, row: int) -> bool:
+    return any(bool(each[row]) for each in ranking.doubted)
+
+
+def other_metrics(ranking: Ranking, row: int) -> list[Fact]:
+    """Return the exclusive values of other metrics at the target: visits, bytes and so on."""
+    fitted = ranking.fitted
+    here = fitted.line.settings([fitted.parameter])[:, 0] == ranking.target
+    cells = []
+    for name, column in fitted.line.columns.items():
+        values = column.exclusive[row, here]
+        values = values[~np.isnan(values)]
+        middle = float(np.median(values)) if len(values) else 0.0
+        if name != fitted.metric.name and middle:
+            cells.append(f"{name} {quantity(middle, column.metric.unit)}")
+    return [("others", "   ".join(cells))] if cells else []
 
 
 def no_model(ranking: Ranking, row: int) -> str:
@@ -317,6 +357,9 @@ def _excess(ranking: Ranking, row: int) -> list[str]:
     for step in steps:
         shares = step.inclusive[row], step.exclusive[row], step.efficiency[row]
         inclusive, exclusive, left = (percent(float(share), 1) for share in shares)
+        if ranking.is_comparison:
+            own, whole = ("~" * bool(each[row]) for each in ranking.doubted)
+            inclusive, exclusive = whole + inclusive, own + exclusive
         lines.append(f"  {step.title:<{width}}{inclusive:>11}{exclusive:>11}{left:>12}")
     return lines
 
