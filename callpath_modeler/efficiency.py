@@ -147,8 +147,11 @@ def _read(
     options = options.of_metric(metric)
     ignored, hidden = tuple(options.ignore), tuple(options.hide)
     request = BalanceRequest(metric, ignored)
-    # The values of threads do not depend on the statistic over processes.
-    read = replace(options.read, balance=request, locations=None)
+    # The values of threads do not depend on the statistic over processes. A ratio has no run time.
+    locations = options.read.locations
+    if locations is Reduction.IMBALANCE:
+        locations = None
+    read = replace(options.read, balance=request, locations=locations)
     experiment = load(sources, replace(options, ignore=(), hide=(), read=read), progress)
     preset = options.preset
     named = tuple(
