@@ -16,7 +16,7 @@ from callpath_modeler.profile.call_class import CallClass
 
 _SAME = 1e-3
 """Relative range up to which the size of messages is constant."""
-_REQUIRED, _DELAYED, _WAITING = 0.6, 0.2, 0.2
+_REQUIRED, _DELAYED, _WAITING = 0.5, 0.2, 0.3
 """Priors: requirements alone, a delay by computation, waiting of another kind."""
 _VISITS = frozenset(
     {"visits", "calls", "count", "counts", "visit", "#calls", "numcalls", "number of calls"}
