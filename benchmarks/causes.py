@@ -48,7 +48,7 @@ FAMILY_NOTES = """\
 Each algorithm is generated 100 times with 2 % noise and random coefficients, five scales from 8 to
 128 and three repetitions. The number of bytes is constant, or it grows with a random power of p up
 to p. The answer is right if the named algorithm has the generated law. If no algorithm reaches
-90 %, the answer is "cannot tell which".
+95 %, the answer is "cannot tell which".
 """
 
 

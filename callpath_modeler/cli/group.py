@@ -27,6 +27,7 @@ _COMMANDS = {
     "browse": "Browse costs at any target on the terminal: views, charts.",
     "efficiency": "Show factors of parallel efficiency: load balance, communication, computation.",
     "excess": "Show the time lost between measured scales, and where: excess work.",
+    "refine": "Propose a filter for Score-P, and call paths to instrument more finely.",
     "baseline": "Write limits derived from today's runs, for `check`.",
     "check": "Check models against expectations, in continuous integration.",
     "report": "Write one page of HTML: ranking, charts, call tree, data quality.",

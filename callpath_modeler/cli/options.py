@@ -143,6 +143,11 @@ _SCALE = (
         "--at", metavar="p=P,...", help="Target by name, with values of other parameters."
     ),
 )
+_PAIR = click.option(
+    "--pair",
+    metavar="P,Q",
+    help="Compare measured values at two scales, e.g. 8,128, without models.",
+)
 _ASK = (*_SCALE, *_METRIC)
 PARAMETER = click.option("--parameter", metavar="NAME", help="Parameter to scale in. Default: p.")
 AGGREGATE = click.option(
@@ -211,8 +216,9 @@ def model_options(command: F) -> F:
 
 
 def target_options(command: F) -> F:
-    """Add `question_options` and ``predicted``: use models even at a measured target."""
-    return option_group(command, (*_ASK, _PREDICTED), "question", _make_question_at_target)
+    """Add `question_options`, ``predicted``: use models even at a measured target, and ``pair``."""
+    options = (*_ASK, _PREDICTED, _PAIR)
+    return option_group(command, options, "question", _make_question_at_target)
 
 
 def metric_options(command: F) -> F:
@@ -231,7 +237,7 @@ def shared_names() -> frozenset[str]:
 
     They include ``--predicted``, which only commands with costs at a target know.
     """
-    options = (*_ASK, _PREDICTED, *_LOAD, *_FIT)
+    options = (*_ASK, _PREDICTED, _PAIR, *_LOAD, *_FIT)
     return frozenset(name for option in options for name in _parameter(option).opts)
 
 
@@ -351,13 +357,14 @@ def _make_question_at_target(
     inclusive: bool,
     exclusive: bool,
     predicted: bool,
+    pair: str | None,
 ) -> PredictionQuery:
     from dataclasses import replace
 
     asked = _make_question(
         target=target, at=at, metric=metric, inclusive=inclusive, exclusive=exclusive
     )
-    return replace(asked, predicted=predicted)
+    return replace(asked, predicted=predicted, pair=pair)
 
 
 def _make_fit(

@@ -56,9 +56,8 @@ the largest run on. It has at most three marks if no run was repeated.
 @click.option(
     "--by",
     type=click.Choice(["value", "growth", "loss", "share"]),
-    default="value",
-    show_default=True,
-    help="Order: value at the target, growth, cost beyond the ideal, or growth of the share.",
+    help="Order: value at the target, growth, cost beyond the ideal, or growth of the share. "
+    "Default: value, or loss between two scales.",
 )
 @click.option(
     "--select", metavar="PATTERN", help="Show call paths that match, e.g. 'main/**/MPI_*'."
@@ -87,7 +86,7 @@ def command(
     console: Console,
     *,
     experiment: tuple[str, ...],
-    by: str,
+    by: str | None,
     select: str | None,
     group_by: str | None,
     plot: Path | None,
@@ -101,8 +100,9 @@ def command(
 ) -> None:
     """Rank call paths by cost at a target scale.
 
-    Costs are measured if the target was run at least twice, else predicted. Verdicts of --expect
-    do not change the exit status; use `cpmodel check` for that.
+    Costs are measured if the target was run at least twice, else predicted. One or two scales allow
+    no models: then all costs are measured, and two scales are compared by excess work. Verdicts of
+    --expect do not change the exit status; use `cpmodel check` for that.
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """

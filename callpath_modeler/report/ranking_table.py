@@ -173,6 +173,7 @@ def ranking_table(
         "since": _since(ranking, rows),
     }
     numbers = {
+        "value_at_base": ranking.at_base,
         "value_at_largest": ranking.at_largest,
         "value_at_target": ranking.value,
         "low": ranking.low,
@@ -220,6 +221,7 @@ def ranking_table(
     unit = fitted.metric.unit
     united = (
         "maximum_at_largest",
+        "value_at_base",
         "value_at_largest",
         "value_at_target",
         "low",

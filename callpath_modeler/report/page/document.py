@@ -77,7 +77,8 @@ def _sections(content: PageContent, names: CallPathLinks) -> dict[str, tuple[str
     listing = ranking_section(ranking, names, content.top, making.listing)
     found = {"ranking": ("Ranking", listing)}
     if len(rows):
-        found["models"] = ("Models", cards_section(content, rows, names))
+        title = "Call paths" if fitted.is_measured_only else "Models"
+        found["models"] = (title, cards_section(content, rows, names))
     if content.forecast is None:
         none = f"{fitted.metric.name} does not add up over call paths: it has no tree."
         found["tree"] = ("Call tree", tag("p", none))
