@@ -12,8 +12,8 @@ Extra-P, which take minutes.
 ``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py. ``real``,
 ``run-times``, ``scales``, ``marked``, ``slices`` and ``generated`` need the measurements in
 DIR/data. DIR is given with ``--shared DIR``; by default, it is the folder ``shared`` next to the
-project. ``generated`` also needs MPI and an idle machine, and
-``tuned-rules`` needs Open MPI 4.
+project. ``generated`` also needs MPI and an idle machine, and ``tuned-rules`` needs Open MPI 4.
+``far`` and ``far-ranks`` need the profiles of ``make cluster``.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import caliper
 import causes
 import comparisons
 import expectations
+import far
 import fit
 import generated
 import guideline_errors
@@ -125,6 +126,8 @@ BENCHMARKS = {
     "real": Benchmark(real_series.table, real_series.NOTES, (EXTRAP,)),
     "run-times": Benchmark(run_times.table, run_times.NOTES, ()),
     "scales": Benchmark(next_scales.table, next_scales.NOTES, (EXTRAP,)),
+    "far": Benchmark(far.table, far.NOTES, (EXTRAP,)),
+    "far-ranks": Benchmark(far.ranks, far.RANK_NOTES, (EXTRAP,)),
 }
 
 

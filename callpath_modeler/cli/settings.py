@@ -44,6 +44,7 @@ _APART: Mapping[str, frozenset[str]] = {
     "baseline": frozenset({"inclusive", "exclusive", "top"}),  # what expectations are written
     "report": frozenset({"top"}),  # charts
     "guidelines": frozenset({"fail_on"}),  # verdicts
+    "guidelines_diff": frozenset({"fail_on"}),  # changes of verdicts
 }
 """Options that mean something else in one command, where files do not set them."""
 

@@ -142,9 +142,10 @@ class TableRequest:
             If the suffix selects no format, or columns are requested for a text table.
         """
         form = self.output.form
-        if form == TABLE and self.columns is not None:
+        if form in {TABLE, HTML} and self.columns is not None:
+            what = "text tables" if form == TABLE else "pages"
             raise UsageError(
-                "--columns does not apply to text tables", hint="add -f csv, tsv, json or markdown"
+                f"--columns does not apply to {what}", hint="add -f csv, tsv, json or markdown"
             )
         return form
 

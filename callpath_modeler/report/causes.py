@@ -92,7 +92,12 @@ def _explained_text(ranking: Ranking, cause: Cause, explained: Explained) -> str
         )
     if not cause.is_clear or (label == UNEXPLAINED and cause.call_class.waits):
         chances = f"{percent(cause.probability(Kind.REQUIRED))} probability"
-        return f"The data cannot tell which: requirements alone ({chances}), or {_other(cause)}."
+        one = (
+            "the operation over more processes"
+            if cause.call_class.is_collective
+            else "requirements"
+        )
+        return f"The data cannot tell which: {one} ({chances}), or {_other(cause)}."
     return f"Requirements do not grow as the time does, so it is {_other(cause)}: {required}."
 
 

@@ -108,10 +108,20 @@ def scales_note(fitted: Fitted) -> str:
     """Return why nothing is predicted, and what would allow it; "" with models."""
     if not fitted.is_measured_only:
         return ""
-    known = len(np.unique(fitted.line.points(fitted.parameter)))
-    if known > len(fitted.points):
-        return f"two of {known} scales are compared; all of them allow models: omit --pair"
-    missing = LEAST_SCALES - known
-    more = f"{_NUMBERS[missing]} more scale{'s' * (missing > 1)} would allow models"
     unknown = "the scale of the runs is unknown: name it, e.g. --param p=name; "
-    return f"{unknown * fitted.has_unknown_scale}measured values, no predictions: {more}"
+    return f"{unknown * fitted.has_unknown_scale}measured values, no predictions: {wanted(fitted)}"
+
+
+def wanted(fitted: Fitted, everything: str = "omit --pair") -> str:
+    """Return what would allow models: more scales, or all the measured ones.
+
+    Parameters
+    ----------
+    fitted : measured values without models
+    everything : how to see all measured scales
+    """
+    known = len(fitted.line.points(fitted.parameter))
+    if known > len(fitted.points):
+        return f"two of {known} scales are compared, and all of them allow models: {everything}"
+    missing = LEAST_SCALES - known
+    return f"{_NUMBERS[missing]} more scale{'s' * (missing > 1)} would allow models"

@@ -48,6 +48,7 @@ from callpath_modeler.report.measured_only import (
 from callpath_modeler.report.ranking_table import growth_range_texts
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
+from callpath_modeler.report.verification import verification_cells, verification_sentences
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -59,6 +60,7 @@ from callpath_modeler.units import (
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check import Check
+    from callpath_modeler.analysis.verification import Verification
 
 _GREY = "dim"
 _START_UP = frozenset(
@@ -85,6 +87,7 @@ def ranking_text(
     style: TextStyle,
     invocation: Invocation = EXPERIMENT,
     check: Check | None = None,
+    verified: Verification | None = None,
     complete: bool = True,
 ) -> list[Text]:
     """Return a ranking as text: the answer, the table, and notes.
@@ -96,13 +99,18 @@ def ranking_text(
     style : width, length of names, and characters of text
     invocation : command lines for the same experiment
     check : results of expectations, which become a column; None = no expectations
+    verified : measurements at the target, which become a sentence and columns; None = none
     complete : False = only the answer, the table and the next command
     """
     names = distinct_names(ranking.fitted.experiment.tree, rows, full=style.full_names)
     others = remainder(ranking, rows)
     # Characters are replaced before the layout, because replacing them changes widths.
     say = style.say
-    made = [*ranking_cells(ranking, rows, others, style=style).values()]
+    cells = ranking_cells(ranking, rows, others, style=style)
+    made = [*cells.values()]
+    if verified is not None:
+        after = 1 + [*cells].index("band")
+        made[after:after] = verification_cells(ranking, verified, rows, others, style=style)
     if check is not None:
         has_total = ranking.fitted.metric.additive
         made.append(verdict_cells(check, rows.tolist(), bool(len(others)), has_total=has_total))
@@ -115,6 +123,8 @@ def ranking_text(
         verdict(ranking, style=style),
         *turning_notes(ranking, style=style),
     ]
+    if verified is not None:
+        answer += verification_sentences(ranking, verified, style=style)
     footer = _footer(ranking, body[0].plain, ids, invocation, check)
     footer = footer if complete else ["", *footer[-1:]]
     return [

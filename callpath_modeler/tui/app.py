@@ -22,7 +22,7 @@ from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import at_text
-from callpath_modeler.report.measured_only import scales_note
+from callpath_modeler.report.measured_only import wanted
 from callpath_modeler.tui import keys, panes
 from callpath_modeler.tui.background import Background, IsWanted
 from callpath_modeler.tui.progressive_forecast import forecast_progressively, has_values, of_metrics
@@ -249,7 +249,7 @@ class Browser(App[None]):
     def action_target(self, factor: float) -> None:
         """Multiply the target."""
         if self.session.forecast.fitted.is_measured_only:
-            self.say(scales_note(self.session.forecast.fitted))
+            self.say(wanted(self.session.forecast.fitted, "press b"))
         elif np.isfinite(self.target):
             self._attempt(lambda: self._retarget(f"{self.target * factor:.17g}"))
         else:
@@ -272,7 +272,7 @@ class Browser(App[None]):
         """Switch between measured and predicted values at a target that was measured."""
         known, other = self.session.forecast.inputs, self._other_basis
         if known.fitted.is_measured_only:
-            self.say(scales_note(known.fitted))
+            self.say(wanted(known.fitted, "press b"))
             return
         if not other:
             at = at_text(known.fitted, self.target)

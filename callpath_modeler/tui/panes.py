@@ -18,7 +18,7 @@ from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import beyond, fastest_at, known_by, off_by, omissions
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.layout import shorten, wrap
-from callpath_modeler.report.measured_only import excess_symbol, scales_note
+from callpath_modeler.report.measured_only import excess_symbol, wanted
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.outlined_view import short_names
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
@@ -234,7 +234,7 @@ def status(session: Session, message: str, width: int, *, style: TextStyle = DEF
     parts += [f"fastest {fastest_at(session.forecast.fitted, turning)}"] if turning else []
     known = session.forecast.inputs
     if known.fitted.is_measured_only:
-        parts.append(scales_note(known.fitted))
+        parts.append(wanted(known.fitted, "press b"))
     elif len(known.unmodelled):
         share = percent(known.unmodelled_share)
         parts.append(f"{len(known.unmodelled)} without a model ({share} of today's cost)")

@@ -71,7 +71,7 @@ class State:
     """
 
     def __init__(self, forecast: Forecast, request: ViewRequest | None = None) -> None:
-        request = request or ViewRequest(least=SHARE_HIDDEN)
+        request = request or ViewRequest(least=SHARE_HIDDEN, sort=forecast.usual_sort)
         self.forecast = forecast
         self.kind = request.kind
         self.by = request.by

@@ -22,8 +22,8 @@ from callpath_modeler.analysis.causes.find import (
     Causes,
     Explained,
     Imbalance,
+    LawTerm,
     Share,
-    Term,
     find_causes,
 )
 from callpath_modeler.analysis.causes.hypotheses import Driver, Kind
@@ -38,7 +38,7 @@ __all__ = [
     "Explained",
     "Imbalance",
     "Kind",
+    "LawTerm",
     "Share",
-    "Term",
     "find_causes",
 ]

@@ -29,7 +29,7 @@ _SURE = 2.6
 """Growth in standard errors that chance does not explain (99 %, two sides)."""
 _VERY_SURE = 4.0
 """Growth in standard errors from which on it counts even if the band of the model is wide."""
-_CLEAR = 0.6
+_CLEAR = 0.7
 """Probability from which on requirements, or waiting, are the cause."""
 _MOSTLY = 0.5
 """Share of the growth from which on a driver is the cause."""
@@ -39,7 +39,7 @@ _BEYOND_CHANCE = 1.5
 """Growth of the imbalance relative to that of random delays from which on it counts."""
 _STEADY = 0.2
 """Relative scatter of the excess of the slowest process between runs up to which it is the same."""
-_TOLD = 0.9
+_TOLD = 0.95
 """Probability from which on the algorithm of a collective operation is named."""
 _FITS = 2.33
 """Standard score of a misfit above which noise does not explain it (99 %)."""
@@ -82,7 +82,7 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Term:
+class LawTerm:
     """A term of the most probable hypothesis.
 
     Attributes
@@ -285,7 +285,7 @@ class Cause:
         sure = found and found[0][1] >= _TOLD and self.probability(Kind.REQUIRED) >= _MOSTLY
         return found[0][0] if sure else None
 
-    def terms(self) -> tuple[Hypothesis, list[Term]]:
+    def terms(self) -> tuple[Hypothesis, list[LawTerm]]:
         """Return the most probable hypothesis and its terms."""
         group, k = self._group()
         best = int(np.argmax(group.probability[k]))
@@ -296,7 +296,7 @@ class Cause:
             coefficient = float(fit.coefficients[k, f])
             error = float(np.sqrt(covariance[f, f]))
             terms.append(
-                Term(each.text, coefficient, error, coefficient * float(each.values[k, -1]))
+                LawTerm(each.text, coefficient, error, coefficient * float(each.values[k, -1]))
             )
         return h, terms
 
