@@ -51,7 +51,7 @@ _OFTEN = 0.01
 _SMALL = 0.1
 """Smallest estimated overhead of a small function, as a share of its own time."""
 
-_COMPILER = "compiler"
+COMPILER = "compiler"
 """Paradigm of functions that a compiler instruments; filters apply to no others."""
 
 _LIBRARY = re.compile(r"P?MPI_|omp_|GOMP_|__kmpc_|pthread_|shmem_|cuda[A-Z]|hip[A-Z]")
@@ -416,7 +416,7 @@ def _can_be_filtered(ranking: Ranking, function: IntArray, names: Sequence[str])
     """
     tree = ranking.fitted.experiment.tree
     regions = [
-        region.paradigm == _COMPILER
+        region.paradigm == COMPILER
         and not _LIBRARY.match(region.name)
         and not {region.mangled, short_name(region.name)} & _MAIN
         for region in tree.regions
@@ -431,7 +431,7 @@ def _can_be_filtered(ranking: Ranking, function: IntArray, names: Sequence[str])
 def _calls_libraries(ranking: Ranking) -> BoolArray:
     """Return whether a call path has callees of libraries, directly or not, [call paths]."""
     tree = ranking.fitted.experiment.tree
-    own = {_COMPILER, "user"}
+    own = {COMPILER, "user"}
     others = np.array([region.paradigm not in own for region in tree.regions])[tree.region]
     return np.asarray(tree.largest_below(others.astype(np.int8)) > others)
 
