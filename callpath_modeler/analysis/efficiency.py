@@ -54,7 +54,7 @@ class Scheme(StrEnum):
     ADDITIVE = "additive"
 
 
-class Factor(StrEnum):
+class EfficiencyFactor(StrEnum):
     """A factor of efficiency; the order is that of tables."""
 
     GLOBAL = "global_efficiency"
@@ -72,16 +72,25 @@ class Factor(StrEnum):
 
 
 LEAVES = (
-    Factor.BALANCE,
-    Factor.COMMUNICATION,
-    Factor.SERIAL,
-    Factor.REGIONS,
-    Factor.SCALABILITY,
+    EfficiencyFactor.BALANCE,
+    EfficiencyFactor.COMMUNICATION,
+    EfficiencyFactor.SERIAL,
+    EfficiencyFactor.REGIONS,
+    EfficiencyFactor.SCALABILITY,
 )
 """Factors without a factor below them; counters only explain the last one."""
-_OF_THREADS = frozenset({Factor.PROCESSES, Factor.THREADS, Factor.SERIAL, Factor.REGIONS})
-_OF_COUNTERS = frozenset({Factor.INSTRUCTIONS, Factor.IPC, Factor.FREQUENCY})
-_OF_GROWTH = frozenset({Factor.GLOBAL, Factor.SCALABILITY, *_OF_COUNTERS})
+_OF_THREADS = frozenset(
+    {
+        EfficiencyFactor.PROCESSES,
+        EfficiencyFactor.THREADS,
+        EfficiencyFactor.SERIAL,
+        EfficiencyFactor.REGIONS,
+    }
+)
+_OF_COUNTERS = frozenset(
+    {EfficiencyFactor.INSTRUCTIONS, EfficiencyFactor.IPC, EfficiencyFactor.FREQUENCY}
+)
+_OF_GROWTH = frozenset({EfficiencyFactor.GLOBAL, EfficiencyFactor.SCALABILITY, *_OF_COUNTERS})
 
 
 class Ingredient(IntEnum):
@@ -125,9 +134,9 @@ class FactorsAtScale:
 
     scale: float
     runs: int
-    value: Mapping[tuple[Scheme, Factor], FloatArray]
-    low: Mapping[tuple[Scheme, Factor], FloatArray]
-    high: Mapping[tuple[Scheme, Factor], FloatArray]
+    value: Mapping[tuple[Scheme, EfficiencyFactor], FloatArray]
+    low: Mapping[tuple[Scheme, EfficiencyFactor], FloatArray]
+    high: Mapping[tuple[Scheme, EfficiencyFactor], FloatArray]
     share: FloatArray
 
     @property
@@ -167,7 +176,7 @@ class Efficiency:
     processes: int
     reference: Reference | None
     aggregate: Centre
-    factors: tuple[Factor, ...]
+    factors: tuple[EfficiencyFactor, ...]
     estimates: tuple[FactorsAtScale, ...]
 
     def __repr__(self) -> str:
@@ -178,7 +187,7 @@ class Efficiency:
     @property
     def is_hybrid(self) -> bool:
         """True if processes have several threads, or OpenMP regions."""
-        return Factor.THREADS in self.factors
+        return EfficiencyFactor.THREADS in self.factors
 
     @property
     def last(self) -> FactorsAtScale:
@@ -203,7 +212,7 @@ class Efficiency:
 
 def factors_of(
     ingredients: FloatArray, threads: FloatArray, reference: Reference | None, scheme: Scheme
-) -> dict[Factor, FloatArray]:
+) -> dict[EfficiencyFactor, FloatArray]:
     """Return all factors of efficiency.
 
     Parameters
@@ -223,35 +232,39 @@ def factors_of(
     outside = useful + serial + regions
     longest = outside + uneven
     whole = longest + calling
-    found: dict[Factor, FloatArray] = {}
+    found: dict[EfficiencyFactor, FloatArray] = {}
     with np.errstate(divide="ignore", invalid="ignore"):
-        found[Factor.PARALLEL] = useful / whole
+        found[EfficiencyFactor.PARALLEL] = useful / whole
         if scheme is Scheme.MULTIPLICATIVE:
-            found[Factor.PROCESSES] = outside / whole
-            found[Factor.BALANCE] = outside / longest
-            found[Factor.THREADS] = useful / outside
-            found[Factor.SERIAL] = (useful + regions) / outside
-            found[Factor.REGIONS] = useful / (useful + regions)
+            found[EfficiencyFactor.PROCESSES] = outside / whole
+            found[EfficiencyFactor.BALANCE] = outside / longest
+            found[EfficiencyFactor.THREADS] = useful / outside
+            found[EfficiencyFactor.SERIAL] = (useful + regions) / outside
+            found[EfficiencyFactor.REGIONS] = useful / (useful + regions)
         else:
-            found[Factor.PROCESSES] = 1 - (uneven + calling) / whole
-            found[Factor.BALANCE] = 1 - uneven / whole
-            found[Factor.THREADS] = 1 - (serial + regions) / whole
-            found[Factor.SERIAL] = 1 - serial / whole
-            found[Factor.REGIONS] = 1 - regions / whole
-        found[Factor.COMMUNICATION] = longest / whole
+            found[EfficiencyFactor.PROCESSES] = 1 - (uneven + calling) / whole
+            found[EfficiencyFactor.BALANCE] = 1 - uneven / whole
+            found[EfficiencyFactor.THREADS] = 1 - (serial + regions) / whole
+            found[EfficiencyFactor.SERIAL] = 1 - serial / whole
+            found[EfficiencyFactor.REGIONS] = 1 - regions / whole
+        found[EfficiencyFactor.COMMUNICATION] = longest / whole
         found |= _growth(ingredients, threads, reference)
-    found[Factor.GLOBAL] = found[Factor.PARALLEL] * found[Factor.SCALABILITY]
+    found[EfficiencyFactor.GLOBAL] = (
+        found[EfficiencyFactor.PARALLEL] * found[EfficiencyFactor.SCALABILITY]
+    )
     # Factors below the program may have no time at all: they are not known.
-    return {factor: found[factor] for factor in Factor}
+    return {factor: found[factor] for factor in EfficiencyFactor}
 
 
 def _growth(
     ingredients: FloatArray, threads: FloatArray, reference: Reference | None
-) -> dict[Factor, FloatArray]:
+) -> dict[EfficiencyFactor, FloatArray]:
     """Return the factors that compare the computation with that of the reference."""
     useful = ingredients[..., Part.USEFUL]
     if reference is None:
-        return dict.fromkeys(sorted(_OF_GROWTH - {Factor.GLOBAL}), np.full(useful.shape, np.nan))
+        return dict.fromkeys(
+            sorted(_OF_GROWTH - {EfficiencyFactor.GLOBAL}), np.full(useful.shape, np.nan)
+        )
     more = threads / reference.threads if reference.scaling is Scaling.STRONG else 1.0
     shape = (len(ingredients), *[1] * (ingredients.ndim - 2))
 
@@ -263,10 +276,10 @@ def _growth(
     base_ipc = base(Ingredient.INSTRUCTIONS) / base(Ingredient.CYCLES)
     frequency = cycles / useful
     return {
-        Factor.SCALABILITY: base(Part.USEFUL) / (useful * more),
-        Factor.INSTRUCTIONS: base(Ingredient.INSTRUCTIONS) / (instructions * more),
-        Factor.IPC: ipc / base_ipc,
-        Factor.FREQUENCY: frequency / (base(Ingredient.CYCLES) / base(Part.USEFUL)),
+        EfficiencyFactor.SCALABILITY: base(Part.USEFUL) / (useful * more),
+        EfficiencyFactor.INSTRUCTIONS: base(Ingredient.INSTRUCTIONS) / (instructions * more),
+        EfficiencyFactor.IPC: ipc / base_ipc,
+        EfficiencyFactor.FREQUENCY: frequency / (base(Ingredient.CYCLES) / base(Part.USEFUL)),
     }
 
 
@@ -439,7 +452,7 @@ def _measured(found: Efficiency, centres: FloatArray, scale: int) -> FactorsAtSc
     for scheme in Scheme:
         of_centre = factors_of(centres[:, scale], threads, found.reference, scheme)
         of_runs = factors_of(runs, threads, found.reference, scheme)
-        for factor in Factor:
+        for factor in EfficiencyFactor:
             several = of_runs[factor] if count > 1 else np.full(runs.shape[:2], np.nan)
             value[scheme, factor] = of_centre[factor]
             low[scheme, factor] = np.fmin.reduce(several, axis=1)
@@ -459,7 +472,7 @@ def share_of_program(ingredients: FloatArray) -> FloatArray:
     return np.asarray(whole / np.nanmax(whole))
 
 
-def _known(found: Efficiency, estimates: Sequence[FactorsAtScale]) -> tuple[Factor, ...]:
+def _known(found: Efficiency, estimates: Sequence[FactorsAtScale]) -> tuple[EfficiencyFactor, ...]:
     """Return the factors of the program that are known, in order."""
     last = estimates[-1].value
     parts = found.ingredients[0, :, :, :PARTS]
@@ -468,7 +481,7 @@ def _known(found: Efficiency, estimates: Sequence[FactorsAtScale]) -> tuple[Fact
     inside = np.nansum(parts[..., Part.SERIAL] + parts[..., Part.REGIONS]) > 0
     hybrid = threads or inside
     factors = []
-    for factor in Factor:
+    for factor in EfficiencyFactor:
         if factor in _OF_THREADS and not hybrid:
             continue
         # A single scale is not compared with itself.

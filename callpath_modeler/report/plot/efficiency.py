@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.efficiency import Factor
+from callpath_modeler.analysis.efficiency import EfficiencyFactor
 from callpath_modeler.report.efficiency import EfficiencyView, label_of
 from callpath_modeler.report.plot.style import (
     BLACK,
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 HEIGHT = 2.9
 """Inches of the figure."""
 _LOOKS = {
-    Factor.GLOBAL: (BLACK, "s", "-"),
-    Factor.PARALLEL: (BLUE, "o", "-"),
-    Factor.PROCESSES: (BLUE, "v", "--"),
-    Factor.BALANCE: ("#E69F00", "^", "-"),
-    Factor.COMMUNICATION: (VERMILLION, "D", "-"),
-    Factor.THREADS: ("#CC79A7", "v", "--"),
-    Factor.SERIAL: ("#CC79A7", "<", ":"),
-    Factor.REGIONS: ("#CC79A7", ">", ":"),
-    Factor.SCALABILITY: ("#009E73", "P", "-"),
-    Factor.INSTRUCTIONS: (GREY, "1", ":"),
-    Factor.IPC: (GREY, "2", ":"),
-    Factor.FREQUENCY: (GREY, "3", ":"),
+    EfficiencyFactor.GLOBAL: (BLACK, "s", "-"),
+    EfficiencyFactor.PARALLEL: (BLUE, "o", "-"),
+    EfficiencyFactor.PROCESSES: (BLUE, "v", "--"),
+    EfficiencyFactor.BALANCE: ("#E69F00", "^", "-"),
+    EfficiencyFactor.COMMUNICATION: (VERMILLION, "D", "-"),
+    EfficiencyFactor.THREADS: ("#CC79A7", "v", "--"),
+    EfficiencyFactor.SERIAL: ("#CC79A7", "<", ":"),
+    EfficiencyFactor.REGIONS: ("#CC79A7", ">", ":"),
+    EfficiencyFactor.SCALABILITY: ("#009E73", "P", "-"),
+    EfficiencyFactor.INSTRUCTIONS: (GREY, "1", ":"),
+    EfficiencyFactor.IPC: (GREY, "2", ":"),
+    EfficiencyFactor.FREQUENCY: (GREY, "3", ":"),
 }
 """Colour, marker and line of each factor; colours come from Okabe and Ito."""
 _ROOM = 1.02
