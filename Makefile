@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
   fuzz fuzz-briefly mutate-stores mutants sanitize clean
 
 help:
-	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
+	@echo "make demo    install into $(VENV) and predict the sample profiles at p = 1024, beside the truth"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import contracts, documentation"
 	@echo "make docs    the documentation site: build/docs/index.html"
@@ -22,7 +22,7 @@ help:
 	@echo "make mutants MODULE=FILE TESTS=FILES   change a module in each place, and see whether tests notice"
 
 demo: $(VENV)/installed
-	$(BIN)/cpmodel rank sample_profiles/lulesh --target 262144
+	$(BIN)/cpmodel rank sample_profiles/stencil --target 1024 --verify sample_profiles/stencil.p1024
 
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n 2

@@ -29,7 +29,7 @@ _SURE = 2.6
 """Growth in standard errors that chance does not explain (99 %, two sides)."""
 _VERY_SURE = 4.0
 """Growth in standard errors from which on it counts even if the band of the model is wide."""
-_CLEAR = 0.6
+_CLEAR = 0.7
 """Probability from which on requirements, or waiting, are the cause."""
 _MOSTLY = 0.5
 """Share of the growth from which on a driver is the cause."""
