@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.efficiency import EfficiencyFactor
+from callpath_modeler.analysis.efficiency import PopFactor
 from callpath_modeler.report.efficiency import EfficiencyView, label_of
 from callpath_modeler.report.plot.style import (
     BLACK,
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 HEIGHT = 2.9
 """Inches of the figure."""
 _LOOKS = {
-    EfficiencyFactor.GLOBAL: (BLACK, "s", "-"),
-    EfficiencyFactor.PARALLEL: (BLUE, "o", "-"),
-    EfficiencyFactor.PROCESSES: (BLUE, "v", "--"),
-    EfficiencyFactor.BALANCE: ("#E69F00", "^", "-"),
-    EfficiencyFactor.COMMUNICATION: (VERMILLION, "D", "-"),
-    EfficiencyFactor.THREADS: ("#CC79A7", "v", "--"),
-    EfficiencyFactor.SERIAL: ("#CC79A7", "<", ":"),
-    EfficiencyFactor.REGIONS: ("#CC79A7", ">", ":"),
-    EfficiencyFactor.SCALABILITY: ("#009E73", "P", "-"),
-    EfficiencyFactor.INSTRUCTIONS: (GREY, "1", ":"),
-    EfficiencyFactor.IPC: (GREY, "2", ":"),
-    EfficiencyFactor.FREQUENCY: (GREY, "3", ":"),
+    PopFactor.GLOBAL: (BLACK, "s", "-"),
+    PopFactor.PARALLEL: (BLUE, "o", "-"),
+    PopFactor.PROCESSES: (BLUE, "v", "--"),
+    PopFactor.BALANCE: ("#E69F00", "^", "-"),
+    PopFactor.COMMUNICATION: (VERMILLION, "D", "-"),
+    PopFactor.THREADS: ("#CC79A7", "v", "--"),
+    PopFactor.SERIAL: ("#CC79A7", "<", ":"),
+    PopFactor.REGIONS: ("#CC79A7", ">", ":"),
+    PopFactor.SCALABILITY: ("#009E73", "P", "-"),
+    PopFactor.INSTRUCTIONS: (GREY, "1", ":"),
+    PopFactor.IPC: (GREY, "2", ":"),
+    PopFactor.FREQUENCY: (GREY, "3", ":"),
 }
 """Colour, marker and line of each factor; colours come from Okabe and Ito."""
 _ROOM = 1.02
