@@ -13,8 +13,8 @@ from callpath_modeler.analysis.efficiency import (
     ALONE,
     INGREDIENTS,
     Efficiency,
-    Factor,
     FactorsAtScale,
+    PopFactor,
     Scheme,
     factors_of,
     measured_efficiency,
@@ -286,12 +286,12 @@ def _estimate(
     """Return the factors at a target from predicted ingredients, [subtrees, ...], and draws."""
     threads = np.array(found.threads_at(target))
     ends = (1 - confidence) / 2, (1 + confidence) / 2
-    of_value: dict[tuple[Scheme, Factor], FloatArray] = {}
+    of_value: dict[tuple[Scheme, PopFactor], FloatArray] = {}
     low, high = dict(of_value), dict(of_value)
     for scheme in Scheme:
         centre = factors_of(value, threads, found.reference, scheme)
         drawn = factors_of(np.moveaxis(draws, 0, 1), threads, found.reference, scheme)
-        for factor in Factor:
+        for factor in PopFactor:
             with np.errstate(invalid="ignore"):
                 edges = np.quantile(drawn[factor], ends, axis=1)
             of_value[scheme, factor] = centre[factor]
