@@ -12,7 +12,8 @@ Extra-P, which take minutes.
 ``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py. ``real``,
 ``run-times``, ``scales``, ``marked``, ``slices`` and ``generated`` need the measurements in
 DIR/data. DIR is given with ``--shared DIR``; by default, it is the folder ``shared`` next to the
-project. ``generated`` also needs MPI and an idle machine.
+project. ``generated`` also needs MPI and an idle machine, and ``tuned-rules`` needs Open MPI 4.
+``far`` and ``far-ranks`` need the profiles of ``make cluster``.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import caliper
 import causes
 import comparisons
 import expectations
+import far
 import fit
 import generated
 import guideline_errors
@@ -54,6 +56,7 @@ import slices
 import startup
 import traces
 import trust
+import tuned_rules
 import views
 from environments import CALIPER, EXTRAP, HATCHET, PYCUBEXR, Peer
 from laws import AbsentError
@@ -111,8 +114,10 @@ BENCHMARKS = {
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
     "guidelines": Benchmark(guidelines.table, guidelines.NOTES, ()),
     "guideline-errors": Benchmark(guideline_errors.errors, guideline_errors.ERROR_NOTES, ()),
+    "guideline-files": Benchmark(guideline_errors.filed_errors, guideline_errors.FILE_NOTES, ()),
     "guideline-power": Benchmark(guideline_errors.power, guideline_errors.POWER_NOTES, ()),
     "guideline-splits": Benchmark(guideline_errors.splits, guideline_errors.SPLIT_NOTES, ()),
+    "tuned-rules": Benchmark(tuned_rules.table, tuned_rules.NOTES, ()),
     "causes": Benchmark(causes.table, causes.NOTES, ()),
     "algorithms": Benchmark(causes.families, causes.FAMILY_NOTES, ()),
     "several": Benchmark(several.table, several.NOTES, (EXTRAP,)),
@@ -121,6 +126,8 @@ BENCHMARKS = {
     "real": Benchmark(real_series.table, real_series.NOTES, (EXTRAP,)),
     "run-times": Benchmark(run_times.table, run_times.NOTES, ()),
     "scales": Benchmark(next_scales.table, next_scales.NOTES, (EXTRAP,)),
+    "far": Benchmark(far.table, far.NOTES, (EXTRAP,)),
+    "far-ranks": Benchmark(far.ranks, far.RANK_NOTES, (EXTRAP,)),
 }
 
 
@@ -165,7 +172,13 @@ def _measured(name: str, shared: Path) -> bool:
 
 def _delete_files() -> None:
     files = ingest.SERIES, reduce.LARGE, hpctoolkit.DATABASES, traces.TRACES, caliper.PROFILES
-    for directory in (*files, communication.TRACES, generated.PROGRAMS, browse.MODELS):
+    for directory in (
+        *files,
+        communication.TRACES,
+        generated.PROGRAMS,
+        browse.MODELS,
+        tuned_rules.CAMPAIGNS,
+    ):
         shutil.rmtree(directory, ignore_errors=True)
 
 

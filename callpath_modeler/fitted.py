@@ -26,6 +26,9 @@ from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.targets import targets_of
 
+UNKNOWN_SCALE = "scale"
+"""Name of the parameter of runs that do not tell their scale, which then counts as 1."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surface:
@@ -74,6 +77,8 @@ class Fitted(HtmlReprMixin):
         surface fits them less well; empty without a surface
     run_time : model of the run time, which is the inclusive time of the program on the slowest
         process; None = the run time is not known for all runs
+    is_measured_only : there are no models, because there are too few scales, or because two scales
+        are compared; `points` has one or two of them
     """
 
     experiment: Experiment
@@ -90,6 +95,7 @@ class Fitted(HtmlReprMixin):
     assumed: tuple[str, ...] = ()
     of_line: BoolArray = field(default_factory=lambda: np.empty(0, np.bool_))
     run_time: Fitted | None = None
+    is_measured_only: bool = False
 
     def __repr__(self) -> str:
         return (
@@ -149,7 +155,21 @@ class Fitted(HtmlReprMixin):
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of all parameters of the models."""
-        return self.surface.parameters if self.surface else (self.parameter,)
+        return self.surface.parameters if self.surface else (self.parameter, *self.held)
+
+    @property
+    def has_unknown_scale(self) -> bool:
+        """Return whether the runs are at one scale that they do not tell."""
+        known = self.experiment.constants
+        one_scale = self.is_measured_only and not self.experiment.parameters
+        return one_scale and self.parameter == UNKNOWN_SCALE and UNKNOWN_SCALE not in known
+
+    def compares(self, target: float) -> bool:
+        """Return whether values at a target are compared with those of a smaller scale.
+
+        This is so without models, for a metric that adds up over call paths.
+        """
+        return self.is_measured_only and self.metric.additive and target > float(self.points[0])
 
     @property
     def whole(self) -> Models:
@@ -164,6 +184,9 @@ class Fitted(HtmlReprMixin):
         """Return the smallest and the largest measured value of a parameter."""
         if self.surface is not None:
             return self.surface.measured_range(parameter)
+        if parameter in self.held:
+            values = self.experiment.points(parameter)
+            return float(values[0]), float(values[-1])
         return float(self.points[0]), float(self.points[-1])
 
     def times_largest(self, scale: float) -> float:

@@ -34,7 +34,7 @@ from callpath_modeler.units import parameter_value
 
 _MOST_GROUPS = 50
 
-OF_PROFILES = ("--locations", "--param", "--unit", "--name", "--reader")
+OF_PROFILES = ("--locations", "--ranks", "--split-ranks", "--param", "--unit", "--name", "--reader")
 """Options of reading profiles; they do not apply to stored experiments."""
 
 
@@ -300,6 +300,8 @@ def _opened(path: Path, options: LoadOptions) -> Experiment:
     read = options.read
     given = (
         read.locations not in {None, experiment.reduction},
+        read.processes is not None and read.processes.ranks is not None,
+        read.processes is not None and not read.processes.ranks,
         bool(read.parameter_sources),
         bool(read.units),
         options.name_pattern is not None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
@@ -12,13 +12,21 @@ from typing import get_args
 import numpy as np
 
 from callpath_modeler import modeling, store
+from callpath_modeler.analysis.ensemble import Pair
 from callpath_modeler.analysis.fit_findings import (
     RECOMMENDED_POINTS,
     findings_of_models,
     findings_of_parameters,
 )
+from callpath_modeler.analysis.measured_only import (
+    has_too_few_scales,
+    measured_scale,
+    measured_values,
+    refuse_prediction,
+)
 from callpath_modeler.analysis.rank import By, Ranking, rank
 from callpath_modeler.analysis.repetitions import repetition_findings
+from callpath_modeler.analysis.verification import Verification, verify
 from callpath_modeler.argument_checks import (
     check_choice,
     check_count,
@@ -28,20 +36,23 @@ from callpath_modeler.argument_checks import (
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
-from callpath_modeler.fitted import Fitted, Surface, sliced
+from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted, Surface, sliced
 from callpath_modeler.loading import LoadOptions, load, load_groups
 from callpath_modeler.modeling import Aggregate, Method, Models, SearchSpace
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.parallel import Threads, Workers, worth
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.parallel_reading import Progress
+from callpath_modeler.readers.run_filter import parse_conditions
 from callpath_modeler.target_query import (
     PredictionQuery,
     Target,
     checked_target,
     findings_at,
+    parse_pair,
     parse_target,
     slice_at,
 )
@@ -381,7 +392,7 @@ def ranking_of(
     sources: Sequence[str | Path],
     question: PredictionQuery,
     *,
-    by: str = "value",
+    by: str | None = None,
     load_options: LoadOptions | None = None,
     fit_options: FitOptions | None = None,
     progress: Progress | None = None,
@@ -389,9 +400,10 @@ def ranking_of(
 ) -> tuple[Ranking, tuple[Finding, ...]]:
     """Return a ranking of sources, and all findings.
 
-    Parameters and errors are those of `models_and_target_of`.
+    The order `by` is the loss by default if two measured scales are compared, else the value. Other
+    parameters and the errors are those of `values_and_target_of`.
     """
-    fitted, value = models_and_target_of(
+    fitted, value = values_and_target_of(
         sources,
         question,
         load_options=load_options,
@@ -399,10 +411,21 @@ def ranking_of(
         progress=progress,
         default_factor=default_factor,
     )
+    return _ranked(fitted, value, by, question)
+
+
+def _ranked(
+    fitted: Fitted, target: float, by: str | None, question: PredictionQuery
+) -> tuple[Ranking, tuple[Finding, ...]]:
+    """Return a ranking at a target, and all findings."""
+    if by == By.GROWTH:
+        refuse_prediction(fitted, "--by growth")
+    usual = By.LOSS if fitted.compares(target) else By.VALUE
+    order = usual if by is None else By(by)
     ranking = rank(
-        fitted, value, By(by), inclusive=question.inclusive, predicted=question.predicted
+        fitted, target, order, inclusive=question.inclusive, predicted=question.predicted
     )
-    return ranking, findings_at(fitted, value)
+    return ranking, findings_at(fitted, target)
 
 
 def findings_of(
@@ -425,7 +448,7 @@ def findings_of(
     load_options, fit_options : options of loading and of making models
     """
     found = [*experiment.findings, *repetition_findings(experiment)]
-    target, fit_options = _wished(question, fit_options, 1.0)
+    target, fit_options = _wished(question, fit_options)
     metric = question.metric
     try:
         models = models_of_loaded(experiment, sources, metric, load_options, fit_options)
@@ -439,7 +462,7 @@ def rankings_of(
     question: PredictionQuery,
     group_by: str | None,
     *,
-    by: str = "value",
+    by: str | None = None,
     load_options: LoadOptions | None = None,
     fit_options: FitOptions | None = None,
     progress: Progress | None = None,
@@ -451,7 +474,7 @@ def rankings_of(
     sources : sources, as for `load`
     question : the question, in the words of the command line
     group_by : key or parameter; None = all runs are one group
-    by : order of the ranking
+    by : order of the ranking; None = as for `ranking_of`
     load_options, fit_options : options of loading and of making models
     progress : called with the number of files that are read, and of all files
 
@@ -463,7 +486,7 @@ def rankings_of(
     Raises
     ------
     CallpathModelerError
-        As `models_and_target_of`; the message names the group.
+        As `values_and_target_of`; the message names the group.
     """
     if group_by is None:
         one = ranking_of(
@@ -476,20 +499,140 @@ def rankings_of(
         )
         return {"": one}
     load_options = (load_options or LoadOptions()).of_metric(question.metric)
-    target, fit_options = _wished(question, fit_options, None)
     groups = load_groups(sources, group_by, load_options, progress)
     found = {}
     for name, experiment in groups.items():
         try:
-            models = models_of_loaded(experiment, (), question.metric, load_options, fit_options)
-            fitted, value = _at_target(models, target, None)
+            fitted, value = values_of_loaded(
+                experiment, (), question, load_options, fit_options or FitOptions(), None
+            )
+            found[name] = _ranked(fitted, value, by, question)
         except CallpathModelerError as error:
             raise type(error)(f"{group_by}={name}: {error.message}", hint=error.hint) from error
-        ranking = rank(
-            fitted, value, By(by), inclusive=question.inclusive, predicted=question.predicted
-        )
-        found[name] = ranking, findings_at(fitted, value)
     return found
+
+
+def values_and_target_of(
+    sources: Sequence[str | Path],
+    question: PredictionQuery,
+    *,
+    load_options: LoadOptions | None = None,
+    fit_options: FitOptions | None = None,
+    progress: Progress | None = None,
+    default_factor: float | None = None,
+) -> tuple[Fitted, float]:
+    """Return the models of sources, or measured values alone, and the target.
+
+    There are measured values alone if the scales are too few for models, or if the question is
+    about a pair of scales. The target is then a measured scale, by default the largest one.
+    Otherwise it is as for `models_and_target_of`, whose parameters and errors these are.
+    """
+    load_options = (load_options or LoadOptions()).of_metric(question.metric)
+    experiment = load(sources, load_options, progress)
+    return values_of_loaded(
+        experiment, sources, question, load_options, fit_options or FitOptions(), default_factor
+    )
+
+
+def values_of_loaded(
+    experiment: Experiment,
+    sources: Sequence[str | Path],
+    question: PredictionQuery,
+    load_options: LoadOptions,
+    fit_options: FitOptions,
+    default_factor: float | None,
+) -> tuple[Fitted, float]:
+    """Return the values and the target of an experiment that `load` returned.
+
+    It is as `values_and_target_of`, with `sources` () if no store has the experiment.
+    """
+    target, fit_options = _wished(question, fit_options)
+    pair, parameter = parse_pair(question.pair), fit_options.parameter
+    if pair is None and not has_too_few_scales(experiment, parameter):
+        _check_is_named(target, default_factor)
+        fitted = models_of_loaded(experiment, sources, question.metric, load_options, fit_options)
+        return _at_target(fitted, target, default_factor)
+    if pair is not None and (target.value is not None or parameter in target.named):
+        raise UsageError(
+            "--pair names the target already", hint="omit --target, or --pair for models"
+        )
+    found = measured_of(
+        experiment,
+        question.metric,
+        replace(
+            fit_options,
+            aggregate=aggregate_of(experiment, sources, question.metric, load_options, fit_options),
+        ),
+        held={name: value for name, value in target.named.items() if name != parameter},
+        pair=pair,
+    )
+    if question.predicted:
+        refuse_prediction(found, "--predicted")
+    value = target.named.get(found.parameter, target.value)
+    if value is not None and value not in found.points:
+        _raise_too_few(experiment, question.metric, fit_options)
+    return found, measured_scale(found, value)
+
+
+def _raise_too_few(experiment: Experiment, metric: str | None, options: FitOptions) -> None:
+    """Raise the `DataError` of too few scales; its hint says how to see values instead."""
+    try:
+        fit(experiment, metric, options)
+    except DataError as error:
+        hint = f"{error.hint}; omit the target to see measured values"
+        raise DataError(error.message, hint=hint) from error
+
+
+def measured_of(
+    experiment: Experiment,
+    metric: str | None,
+    options: FitOptions,
+    *,
+    held: Mapping[str, float] | None = None,
+    pair: Pair | None = None,
+) -> Fitted:
+    """Return measured values of one metric without models, as `measured_values` does.
+
+    Parameters
+    ----------
+    experiment : the measured runs
+    metric : name of the metric; None = the first duration
+    options : parameter, centre of repetitions and confidence of intervals
+    held : measured values of other parameters; by default the largest ones
+    pair : two measured scales; None = all
+    """
+    if experiment.parameters:
+        parameters = experiment.modelled_parameters(options.parameter)
+    else:
+        name = options.parameter or main_parameter(experiment.constants) or UNKNOWN_SCALE
+        parameters = (name,)
+    return measured_values(
+        experiment,
+        metric,
+        options.parameter,
+        settings=_settings(options, parameters),
+        held=held,
+        pair=pair,
+        aggregate=options.aggregate,
+        confidence=options.confidence,
+    )
+
+
+def verification_of(ranking: Ranking, path: Path, load_options: LoadOptions) -> Verification:
+    """Return the measurements of other runs at the target of a ranking.
+
+    The other runs are chosen by the target, not by conditions on its parameter.
+
+    Raises
+    ------
+    CallpathModelerError
+        As `load` and `verify`.
+    """
+    fitted = ranking.fitted
+    conditions = parse_conditions(load_options.where) if load_options.where else []
+    kept = ",".join(each.as_text() for each in conditions if each.name != fitted.parameter)
+    options = replace(load_options.of_another(), where=kept).of_metric(fitted.metric.name)
+    return verify(ranking, load([path], options))
 
 
 def models_and_target_of(
@@ -517,22 +660,24 @@ def models_and_target_of(
         If there is no target, or if it is invalid.
     """
     load_options = (load_options or LoadOptions()).of_metric(question.metric)
-    target, fit_options = _wished(question, fit_options, default_factor)
+    target, fit_options = _wished(question, fit_options or FitOptions())
+    _check_is_named(target, default_factor)
     fitted = models_of(sources, question.metric, load_options, fit_options, progress)
     return _at_target(fitted, target, default_factor)
 
 
-def _wished(
-    question: PredictionQuery, fit_options: FitOptions | None, default_factor: float | None
-) -> tuple[Target, FitOptions]:
+def _wished(question: PredictionQuery, fit_options: FitOptions) -> tuple[Target, FitOptions]:
     """Return the target of a question, and the options of models along its parameter."""
-    fit_options = fit_options or FitOptions()
     target = parse_target(question.target, question.at, fit_options.parameter)
-    if target == Target() and default_factor is None:
-        raise UsageError("no target scale", hint="give --target 262144, or --target inf for growth")
     if target.parameter is not None:
         fit_options = replace(fit_options, parameter=target.parameter)
     return target, fit_options
+
+
+def _check_is_named(target: Target, default_factor: float | None) -> None:
+    """Raise `UsageError` if there is neither a target nor a default."""
+    if target == Target() and default_factor is None:
+        raise UsageError("no target scale", hint="give --target 262144, or --target inf for growth")
 
 
 def _at_target(

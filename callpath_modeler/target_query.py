@@ -31,6 +31,7 @@ class PredictionQuery:
     metric : name of the metric; None = the run time
     inclusive : use inclusive values
     predicted : use predictions even where the target was measured
+    pair : two measured scales to compare, as ``"8,128"``; None = all
     """
 
     target: str | None = None
@@ -38,6 +39,7 @@ class PredictionQuery:
     metric: str | None = None
     inclusive: bool = False
     predicted: bool = False
+    pair: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,16 @@ def parse_target(target: str | None, at: str | None, parameter: str | None = Non
 
 def _scale(text: str) -> float:
     return target_of(parse_number(text, "target"), text)
+
+
+def parse_pair(text: str | None) -> tuple[float, float] | None:
+    """Return the two scales of ``--pair``; None = not given."""
+    if text is None:
+        return None
+    scales = text.split(",")
+    if len(scales) != 2:
+        raise UsageError(f"--pair {text!r} is malformed", hint="two scales, e.g. --pair 8,128")
+    return parse_number(scales[0], "--pair"), parse_number(scales[1], "--pair")
 
 
 def slice_at(fitted: Fitted, target: Target) -> Fitted:

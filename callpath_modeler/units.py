@@ -156,6 +156,18 @@ def parameter_value(value: float) -> str:
     return f"{value:g}"
 
 
+def short_size(value: float) -> str:
+    """Return a number of bytes in the shortest exact form.
+
+    >>> [short_size(value) for value in (8.0, 1024.0, 1500.0, 3145728.0, 0.5)]
+    ['8', '1Ki', '1500', '3Mi', '0.5']
+    """
+    for prefix, scale in reversed(_BINARY.items()):
+        if value >= scale and value % scale == 0:
+            return f"{parameter_value(value / scale)}{prefix}"
+    return parameter_value(value)
+
+
 def rough_value(value: float) -> str:
     """Return the value of a parameter in two digits, or in one below ten.
 

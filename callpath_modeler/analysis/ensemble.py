@@ -101,16 +101,9 @@ class Losses(LossesPlotMixin):
         larger one. The second array has the runs at the larger scale. A call path that did not
         occur costs nothing.
         """
-        p, q = self.pairs[pair]
-        points, cube = self.experiment.by_point(self.metric.name, self.parameter)
-        of_runs = []
-        for point in (p, q):
-            runs = cube[:, int(np.searchsorted(points, point))]
-            runs = np.nan_to_num(runs[:, ~np.isnan(runs).all(axis=0)])
-            of_runs.append(per_process(self.experiment, self.parameter, runs, point))
-        before, after = of_runs
-        tree = self.experiment.tree
-        return Costs.of(tree, ideal_cost(self.scaling, p, q, before)), Costs.of(tree, after)
+        return repetitions_of_pair(
+            self.experiment, self.metric.name, self.parameter, self.scaling, self.pairs[pair]
+        )
 
     @property
     def total(self) -> FloatArray:
@@ -136,6 +129,23 @@ class Unmatched:
     cost: FloatArray
     share: FloatArray
     callpaths: Rows
+
+
+def repetitions_of_pair(
+    experiment: Experiment, metric: str, parameter: str, scaling: Scaling, pair: Pair
+) -> tuple[Costs, Costs]:
+    """Return the costs of the runs of a pair of scales, as `Losses.repetitions` does."""
+    points, cube = experiment.by_point(metric, parameter)
+    of_runs = []
+    for point in pair:
+        runs = cube[:, int(np.searchsorted(points, point))]
+        runs = np.nan_to_num(runs[:, ~np.isnan(runs).all(axis=0)])
+        of_runs.append(per_process(experiment, parameter, runs, point))
+    before, after = of_runs
+    return (
+        Costs.of(experiment.tree, ideal_cost(scaling, *pair, before)),
+        Costs.of(experiment.tree, after),
+    )
 
 
 def choose_pairs(
@@ -221,7 +231,7 @@ def losses(
             f"no excess work: {chosen.name} does not add up over call paths",
             hint="choose a time or a count with --metric, and not --locations imbalance",
         )
-    line = _measured_line(experiment, parameter, settings_of(held or {}, "held"))
+    line = measured_line(experiment, parameter, settings_of(held or {}, "held"))
     parameter = line.parameter
     how = aggregate_for(experiment, chosen.name, parameter, aggregate)
     if line.held:
@@ -273,10 +283,24 @@ def _pair(scales: Pair) -> Pair:
     return found[0], found[1]
 
 
-def _measured_line(
+def measured_line(
     experiment: Experiment, parameter: str | None, held: Mapping[str, float]
 ) -> ParameterLine:
-    """Return a line with at least two measured scales."""
+    """Return a line with at least two measured scales.
+
+    Parameters
+    ----------
+    experiment : the measured runs
+    parameter : name of the parameter; None = p if it varies
+    held : measured values of other parameters; by default the largest ones
+
+    Raises
+    ------
+    DataError
+        If there are no two scales.
+    UsageError
+        If there is no such parameter or value.
+    """
     if not experiment.parameters:
         raise DataError(
             "all runs are at one scale: nothing to compare",
@@ -343,6 +367,12 @@ def _relative(
         lost = np.nan_to_num(after) - ideal_cost(scaling, p, q, np.nan_to_num(before))
         columns.append(np.where(np.isnan(before) & np.isnan(after), np.nan, lost / whole))
     return np.column_stack(columns)
+
+
+def doubtful(excess: FloatArray, overlaps: BoolArray | None) -> BoolArray:
+    """Return which noticeable excess work noise of the repetitions could explain, [n]."""
+    found = np.abs(np.nan_to_num(excess)) >= NOTICEABLE
+    return np.zeros_like(found) if overlaps is None else found & overlaps
 
 
 def readings(inclusive: FloatArray, exclusive: FloatArray) -> list[ExcessPattern]:

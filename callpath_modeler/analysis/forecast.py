@@ -17,15 +17,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.ensemble import doubtful, overlap
+from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
-from callpath_modeler.analysis.rank import Loss, loss_at, share_at_target
+from callpath_modeler.analysis.rank import Loss, loss_at, repetitions_compared, share_at_target
 from callpath_modeler.analysis.run_time import RunTime, run_time_at
 from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
 from callpath_modeler.analysis.target_costs import Total, basis_of, deviation, total_at
 from callpath_modeler.analysis.trust import LIMITS, at_most, limited, marks_of_trust
-from callpath_modeler.arrays import FloatArray, Int8Array, Int16Array
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.groups import Codes, Costs, Rows
 from callpath_modeler.profile.outline import Outline, SumCheck
@@ -42,6 +44,7 @@ class NodeForecasts:
 
     Attributes
     ----------
+    at_base : value at the smallest scale; NaN = did not occur there, or no model
     at_largest : measured value at the largest scale; NaN = did not occur there
     value, low, high : value at the target with its band or interval; NaN = not known, or no band
         yet
@@ -49,10 +52,13 @@ class NodeForecasts:
     predicted : prediction for that part
     share_at_largest, share : fractions of the total
     excess : excess work between the smallest scale and the target
+    doubted : whether the repetitions of both scales of a comparison overlap, so that noise may
+        explain the excess work
     growth : code of the fastest growth in the value; -1 = no model
     trust : marks of trust, by the width of the band; -1 = no band
     """
 
+    at_base: FloatArray
     at_largest: FloatArray
     value: FloatArray
     low: FloatArray
@@ -62,6 +68,7 @@ class NodeForecasts:
     share_at_largest: FloatArray
     share: FloatArray
     excess: FloatArray
+    doubted: BoolArray
     growth: Int16Array
     trust: Int8Array
 
@@ -216,6 +223,47 @@ class Forecast:
         return self.inputs.all_at_base if self.repetitions else self.inputs.at_base
 
     @property
+    def cost_per_process(self) -> float:
+        """Cost of the whole program at the target, per process if values are sums over them."""
+        whole = np.array([self.total[0]])
+        return float(
+            per_process(self.fitted.experiment, self.fitted.parameter, whole, self.target)[0]
+        )
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether measured values are compared with those at `base`, without models."""
+        return self.fitted.compares(self.target)
+
+    @cached_property
+    def leads(self) -> Costs:
+        """Values that the hot path follows: losses of a comparison, else `decides`."""
+        if not self.is_comparison or self._loss is None:
+            return self.decides
+        share, value = self.decides.exclusive[:, 0], self.value.exclusive[:, 0]
+        excess = self._loss.excess(value, share, self.at_base.exclusive[:, 0])
+        return Costs.of(self.fitted.experiment.tree, excess)
+
+    @cached_property
+    def _runs(self) -> tuple[Costs, Costs] | None:
+        """Costs of the runs at both scales of a comparison, as `repetitions_of_pair` does."""
+        if not self.is_comparison:
+            return None
+        return repetitions_compared(self.fitted, self.target)
+
+    @property
+    def sorts(self) -> list[Sort]:
+        """The orders of siblings that make a difference."""
+        if not self.fitted.is_measured_only:
+            return list(Sort)
+        return [Sort.VALUE, *[Sort.EXCESS] * self.is_comparison, Sort.NAME]
+
+    @property
+    def usual_sort(self) -> Sort:
+        """The default order of siblings: by excess work in a comparison, else by value."""
+        return Sort.EXCESS if self.is_comparison else Sort.VALUE
+
+    @property
     def total_excess(self) -> float:
         """Excess work of the whole program; NaN = not defined."""
         if self._loss is None:
@@ -260,6 +308,7 @@ class Forecast:
         modelled = value if self.modelled is self.value else of(self.modelled)
         predicted = value if self.predicted is self.value else of(self.predicted)
         reaches = None if self.bands is None else of(self.bands.costs)
+        runs = None if self._runs is None else [of(costs) for costs in self._runs]
         own, whole = (
             self._foreseen(
                 value=value[kind][:, 0],
@@ -269,6 +318,7 @@ class Forecast:
                 predicted=predicted[kind][:, 0],
                 decides=decides[kind][:, 0],
                 reaches=None if reaches is None else reaches[kind],
+                overlaps=None if runs is None else overlap(runs[0][kind], runs[1][kind]),
                 codes=largest(known.growth[kind]),
             )
             for kind in (0, 1)
@@ -284,6 +334,7 @@ class Forecast:
         predicted: FloatArray,
         decides: FloatArray,
         reaches: FloatArray | None,
+        overlaps: BoolArray | None,
         codes: NDArray[np.integer],
     ) -> NodeForecasts:
         total, nothing = self.inputs.total_at_largest, np.full(len(value), np.nan)
@@ -299,6 +350,7 @@ class Forecast:
             left_out = np.isnan(value) & (self.repetitions == 0)
             excess = np.where(left_out, nothing, self._loss.excess(value, share, at_base))
         return NodeForecasts(
+            at_base=at_base,
             at_largest=at_largest,
             value=value,
             low=low,
@@ -308,6 +360,7 @@ class Forecast:
             share_at_largest=at_largest / total if total > 0 else nothing,
             share=share,
             excess=excess,
+            doubted=doubtful(excess, overlaps),
             growth=codes.astype(np.int16),
             trust=trust,
         )

@@ -62,9 +62,12 @@ class Measured:
         return pool_of(_ratio(self.runs, self._totals))
 
     def point(self, target: float) -> int | None:
-        """Return the index of the repeated point at a target; None = not repeated."""
-        found = self.ran(target)
-        return found if found is not None and self.repetitions(found) >= _LEAST else None
+        """Return the index of the point that tells the values at a target; None = models tell.
+
+        The point is repeated. Without any model, a single run is enough, and has no interval.
+        """
+        found, least = self.ran(target), 1 if self.fitted.is_measured_only else _LEAST
+        return found if found is not None and self.repetitions(found) >= least else None
 
     def ran(self, target: float) -> int | None:
         """Return the index of the point at a target, even of a single run; None = not run."""

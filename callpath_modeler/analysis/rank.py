@@ -9,11 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from callpath_modeler.analysis.causes import NOTHING, find_causes
+from callpath_modeler.analysis.ensemble import doubtful, overlap, repetitions_of_pair
 from callpath_modeler.analysis.excess import (
     Excess,
     efficiency_of,
     ideal_cost,
     is_summed,
+    per_process,
     scaling_over,
 )
 from callpath_modeler.analysis.measured import Measured
@@ -36,11 +38,12 @@ from callpath_modeler.analysis.trust import (
     marks_of_trust,
 )
 from callpath_modeler.argument_checks import check_type, parse_enum
-from callpath_modeler.arrays import FloatArray, Int8Array, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.notebook_repr import RankingPlotMixin
 from callpath_modeler.profile.experiment import inclusive_values
+from callpath_modeler.profile.groups import Costs
 from callpath_modeler.targets import target_of
 
 FIRST = 10
@@ -81,6 +84,7 @@ class Ranking(RankingPlotMixin):
     order : rows of ranked call paths, worst first
     inclusive : True if values include callees
     repetitions : number of runs at the target if values are measured; 0 = values are predicted
+    at_base : measured value at the smallest scale; predicted if no run was made there
     at_largest : measured value at the largest scale; NaN = did not occur there
     value, low, high : value at the target and its range. A predicted value has a prediction band,
         and NaN = no model. A measured value has a confidence interval, and NaN = did not occur;
@@ -109,6 +113,7 @@ class Ranking(RankingPlotMixin):
     order: IntArray
     inclusive: bool
     repetitions: int
+    at_base: FloatArray
     at_largest: FloatArray
     value: FloatArray
     low: FloatArray
@@ -129,6 +134,39 @@ class Ranking(RankingPlotMixin):
     unmodelled: IntArray
     unmodelled_share: float
     run_time: RunTime | None = None
+
+    @property
+    def total_excess(self) -> float:
+        """Excess work of the whole program; NaN = not defined."""
+        own = self.excess.exclusive
+        return float("nan") if np.isnan(own).all() else float(np.nansum(own))
+
+    @property
+    def cost_per_process(self) -> float:
+        """Cost of the whole program at the target, per process if values are sums over them."""
+        whole = np.array([self.total[0]])
+        return float(
+            per_process(self.fitted.experiment, self.fitted.parameter, whole, self.target)[0]
+        )
+
+    @cached_property
+    def doubted(self) -> tuple[BoolArray, BoolArray]:
+        """Whether noise may explain the excess work of a comparison.
+
+        Exclusive and inclusive, each [call paths]: the repetitions of both scales overlap.
+        """
+        before, after = repetitions_compared(self.fitted, self.target)
+        excess, pairs = self.excess, ("exclusive", "inclusive")
+        own, whole = (
+            doubtful(getattr(excess, kind), overlap(getattr(before, kind), getattr(after, kind)))
+            for kind in pairs
+        )
+        return own, whole
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether measured values are compared with those at `base`, without models."""
+        return self.fitted.compares(self.target)
 
     @property
     def basis(self) -> str:
@@ -249,8 +287,11 @@ def rank(
     share = own_share = share_at_target(fitted, found.own, found.total[0], target)
     excess = _excess_at(fitted, target, found, own_share)
     missing, missing_share = unmodelled(fitted)
+    at_base = fitted.at_smallest()
     if inclusive:
-        at_largest, share = (inclusive_values(tree, column) for column in (at_largest, share))
+        at_base, at_largest, share = (
+            inclusive_values(tree, column) for column in (at_base, at_largest, share)
+        )
     share_before = at_largest * np.nan
     if at_largest_in_all > 0:
         share_before = at_largest / at_largest_in_all
@@ -268,6 +309,7 @@ def rank(
         by=by,
         order=_order(view, found, target, by, columns),
         repetitions=found.repetitions,
+        at_base=at_base,
         at_largest=at_largest,
         value=found.value,
         low=found.low,
@@ -289,6 +331,13 @@ def rank(
         unmodelled_share=missing_share,
         run_time=run_time_at(fitted, target, measured, said.total, predicted=predicted),
     )
+
+
+def repetitions_compared(fitted: Fitted, target: float) -> tuple[Costs, Costs]:
+    """Return the costs of the runs at the smallest scale, as ideal ones, and at the target."""
+    line, pair = fitted.line, (float(fitted.points[0]), target)
+    scaling = scaling_over(fitted.experiment, fitted.parameter)
+    return repetitions_of_pair(line, fitted.metric.name, fitted.parameter, scaling, pair)
 
 
 def _trust(

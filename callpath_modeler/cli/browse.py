@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from callpath_modeler.target_query import PredictionQuery
     from callpath_modeler.tui.services import BrowserServices, CommandAnswer
 
-_SAID_ANEW = ("--target", "--at", "--metric", "--inclusive", "--exclusive", "--predicted")
+_SAID_ANEW = ("--target", "--at", "--metric", "--inclusive", "--exclusive", "--predicted", "--pair")
 """Options that the request of a view contains."""
 
 _EXPECTATIONS = "expectations.toml"
@@ -58,7 +58,7 @@ def command(
     *,
     experiment: tuple[str, ...],
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
-    sort: str,
+    sort: str | None,
     reverse: bool,
     question: PredictionQuery,
     load: LoadOptions,
@@ -67,20 +67,20 @@ def command(
     """Browse costs at any target: top-down, bottom-up or flat.
 
     Costs are measured if the target was run at least twice, else predicted. The browser opens at
-    the hot path. The default target is 4 times the largest scale. Press ? for all keys, and y for
-    the command that prints the view on the screen.
+    the hot path. The default target is 4 times the largest scale. One profile is shown as measured,
+    and two scales are compared by excess work. Press ? for all keys, and y for the command that
+    prints the view on the screen.
     """
     ctx = click.get_current_context()
     _refuse_pipes(console, ctx)
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
-    from callpath_modeler.pipeline import models_and_target_of
+    from callpath_modeler.pipeline import values_and_target_of
     from callpath_modeler.profile.view_request import Sort
     from callpath_modeler.target_query import FURTHER, findings_at
 
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
-    wanted = replace(viewed, sort=Sort(sort), reverse=reverse)
-    fitted, target = models_and_target_of(
+    fitted, target = values_and_target_of(
         experiment,
         question,
         load_options=load,
@@ -94,8 +94,10 @@ def command(
 
     known = ForecastInputs(fitted, predicted=question.predicted)
     made = forecast(known, target, bands=len(fitted.experiment.tree) <= AT_ONCE)
+    order = made.usual_sort if sort is None else Sort(sort)
+    wanted = replace(viewed, sort=order, reverse=reverse)
     findings = console.heard(findings_at(fitted, target))
-    given = browser_services(console, ctx, load, fitting)
+    given = browser_services(console, ctx, load, fitting, fitted)
     if findings:
         told = f"{counted(len(findings), 'finding')}, listed when you quit"
         given = replace(given, message=told)
@@ -113,12 +115,19 @@ def _refuse_pipes(console: Console, ctx: click.Context) -> None:
 
 
 def browser_services(
-    console: Console, ctx: click.Context, load: LoadOptions, fitting: FitOptions
+    console: Console,
+    ctx: click.Context,
+    load: LoadOptions,
+    fitting: FitOptions,
+    fitted: Fitted | None = None,
 ) -> BrowserServices:
-    """Return what the browser asks of the command line: models, targets, files, commands."""
+    """Return what the browser asks of the command line: models, targets, files, commands.
+
+    `fitted` is what the browser shows first, if it is known.
+    """
     from callpath_modeler.tui.services import BrowserServices
 
-    here = _Services(console, ctx, load, fitting)
+    here = _Services(console, ctx, load, fitting, fitted)
     return BrowserServices(
         models_of=here.models_of,
         target_of=here.target_of,
@@ -128,6 +137,7 @@ def browser_services(
         check=here.check,
         expectations=here.expectations(),
         style=TextStyle(ascii_only=console.ascii_only),
+        pair=ctx.params["pair"] or "",
     )
 
 
@@ -135,7 +145,12 @@ class _Services:
     """The experiment that is browsed, in the words of the command line."""
 
     def __init__(
-        self, console: Console, ctx: click.Context, load: LoadOptions, fitting: FitOptions
+        self,
+        console: Console,
+        ctx: click.Context,
+        load: LoadOptions,
+        fitting: FitOptions,
+        fitted: Fitted | None,
     ) -> None:
         from callpath_modeler.target_query import parse_target
 
@@ -144,22 +159,44 @@ class _Services:
         self._same = invocation_of(ctx, without=_SAID_ANEW, in_full=True)
         self._asked = parse_target(ctx.params["target"], ctx.params["at"], fitting.parameter)
         self._fitting = replace(fitting, parameter=self._asked.parameter or fitting.parameter)
+        self._shown = fitted
+        self._modelled = None if ctx.params["pair"] else fitted
 
-    def models_of(self, metric: str) -> Fitted:
-        """Return the models of another metric."""
-        from callpath_modeler import pipeline, target_query
+    def models_of(self, metric: str, pair: str) -> Fitted:
+        """Return the models of a metric, or its measured values at two scales."""
+        from callpath_modeler import loading, pipeline
+        from callpath_modeler.target_query import FURTHER, PredictionQuery
 
+        modelled, shown = self._modelled, self._shown
+        if not pair and modelled is not None and modelled.metric.name == metric:
+            return modelled
         load = self._load.of_metric(metric)
-        found = pipeline.models_of(self._paths, metric, load, self._fitting)
-        return target_query.slice_at(found, self._asked)
+        # The same metric at other scales is in the runs that were read for it.
+        if shown is not None and shown.metric.name == metric:
+            experiment = shown.experiment
+        else:
+            experiment = loading.load(self._paths, load)
+        held = {
+            name: at for name, at in self._asked.named.items() if name != self._fitting.parameter
+        }
+        others = ",".join(f"{name}={_exactly(at)}" for name, at in held.items()) or None
+        question = PredictionQuery(at=others, metric=metric, pair=pair or None)
+        found, _ = pipeline.values_of_loaded(
+            experiment, self._paths, question, load, self._fitting, FURTHER
+        )
+        self._shown, self._modelled = found, modelled if pair else found
+        return found
 
     def target_of(self, text: str, fitted: Fitted) -> float:
         """Return the target for a typed text."""
         from callpath_modeler import target_query
+        from callpath_modeler.analysis.measured_only import measured_scale
 
         value = target_query.parse_target(text, None).value
         if value is None:
             raise UsageError("no target scale", hint="e.g. 4096, 1e6 or inf")
+        if fitted.is_measured_only:
+            return measured_scale(fitted, value)
         return target_query.checked_target(fitted, value)
 
     def command(self, request: ViewRequest, inputs: ForecastInputs, target: float) -> str:
@@ -171,8 +208,13 @@ class _Services:
 
     def _asked_of(self, inputs: ForecastInputs, target: float) -> list[str]:
         """Return the options for values at a target."""
-        metric = ["-m", inputs.fitted.metric.name]
-        return [*self._at(target), *metric, *["--predicted"] * inputs.predicted]
+        fitted = inputs.fitted
+        metric = ["-m", fitted.metric.name]
+        scales = self._at(target)
+        if fitted.compares(target):
+            # An order by excess work is the default of two scales that are compared.
+            scales = ["--pair", ",".join(map(_exactly, fitted.points.tolist()))]
+        return [*scales, *metric, *["--predicted"] * inputs.predicted]
 
     def save(self, forecast: Forecast, request: ViewRequest, path: Path) -> str:
         """Write a view to a file."""

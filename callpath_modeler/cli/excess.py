@@ -133,12 +133,8 @@ def _again(ctx: click.Context, pair: str | None, base: str | None) -> Invocation
 def _scales(pair: str | None, base: str | None) -> tuple[Pair | None, float | None]:
     """Return the pair and the base of the options."""
     from callpath_modeler.loading import parse_number
+    from callpath_modeler.target_query import parse_pair
 
     if pair is not None and base is not None:
         raise UsageError("--pair and --base exclude each other", hint="give one of them")
-    if pair is None:
-        return None, None if base is None else parse_number(base, "--base")
-    scales = pair.split(",")
-    if len(scales) != 2:
-        raise UsageError(f"--pair {pair!r} is malformed", hint="two scales, e.g. --pair 8,128")
-    return (parse_number(scales[0], "--pair"), parse_number(scales[1], "--pair")), None
+    return parse_pair(pair), None if base is None else parse_number(base, "--base")

@@ -27,6 +27,7 @@ from callpath_modeler.errors import UsageError
 if TYPE_CHECKING:
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.arrays import FloatArray
+    from callpath_modeler.fitted import Fitted
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
@@ -36,9 +37,10 @@ if TYPE_CHECKING:
 GRAPHS = ("graphml", "dot")
 PROFILES = ("folded", "speedscope", "hatchet")
 EXTRAP, PYTHON, SVG = "extra-p", "python", "svg"
-FLAME = "flame"
-_OTHERS = (*GRAPHS, EXTRAP, *PROFILES, SVG, PYTHON)
-_OF_ONE_SCALE = (*PROFILES, SVG)
+CUBE = "cubex"
+FLAME, _MODELS, _RANKING = "flame", "models", "ranking"
+_OTHERS = (*GRAPHS, EXTRAP, *PROFILES, CUBE, SVG, PYTHON)
+_OF_ONE_SCALE = (*PROFILES, CUBE, SVG)
 _FLAMES = (SVG, "folded", "speedscope")
 _TABLES = FORMATS[1:]
 
@@ -55,11 +57,10 @@ _TABLES = FORMATS[1:]
 )
 @click.option(
     "--what",
-    type=click.Choice(["models", "values", "ranking", FLAME]),
-    default="models",
-    show_default=True,
+    type=click.Choice([_MODELS, "values", _RANKING, FLAME]),
     help="Rows of a table: models of call paths, values of call paths and runs, or the ranking. "
-    "Or a flame graph: svg, folded, speedscope.",
+    "Or a flame graph: svg, folded, speedscope. Default: models; the ranking if the scales are too "
+    "few for models.",
 )
 @click.option(
     "--color-by",
@@ -84,7 +85,7 @@ def command(
     experiment: tuple[str, ...],
     output: Path | None,
     format_: str | None,
-    what: str,
+    what: str | None,
     color_by: str | None,
     base: str | None,  # noqa: ARG001
     expect: Path | None,
@@ -99,7 +100,8 @@ def command(
     .extra-p of FILE selects its format, and any other suffix JSON Lines. folded, speedscope,
     hatchet and svg are one profile: of the largest runs, or at --target. The profile at the target
     is measured if it was run at least twice, else predicted. folded has whole microseconds. svg is
-    a flame graph that zooms in a browser. python is a module with the models as functions.
+    a flame graph that zooms in a browser. cubex is a file for the viewer of Cube: measured values,
+    predictions and excess work. python is a module with the models as functions.
     """
     from callpath_modeler import pipeline
     from callpath_modeler.cli.render import render_table
@@ -115,7 +117,7 @@ def command(
     _check_flame(ctx, form, what)
     if expect is not None:
         load = reading_for(expect, question.metric, load)
-    at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted"))
+    at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted", "pair"))
     if form == SVG and not at_target and color_by != "growth":
         _measured_flame(console, experiment, question, load, fitting, output, force=force)
         return
@@ -134,29 +136,44 @@ def command(
         progress=console.progress("read"),
         default_factor=FURTHER,
     )
+    fitted = ranking.fitted
+    _check_models(fitted, form, what, color_by)
     if form in _OF_ONE_SCALE:
-        text = _of_ranking(ranking, form, at_target=at_target)
-        console.write(text, output, overwrite=force)
+        _write_one_scale(console, ranking, form, output, at_target=at_target, force=force)
     elif form == PYTHON:
-        console.write(python_source(ranking.fitted), output, overwrite=force)
+        console.write(python_source(fitted), output, overwrite=force)
     elif form in GRAPHS:
         text = export.graph_text(ranking, form, check_ranking(ranking, expect))
         console.write(text, output, overwrite=force)
-    elif what == "ranking":
+    elif what == _RANKING or fitted.is_measured_only:
         table = ranking_table(ranking, findings=findings, check=check_ranking(ranking, expect))
         render_table(console, table, form, output, force=force)
     else:
-        render_table(console, export.models_table(ranking.fitted), form, output, force=force)
+        render_table(console, export.models_table(fitted), form, output, force=force)
     console.findings(findings)
 
 
-def _expected(ctx: click.Context, form: str, what: str) -> Path | None:
+def _check_models(fitted: Fitted, form: str, what: str | None, color_by: str | None) -> None:
+    """Refuse output that is about models, if there are none."""
+    from callpath_modeler.analysis.measured_only import refuse_prediction
+
+    asked = {
+        f"-f {PYTHON}": form == PYTHON,
+        f"--what {_MODELS}": what == _MODELS,
+        "--color-by growth": color_by == "growth",
+    }
+    for option, is_asked in asked.items():
+        if is_asked:
+            refuse_prediction(fitted, option)
+
+
+def _expected(ctx: click.Context, form: str, what: str | None) -> Path | None:
     """Return the expectation file if the output contains verdicts.
 
     A file that is configured, but not given on the command line, only applies to such output.
     """
     expect: Path | None = ctx.params["expect"]
-    if form in GRAPHS or (form not in _OTHERS and what == "ranking"):
+    if form in GRAPHS or (form not in _OTHERS and what == _RANKING):
         return expect
     if ctx.get_parameter_source("expect") is click.core.ParameterSource.COMMANDLINE:
         raise UsageError(
@@ -209,12 +226,37 @@ def _measured(
     console.findings(experiment.findings)
 
 
-def _of_ranking(ranking: Ranking, form: str, *, at_target: bool) -> str:
-    """Write the profile of a target; or of the largest runs, with the growth of models."""
+def _write_one_scale(
+    console: Console,
+    ranking: Ranking,
+    form: str,
+    output: Path | None,
+    *,
+    at_target: bool,
+    force: bool,
+) -> None:
+    """Write a ranking at a finite target in a format of one profile."""
     if math.isinf(ranking.target):
         raise UsageError(
             f"{form} at infinity: there is no profile, only growth", hint="--target with a number"
         )
+    if form != CUBE:
+        console.write(_of_ranking(ranking, form, at_target=at_target), output, overwrite=force)
+        return
+    from callpath_modeler.report.cube import cube_of_models
+    from callpath_modeler.units import counted
+
+    made = cube_of_models(ranking)
+    console.write(made.pieces, output, overwrite=force)
+    if made.without_formula:
+        console.note(
+            f"{counted(made.without_formula, 'model')} without a formula in the file, because Cube "
+            "has no steps, ceilings or exponentials; their values are there"
+        )
+
+
+def _of_ranking(ranking: Ranking, form: str, *, at_target: bool) -> str:
+    """Write the profile of a target; or of the largest runs, with the growth of models."""
     if form != SVG:
         of_metric = {ranking.fitted.metric: ranking.value}
         return _profile(form, ranking.fitted.experiment, of_metric)
@@ -267,7 +309,7 @@ def _base(text: str | None) -> float | None:
     return None if text is None else parse_number(text, "--base")
 
 
-def _check_flame(ctx: click.Context, form: str, what: str) -> None:
+def _check_flame(ctx: click.Context, form: str, what: str | None) -> None:
     """Refuse options of flame graphs for other formats, and flame graphs in other formats."""
     if what == FLAME and form not in _FLAMES:
         raise UsageError(f"no flame graph in {form}", hint=f"-f with one of {', '.join(_FLAMES)}")
@@ -296,7 +338,7 @@ def _profile(form: str, experiment: Experiment, columns: Mapping[Metric, FloatAr
     return exchange.folded(tree, exclusive, metric.unit)
 
 
-def _form(format_: str | None, output: Path | None, what: str) -> str:
+def _form(format_: str | None, output: Path | None, what: str | None) -> str:
     ending = "" if output is None else output.suffix.removeprefix(".")
     ending = PYTHON if ending == "py" else ending
     if format_ is None and ending in _OTHERS:

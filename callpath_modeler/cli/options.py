@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.readers.process_selection import ProcessSelection
     from callpath_modeler.target_query import PredictionQuery
 
 
@@ -77,6 +78,17 @@ _LOAD = (
         type=click.Choice(["max", "mean", "median", "geomean", "min", "sum", "imbalance"]),
         help="Statistic over the values of processes. Default: mean.",
     ),
+    click.option(
+        "--ranks",
+        metavar="COND",
+        help="Use these processes only, e.g. 'rank % 4 == 0' or 'rank > 0'.",
+    ),
+    click.option(
+        "--split-ranks",
+        metavar="auto|COND",
+        multiple=True,
+        help="Model groups of processes separately: auto finds them, or 'rank == 0'.",
+    ),
     click.option("--scaling", type=click.Choice(["weak", "strong"]), help="Default: recognised."),
     click.option(
         "--param",
@@ -130,6 +142,11 @@ _SCALE = (
     click.option(
         "--at", metavar="p=P,...", help="Target by name, with values of other parameters."
     ),
+)
+_PAIR = click.option(
+    "--pair",
+    metavar="P,Q",
+    help="Compare measured values at two scales, e.g. 8,128, without models.",
 )
 _ASK = (*_SCALE, *_METRIC)
 PARAMETER = click.option("--parameter", metavar="NAME", help="Parameter to scale in. Default: p.")
@@ -199,8 +216,9 @@ def model_options(command: F) -> F:
 
 
 def target_options(command: F) -> F:
-    """Add `question_options` and ``predicted``: use models even at a measured target."""
-    return option_group(command, (*_ASK, _PREDICTED), "question", _make_question_at_target)
+    """Add `question_options`, ``predicted``: use models even at a measured target, and ``pair``."""
+    options = (*_ASK, _PREDICTED, _PAIR)
+    return option_group(command, options, "question", _make_question_at_target)
 
 
 def metric_options(command: F) -> F:
@@ -219,7 +237,7 @@ def shared_names() -> frozenset[str]:
 
     They include ``--predicted``, which only commands with costs at a target know.
     """
-    options = (*_ASK, _PREDICTED, *_LOAD, *_FIT)
+    options = (*_ASK, _PREDICTED, _PAIR, *_LOAD, *_FIT)
     return frozenset(name for option in options for name in _parameter(option).opts)
 
 
@@ -238,6 +256,8 @@ def _make_load(
     ignore: tuple[str, ...],
     hide: tuple[str, ...],
     locations: str | None,
+    ranks: str | None,
+    split_ranks: tuple[str, ...],
     scaling: str | None,
     parameters: tuple[str, ...],
     units: tuple[str, ...],
@@ -262,10 +282,29 @@ def _make_load(
         parameter_sources=sources,
         units=_units(units),
         scaling=None if scaling is None else Scaling(scaling),
+        processes=_processes(ranks, split_ranks),
         strict=strict,
         jobs=jobs,
     )
     return LoadOptions(read, where, ignore, hide, pattern, reader, preset=_preset())
+
+
+def _processes(ranks: str | None, split: tuple[str, ...]) -> ProcessSelection | None:
+    """Return the selected processes and their groups; None = all in one group."""
+    if ranks is None and not split:
+        return None
+    from callpath_modeler.readers.process_selection import AUTO, ProcessSelection
+    from callpath_modeler.readers.rank_conditions import rank_condition
+
+    if AUTO in split and len(split) > 1:
+        raise UsageError(
+            "--split-ranks auto excludes conditions: it finds all groups",
+            hint="give either auto or conditions",
+        )
+    chosen = None if ranks is None else rank_condition(ranks, "--ranks")
+    if AUTO in split:
+        return ProcessSelection(chosen, auto=True)
+    return ProcessSelection(chosen, tuple(rank_condition(each, "--split-ranks") for each in split))
 
 
 def _units(given: tuple[str, ...]) -> dict[str, str]:
@@ -318,13 +357,14 @@ def _make_question_at_target(
     inclusive: bool,
     exclusive: bool,
     predicted: bool,
+    pair: str | None,
 ) -> PredictionQuery:
     from dataclasses import replace
 
     asked = _make_question(
         target=target, at=at, metric=metric, inclusive=inclusive, exclusive=exclusive
     )
-    return replace(asked, predicted=predicted)
+    return replace(asked, predicted=predicted, pair=pair)
 
 
 def _make_fit(

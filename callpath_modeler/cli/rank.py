@@ -12,6 +12,7 @@ from callpath_modeler.cli.console import Console, Notes
 from callpath_modeler.cli.expectation_option import EXPECT, check_ranking
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
+    A_FILE,
     EXPERIMENT,
     fit_options,
     load_options,
@@ -55,9 +56,8 @@ the largest run on. It has at most three marks if no run was repeated.
 @click.option(
     "--by",
     type=click.Choice(["value", "growth", "loss", "share"]),
-    default="value",
-    show_default=True,
-    help="Order: value at the target, growth, cost beyond the ideal, or growth of the share.",
+    help="Order: value at the target, growth, cost beyond the ideal, or growth of the share. "
+    "Default: value, or loss between two scales.",
 )
 @click.option(
     "--select", metavar="PATTERN", help="Show call paths that match, e.g. 'main/**/MPI_*'."
@@ -71,6 +71,12 @@ the largest run on. It has at most three marks if no run was repeated.
 @PLOT
 @click.option("--explain-trust", is_flag=True, help="Explain the marks of trust.")
 @EXPECT
+@click.option(
+    "--verify",
+    type=A_FILE,
+    metavar="RUNS",
+    help="Compare the predictions with these runs at the target, which the models have not seen.",
+)
 @target_options
 @load_options
 @fit_options
@@ -80,28 +86,30 @@ def command(
     console: Console,
     *,
     experiment: tuple[str, ...],
-    by: str,
+    by: str | None,
     select: str | None,
     group_by: str | None,
     plot: Path | None,
     table: TableRequest,
     explain_trust: bool,
     expect: Path | None,
+    verify: Path | None,
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
     """Rank call paths by cost at a target scale.
 
-    Costs are measured if the target was run at least twice, else predicted. Verdicts of --expect
-    do not change the exit status; use `cpmodel check` for that.
+    Costs are measured if the target was run at least twice, else predicted. One or two scales allow
+    no models: then all costs are measured, and two scales are compared by excess work. Verdicts of
+    --expect do not change the exit status; use `cpmodel check` for that.
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """
     import numpy as np
 
     from callpath_modeler.expectation_check import reading_for
-    from callpath_modeler.pipeline import rankings_of
+    from callpath_modeler.pipeline import rankings_of, verification_of
     from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
     from callpath_modeler.report.ranking import ranking_text
     from callpath_modeler.report.ranking_table import ranking_table
@@ -109,11 +117,8 @@ def command(
     if explain_trust:
         console.note(_TRUST.rstrip(), asked=True)
     form = table.form
-    if plot is not None and group_by is not None:
-        raise UsageError(
-            "--plot and --group-by exclude each other: a plot is of one ranking",
-            hint="--where NAME=VALUE chooses a group",
-        )
+    if group_by is not None:
+        _refuse_with_groups(plot, verify)
     if expect is not None:
         load = reading_for(expect, question.metric, load)
     groups = rankings_of(
@@ -125,6 +130,10 @@ def command(
         fit_options=fitting,
         progress=console.progress("read"),
     )
+    verified = {
+        value: None if verify is None else verification_of(ranking, verify, load)
+        for value, (ranking, _) in groups.items()
+    }
     checks = {value: check_ranking(ranking, expect) for value, (ranking, _) in groups.items()}
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     findings, notes = of_groups(group_by, groups), Notes.FULL
@@ -149,6 +158,7 @@ def command(
                     style=table.style(console),
                     invocation=of_group(again, load.where, group_by, value) if group_by else again,
                     check=checks[value],
+                    verified=verified[value],
                     complete=complete,
                 )
             return lines
@@ -161,12 +171,23 @@ def command(
         table.write_lines(console, lines)
     else:
         tables = {
-            value: ranking_table(ranking, chosen[value][: table.top], own, checks[value])
+            value: ranking_table(
+                ranking, chosen[value][: table.top], own, checks[value], verified[value]
+            )
             for value, (ranking, own) in groups.items()
         }
         content = joined(tables, group_by) if group_by else tables[""]
         table.write_table(console, content)
     console.findings(findings, notes)
+
+
+def _refuse_with_groups(plot: Path | None, verify: Path | None) -> None:
+    for path, what in ((plot, "--plot"), (verify, "--verify")):
+        if path is not None:
+            raise UsageError(
+                f"{what} and --group-by exclude each other: {what} is for one ranking",
+                hint="--where NAME=VALUE chooses a group",
+            )
 
 
 def _plot(

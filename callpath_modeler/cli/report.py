@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +21,15 @@ from callpath_modeler.cli.options import (
     output_file,
     target_options,
 )
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
+    from callpath_modeler.report.efficiency import EfficiencyView
     from callpath_modeler.report.page.content import Provenance
     from callpath_modeler.target_query import PredictionQuery
 
@@ -100,9 +103,43 @@ def command(
         findings=findings,
         making=_making(click.get_current_context(), experiment, fitted.experiment),
         top=top,
+        efficiency=_efficiency(console, experiment, ranking, load, fitting),
     )
     console.write(page(content), output, overwrite=force)
     console.findings(findings)
+
+
+def _efficiency(
+    console: Console,
+    sources: Sequence[str],
+    ranking: Ranking,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> EfficiencyView | str:
+    """Return the factors of parallel efficiency, or the reason why there are none."""
+    from callpath_modeler.analysis.efficiency import Scheme
+    from callpath_modeler.efficiency import efficiency_of
+    from callpath_modeler.report.efficiency import TOP, EfficiencyView
+    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.units import as_option
+
+    fitted = ranking.fitted
+    if not (fitted.metric.is_time and fitted.metric.additive):
+        return ""
+    at = None if math.isinf(ranking.target) else as_option(fitted.at(ranking.target))
+    question = PredictionQuery(at=at, metric=fitted.metric.name)
+    try:
+        answer = efficiency_of(
+            sources,
+            question,
+            load_options=load,
+            fit_options=fitting,
+            progress=console.progress("read threads"),
+            required=False,
+        )
+    except (DataError, UsageError) as error:
+        return f"{error.message} ({error.hint})." if error.hint else f"{error.message}."
+    return EfficiencyView(answer.efficiency, Scheme.MULTIPLICATIVE, TOP, answer.confidence)
 
 
 def _making(ctx: click.Context, sources: Sequence[str], experiment: Experiment) -> Provenance:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from callpath_modeler import config
+from callpath_modeler.cli.default_group import DefaultGroup
 
 if TYPE_CHECKING:
     from callpath_modeler.config import ConfiguredValue
@@ -30,18 +31,20 @@ ELSEWHERE: Mapping[str, Place] = {
 _OF_ONE_RUN = frozenset({
     "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
     "advise", "output", "force", "format", "columns", "no_header", "junit", "what", "pair", "base",
-    "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse", "predicted",
-    "application", "plot", "color_by",
+    "matrix", "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse",
+    "predicted", "application", "plot", "color_by",
 })  # fmt: skip
 """Options that only make sense for one call of a command."""
 
 _APART: Mapping[str, frozenset[str]] = {
     "fit": frozenset({"metric"}),  # which models are kept
+    "refine": frozenset({"metric"}),  # filters are about time
     "excess": frozenset({"at"}),  # where measured values are held
     "check": frozenset({"target", "at", "metric", "inclusive", "exclusive"}),  # FILE.toml says it
     "baseline": frozenset({"inclusive", "exclusive", "top"}),  # what expectations are written
     "report": frozenset({"top"}),  # charts
     "guidelines": frozenset({"fail_on"}),  # verdicts
+    "guidelines_diff": frozenset({"fail_on"}),  # changes of verdicts
 }
 """Options that mean something else in one command, where files do not set them."""
 
@@ -100,6 +103,8 @@ def commands_of(root: click.Context) -> Iterator[click.Command]:
             command = group.get_command(root, name)
         except PluginError:
             continue  # `cpmodel plugins` tells of it
+        if isinstance(command, DefaultGroup):
+            command = command.default
         if getattr(command, "heeds_configuration", False) and command is not None:
             yield command
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 TABLE = "table"
 """The text format."""
 FORMATS = (TABLE, "csv", "tsv", "json", "jsonl", "markdown", "latex", "parquet")
+HTML = "html"
+"""A page, as a format of commands that can write one."""
 
 
 class _NumberOrAll(click.IntRange):
@@ -36,11 +38,13 @@ class _NumberOrAll(click.IntRange):
         return sys.maxsize if value == "all" else int(super().convert(value, param, ctx))
 
 
+NUMBER_OF_ROWS = _NumberOrAll(1)
+
 _TABLE = (
     click.option(
         "-n",
         "--top",
-        type=_NumberOrAll(1),
+        type=NUMBER_OF_ROWS,
         metavar="N",
         help="Number of rows, or all; in a view, on every level. Default: rank fits the terminal; "
         "10 in other tables, files and pipes; else all.",
@@ -49,17 +53,17 @@ _TABLE = (
     click.option("--no-header", is_flag=True, help="Omit the header row of csv and tsv."),
     click.option("--wide", is_flag=True, help="Full names, even on a narrow terminal."),
 )
-_OUTPUT = (
-    click.option(
+
+
+def _output(formats: Sequence[str] = FORMATS) -> tuple[Callable[[F], F], ...]:
+    form = click.option(
         "-f",
         "--format",
         "format_",
-        type=click.Choice(FORMATS),
+        type=click.Choice(formats),
         help="Default: by the suffix of -o, else table.",
-    ),
-    output_file("Write to a file."),
-    FORCE,
-)
+    )
+    return form, output_file("Write to a file."), FORCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +75,13 @@ class OutputRequest:
     format_ : name of the format; None = by the suffix of the file
     path : file; None = standard output
     force : True = replace an existing file
+    has_page : True = the suffix html selects a page
     """
 
     format_: str | None
     path: Path | None
     force: bool
+    has_page: bool = False
 
     @property
     def form(self) -> str:
@@ -86,7 +92,8 @@ class OutputRequest:
         UsageError
             If the suffix selects no format.
         """
-        return format_of(self.format_, self.path)
+        is_page = self.format_ is None and self.path is not None and self.path.suffix == ".html"
+        return HTML if is_page and self.has_page else format_of(self.format_, self.path)
 
     def style(self, console: Console, *, wide: bool = False) -> TextStyle:
         """Return the style of text: files and wide tables have no limit of width."""
@@ -135,9 +142,10 @@ class TableRequest:
             If the suffix selects no format, or columns are requested for a text table.
         """
         form = self.output.form
-        if form == TABLE and self.columns is not None:
+        if form in {TABLE, HTML} and self.columns is not None:
+            what = "text tables" if form == TABLE else "pages"
             raise UsageError(
-                "--columns does not apply to text tables", hint="add -f csv, tsv, json or markdown"
+                f"--columns does not apply to {what}", hint="add -f csv, tsv, json or markdown"
             )
         return form
 
@@ -168,7 +176,7 @@ class TableRequest:
 
 def output_options(command: F) -> F:
     """Add the options for the output; they arrive as an `OutputRequest`, ``output``."""
-    return option_group(command, _OUTPUT, "output", _make_output)
+    return option_group(command, _output(), "output", _make_output)
 
 
 def table_options(command: F) -> F:
@@ -181,7 +189,12 @@ def table_options(command: F) -> F:
 
 def table_output_options(command: F) -> F:
     """Add the options for the output of a command with `table_options`."""
-    return add_options(command, _OUTPUT)
+    return add_options(command, _output())
+
+
+def table_or_page_options(command: F) -> F:
+    """Add the options for the output of a command with `table_options` that can write a page."""
+    return add_options(command, _output((*FORMATS, HTML)))
 
 
 def _make_output(*, format_: str | None, output: Path | None, force: bool) -> OutputRequest:
@@ -198,7 +211,15 @@ def _make_table(
     output: Path | None,
     force: bool,
 ) -> TableRequest:
-    return TableRequest(OutputRequest(format_, output, force), top, columns, not no_header, wide)
+    has_page = _has_page(click.get_current_context().command)
+    made = OutputRequest(format_, output, force, has_page)
+    return TableRequest(made, top, columns, not no_header, wide)
+
+
+def _has_page(command: click.Command) -> bool:
+    """Return whether a command can write a page."""
+    forms = (each.type for each in command.params if each.name == "format_")
+    return any(HTML in getattr(form, "choices", ()) for form in forms)
 
 
 def _picked(content: Table, names: Sequence[str]) -> Table:

@@ -65,9 +65,8 @@ _SORT = (
     click.option(
         "--sort",
         type=click.Choice(["value", "measured", "high", "excess", "growth", "trust", "name"]),
-        default="value",
-        show_default=True,
-        help="Order of siblings: high is the upper limit of the band.",
+        help="Order of siblings; high is the upper limit of the band. Default: value, or excess "
+        "between two scales.",
     ),
     click.option("--reverse", is_flag=True, help="Reverse the order: smallest first."),
 )

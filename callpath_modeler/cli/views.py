@@ -46,7 +46,7 @@ def command(
     *,
     experiment: tuple[str, ...],
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
-    sort: str,
+    sort: str | None,
     reverse: bool,
     table: TableRequest,
     question: PredictionQuery,
@@ -57,11 +57,12 @@ def command(
 
     Costs are measured if the target was run at least twice, else predicted. Inclusive values lead
     top-down, exclusive values in the other views; -i and -e choose. The default target is 4 times
-    the largest scale.
+    the largest scale. One or two scales allow no models: then all costs are measured, and two
+    scales are compared by excess work.
     """
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
-    from callpath_modeler.pipeline import models_and_target_of
+    from callpath_modeler.pipeline import values_and_target_of
     from callpath_modeler.profile.view_request import Sort
     from callpath_modeler.report.views import ForecastView, views_table, views_text
     from callpath_modeler.target_query import FURTHER, findings_at
@@ -69,8 +70,7 @@ def command(
     ctx = click.get_current_context()
     form = table.form
     viewed = viewing(form, table.top, question.inclusive, bool(ctx.params["exclusive"]))
-    wanted = replace(viewed, sort=Sort(sort), reverse=reverse)
-    fitted, target = models_and_target_of(
+    fitted, target = values_and_target_of(
         experiment,
         question,
         load_options=load,
@@ -79,7 +79,9 @@ def command(
         default_factor=FURTHER,
     )
     known = ForecastInputs(fitted, predicted=question.predicted)
-    shown = ForecastView(forecast(known, target), wanted)
+    made = forecast(known, target)
+    order = made.usual_sort if sort is None else Sort(sort)
+    shown = ForecastView(made, replace(viewed, sort=order, reverse=reverse))
     findings = findings_at(fitted, target)
     if form == "table":
         lines = views_text(

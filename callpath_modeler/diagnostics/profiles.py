@@ -240,4 +240,30 @@ OF_PROFILES = {
         remedy="Repeat the failed runs.",
         example="results.latest.json: 2 of 12 runs failed",
     ),
+    "CPM170": FindingKind(
+        what="A run has no factors of parallel efficiency",
+        why="They need the times of single processes, because a maximum of sums over call paths is "
+        "not a sum of maxima.",
+        remedy="Measure with Score-P, HPCToolkit or TAU, and keep the values of all processes.",
+        example="app.p16: its values are sums over processes",
+    ),
+    "CPM171": FindingKind(
+        what="Only the costliest subtrees have factors of parallel efficiency",
+        why="The sums of all threads over more subtrees do not fit into the memory.",
+        remedy="Leave out others with `--ignore`, or look at a single run with fewer processes.",
+        example="app.p65536: 80 subtrees of 341",
+    ),
+    "CPM172": FindingKind(
+        what="A run of several processes has no call of communication",
+        why="All its time would count as computation, and its efficiency would be too high. So its "
+        "factors are not given.",
+        remedy="Measure the calls of MPI as well, e.g. with Caliper's mpi service.",
+        example="app.p16: 16 processes, but no call of MPI or SHMEM",
+    ),
+    "CPM180": FindingKind(
+        what="A profile holds predictions and not measurements",
+        why="A model of predictions repeats their errors. Costs below zero are read as zero.",
+        remedy="Move the file of `cpmodel export -f cubex` out of the directory of the runs.",
+        example="models.cubex: models of p = 4096",
+    ),
 }

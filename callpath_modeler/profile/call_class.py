@@ -131,7 +131,8 @@ _ROLES = {
     "file_io_metadata": CallClass.IO,
 }
 """Classes of MPI and SHMEM regions by role, if the name is not known."""
-_OVERHEAD = frozenset({"MEASUREMENT OFF", "TRACE BUFFER FLUSH"})
+OVERHEAD = frozenset({"MEASUREMENT OFF", "TRACE BUFFER FLUSH"})
+"""Artificial regions with time of the measurement."""
 
 _MPI = re.compile(
     r"p?mpi_(?P<name>[a-z][a-z0-9_]*?)(?:_c|_f08|_f08ts|_f)?_{0,2}(?:\(.*\))?(?: \[.*\])?",
@@ -201,7 +202,7 @@ def call_class(name: str, paradigm: str = "", role: str = "") -> CallClass:
 
 @cache
 def _class_of(name: str, paradigm: str, role: str) -> CallClass:
-    if name in _OVERHEAD:
+    if name in OVERHEAD:
         return CallClass.MEASUREMENT
     if paradigm in {"", "mpi", "unknown", "sampling"}:
         known = _mpi_class(name)

@@ -14,6 +14,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
 from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.printable import printable, shell_word
+from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Extent, Metric, Reduction, Region
 from callpath_modeler.units import as_option, counted
@@ -162,6 +163,8 @@ class Experiment(HtmlReprMixin):
     scaling_reason : the reason for `scaling`
     findings : data quality findings about the runs
     numbers : numbers in the names of runs, and their interpretation
+    balances : [runs] parts of the run time, if they were requested; None = a run has none. Only
+        `where` and `at` keep them in agreement with the call tree
     """
 
     name: str
@@ -176,6 +179,7 @@ class Experiment(HtmlReprMixin):
     scaling_reason: str
     findings: tuple[Finding, ...]
     numbers: tuple[RunNumber, ...] = ()
+    balances: tuple[Balance | None, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name.isprintable():
@@ -509,7 +513,15 @@ class Experiment(HtmlReprMixin):
         origins = {p.name: p.origin for p in self.parameters}
         varying, fixed = split_parameters(runs, origins)
         constants = {**self.constants, **fixed}
-        return replace(self, runs=runs, columns=columns, parameters=varying, constants=constants)
+        balances = tuple(self.balances[i] for i in chosen) if self.balances else ()
+        return replace(
+            self,
+            runs=runs,
+            columns=columns,
+            parameters=varying,
+            constants=constants,
+            balances=balances,
+        )
 
     def at(self, setting: Mapping[str, float]) -> Experiment:
         """Return the experiment with the runs at some values of parameters; {} = all runs."""

@@ -15,6 +15,8 @@ from callpath_modeler.arrays import Float32Array, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import shell_word
+from callpath_modeler.profile.balance import Balance
+from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.experiment import (
     Experiment,
     MetricValues,
@@ -29,15 +31,24 @@ from callpath_modeler.profile.schema import (
     Reduction,
 )
 from callpath_modeler.profile.unify import scatter_to_union, unify
+from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.base import RunSource
 from callpath_modeler.readers.coverage import coverage_findings
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parallel_reading import Progress, read_files
 from callpath_modeler.readers.parameters import Settled, settle_parameters
+from callpath_modeler.readers.process_clusters import ProcessTimes
+from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.program import AS_TOLD, recognise_scaling, refuse_several_programs
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.run_provenance import provenance_findings
-from callpath_modeler.readers.runs import READABLE, ReadRun, read_run, reduction_of
+from callpath_modeler.readers.runs import (
+    READABLE,
+    ReadRun,
+    read_process_times,
+    read_run,
+    reduction_of,
+)
 from callpath_modeler.units import percent
 
 _CONSERVED = 1e-6
@@ -62,6 +73,8 @@ class ReadOptions:
         ``"threads"``, ``"nodes"`` or ``"metadata:KEY"``
     units : units of metrics whose profiles do not state them, such as ``{"time": "us"}``
     scaling : weak or strong; None = found from the data
+    balance : parts of the run time to read, for the factors of parallel efficiency; None = none
+    processes : selected processes and their groups; None = all in one group
     strict : a profile that cannot be used is an error instead of a finding
     jobs : largest number of processes that read; 0 = one for each processor. Few small files are
         read by one process, because this takes less time
@@ -73,6 +86,8 @@ class ReadOptions:
     parameter_sources: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     scaling: Scaling | None = None
+    balance: BalanceRequest | None = None
+    processes: ProcessSelection | None = None
     strict: bool = False
     jobs: int = 1
 
@@ -175,6 +190,8 @@ def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) ->
             several=several,
             requirements=options.requirements,
             units=options.units,
+            balance=options.balance,
+            processes=options.processes,
         )
         for run in runs
     ]
@@ -226,6 +243,8 @@ def _read_all(
         *(files, registry, options.metrics, options.locations),
         requirements=options.requirements,
         units=options.units,
+        balance=options.balance,
+        processes=_selection(files, registry, options),
         jobs=options.jobs,
         progress=progress,
     )
@@ -243,6 +262,23 @@ def _read_all(
     _require(read, options)
     _require_units(read, options)
     return read
+
+
+def _selection(
+    files: Sequence[RunFile], registry: Registry, options: ReadOptions
+) -> ProcessSelection | None:
+    """Return the selected processes; groups are found from the times of all runs."""
+    selection = options.processes
+    if selection is None or not selection.auto:
+        return selection
+    metric = next(iter(options.metrics or ()), None)
+    times: dict[str, ProcessTimes] = {}
+    for file in files:
+        try:
+            times |= read_process_times(file, registry, metric, options.units)
+        except InputError:
+            continue  # it is reported when the values are read
+    return selection.with_found_groups(times)
 
 
 def _require(read: Sequence[ReadRun], options: ReadOptions) -> None:
@@ -361,7 +397,16 @@ def _unite(
         scaling=scaling,
         scaling_reason=reason,
         findings=(*findings, *coverage_findings(united.tree, columns)),
+        balances=tuple(map(_balance, read, united.rows)) if options.balance is not None else (),
     )
+
+
+def _balance(run: ReadRun, rows: IntArray) -> Balance | None:
+    """Return the parts of the run time of a run, with rows of the common tree."""
+    own = run.balance
+    if own is None:
+        return None
+    return replace(own, rows=np.where(own.rows == ROOT, ROOT, rows[own.rows]))
 
 
 def _column(

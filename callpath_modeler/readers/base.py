@@ -1,8 +1,8 @@
 """The contract of reader plugins.
 
 A reader recognises and opens the profiles of one tool. It implements `ProfileReader` or
-`SeriesReader`, and returns a `ProfileSource` for each run. `ReducedSource` and `VerifyingReader`
-are optional.
+`SeriesReader`, and returns a `ProfileSource` for each run. `ReducedSource`, `ThreadSource` and
+`VerifyingReader` are optional.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from callpath_modeler.arrays import Float32Array, FloatArray
+    from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.calltree import CallTree
     from callpath_modeler.profile.schema import DeclaredMetric, Extent, Reduction
 
 API_VERSION = 1
 """Version of the contract; it increases with every change that breaks existing readers."""
+
+CREATOR_OF_MODELS = "callpath-modeler"
+"""First word of the creator of files that hold predictions of this program."""
 
 
 class Match(IntEnum):
@@ -127,6 +130,54 @@ class ReducedSource(Protocol):
     @property
     def reductions(self) -> Sequence[Reduction]:
         """Available reductions, at least one; the default is the mean, or else the first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThreadSums:
+    """Sums over groups of call paths, for each thread.
+
+    Attributes
+    ----------
+    values : float64 [groups, threads], in the SI base unit that the profile's `DeclaredMetric`
+        states
+    process : intp [threads] number of the process of each thread, ascending; every process from 0
+        on has at least one thread
+    """
+
+    values: FloatArray
+    process: IntArray
+
+
+@runtime_checkable
+class ThreadSource(Protocol):
+    """A profile with values of single threads, which can be summed over call paths.
+
+    A maximum over processes of such a sum does not follow from the maxima of call paths. Therefore
+    the factors of parallel efficiency need this method; profiles without it have none.
+    """
+
+    def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
+        """Return sums of exclusive values over groups of call paths, for each thread.
+
+        The memory is that of the result and of a few blocks. Invalid values are treated as in
+        `ProfileSource.reduce`; missing ones count as zero.
+
+        Parameters
+        ----------
+        metric : name of an additive metric with the status ``DATA`` or ``ABSENT``
+        group : intp [call paths] number of the group of each call path; negative = in no group
+        groups : number of groups
+
+        Raises
+        ------
+        KeyError
+            If the profile does not declare the metric, or if the metric has another status.
+        InputError
+            If the file cannot be read.
+        DataError
+            If this profile has no values of single threads. The message says why.
+        """
         ...
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from callpath_modeler.errors import InputError
 from callpath_modeler.parallel import Workers, worth
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.discover import RunFile
+from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import ReadRun, read_runs
 
@@ -28,6 +30,8 @@ def read_files(
     *,
     requirements: bool = False,
     units: Mapping[str, str] | None = None,
+    balance: BalanceRequest | None = None,
+    processes: ProcessSelection | None = None,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Iterator[tuple[RunFile, Outcome]]:
@@ -37,7 +41,7 @@ def read_files(
     ----------
     files : profiles
     registry : readers
-    metrics, reduction, requirements, units : as in `read_runs`
+    metrics, reduction, requirements, units, balance, processes : as in `read_runs`
     jobs : maximum number of processes; 0 = one for each processor
     progress : function that gets the number of profiles read, and the number of all profiles
 
@@ -60,7 +64,7 @@ def read_files(
         if progress:
             progress(done, len(files))
 
-    tried = partial(_tried, registry, metrics, requirements, units)
+    tried = partial(_tried, registry, metrics, requirements, units, balance, processes)
     sizes = [_size(file.path) for file in files] if jobs != 1 else None
     seconds = _SECONDS_PER_FILE * len(files) + _SECONDS_PER_BYTE * sum(sizes or ())
     agreed = reader = None
@@ -85,11 +89,19 @@ def _tried(
     metrics: Sequence[str] | None,
     requirements: bool,
     units: Mapping[str, str] | None,
+    balance: BalanceRequest | None,
+    processes: ProcessSelection | None,
     reduction: Reduction | None,
     file: RunFile,
 ) -> Outcome:
     try:
-        return read_runs(file, registry, metrics, reduction, requirements=requirements, units=units)
+        return read_runs(
+            *(file, registry, metrics, reduction),
+            requirements=requirements,
+            units=units,
+            balance=balance,
+            processes=processes,
+        )
     except InputError as error:
         return error
 

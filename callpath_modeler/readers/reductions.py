@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.arrays import Float32Array, FloatArray, Int64Array, IntArray
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.base import ThreadSums
 
 Place = slice | IntArray
 
@@ -45,6 +46,17 @@ class Columns:
     processes: int
     threads: int
     layers: tuple[tuple[Place, Place], ...]
+
+    @property
+    def threads_in_order(self) -> tuple[IntArray, IntArray]:
+        """Process and column of every thread, each [threads], in order of the processes."""
+        of_layers = [
+            (np.arange(self.processes)[processes], np.arange(self.stored)[columns])
+            for processes, columns in self.layers
+        ]
+        process, column = (np.concatenate(each) for each in zip(*of_layers, strict=True))
+        order = np.argsort(process, kind="stable")
+        return process[order], column[order]
 
     @classmethod
     def of(cls, process: NDArray[np.integer]) -> Columns:
@@ -128,7 +140,119 @@ class Noticed:
     worst_row: int = -1
 
 
-class Reducer:
+class BlockSink:
+    """A reduction that takes blocks of exclusive values, and counts the invalid ones.
+
+    Attributes
+    ----------
+    noticed : counts of invalid values
+    """
+
+    def __init__(self) -> None:
+        self.noticed = Noticed()
+
+    def add(
+        self,
+        rows: Int64Array,
+        block: FloatArray,
+        within: Callable[[IntArray], FloatArray] | None = None,
+    ) -> None:
+        """Add the values of call paths.
+
+        Parameters
+        ----------
+        rows : [k] rows in the call tree
+        block : [k, columns] values, which are changed in place; NaN = missing
+        within : function from indices of rows in `block` to the inclusive values from which `block`
+            was computed
+        """
+        raise NotImplementedError
+
+    def add_to_total(self, block: FloatArray) -> None:
+        """Add the values of call paths [k, columns] to the total of each location."""
+
+    def mark_missing(self, block: FloatArray) -> None:
+        """Replace infinite values of a block by NaN, and count both."""
+        if is_plain(block):
+            return
+        bad = ~np.isfinite(block)
+        self.noticed.not_finite += int(np.count_nonzero(bad))
+        block[bad] = np.nan
+
+    def _clear(
+        self,
+        rows: Int64Array,
+        block: FloatArray,
+        within: Callable[[IntArray], FloatArray] | None,
+    ) -> None:
+        """Replace negative values by zero, and infinite values by NaN."""
+        odd = np.flatnonzero(np.maximum.reduce(block.view(np.uint64), axis=1) >= _INFINITE)
+        values = block[odd]
+        values[~np.isfinite(values)] = np.nan
+        limit = 0.0 if within is None else -_NOISE * np.abs(within(odd))
+        count = int(np.count_nonzero(values < limit))
+        if count:
+            self.noticed.negative += count
+            low = np.fmin.reduce(values, axis=1)
+            k = int(np.nanargmin(low))
+            if low[k] < self.noticed.worst:
+                self.noticed.worst, self.noticed.worst_row = float(low[k]), int(rows[odd[k]])
+        # Unlike a mask, this keeps NaN.
+        block[odd] = np.maximum(values, 0.0)
+
+
+class GroupSums(BlockSink):
+    """Sums of blocks of exclusive values over groups of call paths, for each thread.
+
+    Missing values count as zero.
+    """
+
+    def __init__(self, columns: Columns, group: IntArray, groups: int) -> None:
+        super().__init__()
+        self._columns = columns
+        self._group = group
+        self._sums = np.zeros((groups, columns.stored))
+
+    def add(
+        self,
+        rows: Int64Array,
+        block: FloatArray,
+        within: Callable[[IntArray], FloatArray] | None = None,
+    ) -> None:
+        """Add the values of call paths, as described in `BlockSink.add`."""
+        if not len(rows):
+            return
+        if not is_plain(block):
+            self._clear(rows, block, within)
+            block[np.isnan(block)] = 0.0
+        group = self._group[rows]
+        order = np.argsort(group, kind="stable")
+        order = order[np.searchsorted(group[order], 0) :]
+        if not len(order):
+            return
+        of_block = group[order]
+        begins = np.flatnonzero(np.diff(of_block, prepend=-1))
+        # Damaged values may be huge.
+        with np.errstate(over="ignore"):
+            self._sums[of_block[begins]] += np.add.reduceat(block[order], begins, axis=0)
+
+    def result(self, scale: float = 1.0) -> ThreadSums:
+        """Return the sums; no more blocks can be added.
+
+        Parameters
+        ----------
+        scale : factor to SI base units
+        """
+        process, column = self._columns.threads_in_order
+        is_sorted = np.array_equal(column, np.arange(self._columns.stored))
+        # The sums may take most of the memory, so they are copied only if they must be.
+        values = self._sums if is_sorted else self._sums[:, column]
+        with np.errstate(over="ignore"):
+            values *= scale
+        return ThreadSums(values, process)
+
+
+class Reducer(BlockSink):
     """Reducer of blocks of exclusive values to one value per call path, and to a total.
 
     Attributes
@@ -148,13 +272,13 @@ class Reducer:
         *,
         absent: float = 0.0,
     ) -> None:
+        super().__init__()
         if reduction is Reduction.IMBALANCE:
             absent = np.nan
         self.values = np.full(call_paths, absent)
         self.imbalance: Float32Array | None = None
         if columns.processes > 1 and reduction is not Reduction.IMBALANCE:
             self.imbalance = np.full(call_paths, np.nan, np.float32)
-        self.noticed = Noticed()
         self._columns = columns
         self._fold = fold
         self._reduction = reduction
@@ -166,15 +290,7 @@ class Reducer:
         block: FloatArray,
         within: Callable[[IntArray], FloatArray] | None = None,
     ) -> None:
-        """Add the values of call paths.
-
-        Parameters
-        ----------
-        rows : [k] rows in the call tree
-        block : [k, columns] values, which are changed in place; NaN = missing
-        within : function from indices of rows in `block` to the inclusive values from which `block`
-            was computed
-        """
+        """Add the values of call paths, as described in `BlockSink.add`."""
         if not len(rows):
             return
         plain = is_plain(block)
@@ -206,35 +322,6 @@ class Reducer:
     def largest_total(self) -> float:
         """Return the largest total of a process; for durations, this is the run time."""
         return float(self._columns.fold(self._total[np.newaxis], self._fold).max())
-
-    def mark_missing(self, block: FloatArray) -> None:
-        """Replace infinite values of a block by NaN, and count both."""
-        if is_plain(block):
-            return
-        bad = ~np.isfinite(block)
-        self.noticed.not_finite += int(np.count_nonzero(bad))
-        block[bad] = np.nan
-
-    def _clear(
-        self,
-        rows: Int64Array,
-        block: FloatArray,
-        within: Callable[[IntArray], FloatArray] | None,
-    ) -> None:
-        """Replace negative values by zero, and infinite values by NaN."""
-        odd = np.flatnonzero(np.maximum.reduce(block.view(np.uint64), axis=1) >= _INFINITE)
-        values = block[odd]
-        values[~np.isfinite(values)] = np.nan
-        limit = 0.0 if within is None else -_NOISE * np.abs(within(odd))
-        count = int(np.count_nonzero(values < limit))
-        if count:
-            self.noticed.negative += count
-            low = np.fmin.reduce(values, axis=1)
-            k = int(np.nanargmin(low))
-            if low[k] < self.noticed.worst:
-                self.noticed.worst, self.noticed.worst_row = float(low[k]), int(rows[odd[k]])
-        # Unlike a mask, this keeps NaN.
-        block[odd] = np.maximum(values, 0.0)
 
     def _statistic(self, block: FloatArray, folded: FloatArray, *, missing: bool) -> FloatArray:
         with np.errstate(all="ignore"):

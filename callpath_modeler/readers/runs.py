@@ -11,6 +11,7 @@ import numpy as np
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import printable
+from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import (
     COMPUTED,
@@ -19,6 +20,7 @@ from callpath_modeler.profile.schema import (
     MetricStatus,
     Reduction,
 )
+from callpath_modeler.readers.balances import BalanceRequest, read_balance
 from callpath_modeler.readers.base import (
     ProfileSource,
     Reduced,
@@ -29,6 +31,8 @@ from callpath_modeler.readers.base import (
 from callpath_modeler.readers.declared_units import in_given_units
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.plugin_errors import naming_the_reader
+from callpath_modeler.readers.process_clusters import ProcessTimes
+from callpath_modeler.readers.process_selection import ProcessSelection, process_times
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.units import counted, parameter_value
 
@@ -55,6 +59,7 @@ class ReadRun:
     reduction : statistic over processes
     values : reduced values, by metric name, in SI base units
     findings : findings about the run
+    balance : parts of the run time; None = not requested, or not known
     """
 
     name: str
@@ -68,6 +73,7 @@ class ReadRun:
     reduction: Reduction
     values: Mapping[str, Reduced]
     findings: tuple[Finding, ...]
+    balance: Balance | None = None
 
 
 def read_runs(
@@ -78,6 +84,8 @@ def read_runs(
     *,
     requirements: bool = False,
     units: Mapping[str, str] | None = None,
+    balance: BalanceRequest | None = None,
+    processes: ProcessSelection | None = None,
 ) -> list[ReadRun]:
     """Return the runs of a profile.
 
@@ -89,6 +97,8 @@ def read_runs(
     reduction : statistic over processes; None = the mean, or else the first available one
     requirements : True: read requirements (visits, bytes, operations), too
     units : units of metrics, by name, if the profile does not state them
+    balance : parts of the run time to read; None = none
+    processes : selected processes and their groups; None = all in one group
 
     Raises
     ------
@@ -111,9 +121,44 @@ def read_runs(
                     several=several,
                     requirements=requirements,
                     units=units,
+                    balance=balance,
+                    processes=processes,
                 )
             )
     return read
+
+
+def read_process_times(
+    file: RunFile, registry: Registry, metric: str | None, units: Mapping[str, str]
+) -> dict[str, ProcessTimes]:
+    """Return the times of the processes of each run of a profile, by the name of the run.
+
+    Parameters
+    ----------
+    metric : name of a duration; None = the first one
+
+    Raises
+    ------
+    InputError
+        If the profile cannot be read.
+    DataError
+        If it has no times of single processes.
+    """
+    reader, found = registry.find(file.path), {}
+    with naming_the_reader(reader, file.path), opened_runs(reader, file.path) as runs:
+        for run in runs:
+            declared = in_given_units(tuple(run.source.metrics), units, run.source.extent).declared
+            timed = [d.metric.name for d in declared if d.metric.is_time and d.status in READABLE]
+            chosen = metric if metric in timed else next(iter(timed), None)
+            if chosen is None:
+                raise DataError(f"{file.path}: has no time", hint="see `cpmodel info`")
+            found[name_of(file, run, several=len(runs) > 1)] = process_times(run.source, chosen)
+    return found
+
+
+def name_of(file: RunFile, run: RunSource, *, several: bool) -> str:
+    """Return the name of a run: its path, and its parameters if the file has several runs."""
+    return f"{file.path}[{_which(run)}]" if several else str(file.path)
 
 
 def reduction_of(source: ProfileSource, requested: Reduction | None, path: Path) -> Reduction:
@@ -147,6 +192,8 @@ def read_run(
     several: bool,
     requirements: bool = False,
     units: Mapping[str, str] | None = None,
+    balance: BalanceRequest | None = None,
+    processes: ProcessSelection | None = None,
 ) -> ReadRun:
     """Return one run with its values.
 
@@ -155,15 +202,17 @@ def read_run(
     file : the profile
     run : the opened run
     reader : name of the reader
-    metrics, requirements, units : as in `read_runs`
+    metrics, requirements, units, balance, processes : as in `read_runs`
     reduction : statistic over processes
     several : True if the file has several runs
     """
-    source, name = run.source, str(file.path)
+    source, name = run.source, name_of(file, run, several=several)
+    if processes is not None:
+        source = processes.of(source, name, reduction)
     if several:
         # The name of a file with several runs does not determine the parameters of one run.
         others = {k: v for k, v in file.parameters.items() if k not in run.parameters}
-        file, name = replace(file, parameters=others), f"{name}[{_which(run)}]"
+        file = replace(file, parameters=others)
     if run.repetition is not None:
         file = replace(file, repetition=run.repetition)
     stated = in_given_units(tuple(source.metrics), units or {}, source.extent)
@@ -177,6 +226,12 @@ def read_run(
             message = f"{metric}: {counted(beyond, 'value')} beyond {_LARGEST:g}"
             noticed.append(Finding("CPM117", name, message, beyond))
     noticed += stated.findings(name, values, reduction)
+    parts = None
+    if balance is not None:
+        try:
+            parts = read_balance(run.source, stated, balance)
+        except DataError as error:
+            noticed.append(Finding("CPM170", name, error.message))
     return ReadRun(
         name,
         file,
@@ -190,6 +245,7 @@ def read_run(
         reduction,
         values,
         (*source.findings(), *noticed),
+        parts,
     )
 
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from callpath_modeler.analysis.rank import By
 from callpath_modeler.analysis.target_costs import deviation
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.change_points import from_text
 from callpath_modeler.report.columns import amount_text
+from callpath_modeler.report.measured_only import comparison_sentence
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
@@ -44,7 +46,7 @@ _WORTH_A_WORD = 0.02
 
 def at_text(fitted: Fitted, value: float) -> str:
     """Return the name of a point of all parameters: ``p = 4096, n = 1e+06``."""
-    return setting_text(fitted.at(value))
+    return "an unknown scale" if fitted.has_unknown_scale else setting_text(fitted.at(value))
 
 
 def left_out(experiment: Experiment) -> str:
@@ -70,14 +72,21 @@ def verdict(ranking: Ranking, *, style: TextStyle) -> str:
     if np.isinf(ranking.target):
         growth = fitted.models.growth(row).text(fitted.parameter, pretty=not style.ascii_only)
         return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
-    growth = growth_of(fitted, row, pretty=not style.ascii_only)
+    if ranking.is_comparison:
+        lost = percent(float(ranking.excess.exclusive[row]))
+        answer = f"{cost_text(ranking, style=style)}. {comparison_sentence(ranking, style=style)}"
+        most = "loses most" if ranking.by is By.LOSS else "is first, and loses"
+        return f"{answer} {name} {most}: {lost} exclusive."
+    growth = f" and {growth_of(fitted, row, pretty=not style.ascii_only)}"
+    if fitted.is_measured_only:
+        growth = ""
     if fitted.metric.additive:
         share = percent(float(ranking.own_share[row]))
-        answer = f"{cost_text(ranking, style=style)}. {name} takes {share} and {growth}."
+        answer = f"{cost_text(ranking, style=style)}. {name} takes {share}{growth}."
     else:
         of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
         amount = amount_text(*of_row, unit, style=style)
-        answer = f"At {target_text(ranking)}: {name} is worst, {amount}, and {growth}."
+        answer = f"At {target_text(ranking)}: {name} is worst, {amount}{growth and ','}{growth}."
     return " ".join([answer, *model_notes(ranking, style=style), *missing_notes(ranking)])
 
 
@@ -214,6 +223,8 @@ def _runs(measured: Measured, target: float) -> list[str]:
 def model_notes(answer: Ranking | Forecast, *, style: TextStyle) -> list[str]:
     """Return notes that compare the models with the measured total at the target."""
     fitted, said, total = answer.fitted, answer.predicted_total, answer.total[0]
+    if fitted.is_measured_only:
+        return []
     if answer.run_time is not None and answer.run_time.repetitions:
         value = style.amount(answer.run_time.predicted, fitted.metric.unit)
         return [f"The model predicts {value} (error {off_by(answer)})."]

@@ -24,11 +24,15 @@ MODEL_NOTE = "model: error of the models' prediction against the measurement at 
 
 
 def value_titles(answer: Ranking | Forecast) -> tuple[str, str]:
-    """Return the titles of values at the largest scale and at the target: ``p=125``, ``p=1000``."""
+    """Return the titles of values at the largest scale and at the target: ``p=125``, ``p=1000``.
+
+    In a comparison, the first title is that of the smaller scale.
+    """
     fitted, target = answer.fitted, answer.target
-    largest, there = (
-        f"{fitted.parameter}={parameter_value(at)}" for at in (fitted.points[-1], target)
-    )
+    if fitted.has_unknown_scale:
+        return fitted.metric.name, fitted.metric.name
+    before = answer.base if answer.is_comparison else fitted.points[-1]
+    largest, there = (f"{fitted.parameter}={parameter_value(at)}" for at in (before, target))
     # The prediction for the largest scale is next to the measurement there.
     return largest, "predicted" if there == largest and not answer.repetitions else there
 
@@ -56,7 +60,7 @@ def share_texts(
     answer: Ranking | Forecast, before: Sequence[float], after: Sequence[float]
 ) -> list[str]:
     """Return shares at the largest scale and at the target; only one if the scales are the same."""
-    if _repeats_the_largest(answer):
+    if _repeats_the_largest(answer) or answer.fitted.is_measured_only:
         return [percent(share) for share in after]
     pairs = zip(before, after, strict=True)
     return [f"{percent(first)} → {percent(then)}" for first, then in pairs]
@@ -68,9 +72,14 @@ def informative(
     """Return the columns without the ones that are empty or repeat another.
 
     ``band`` is empty at infinity. ``model`` repeats the value where models give the answer.
-    ``measured`` repeats it where the target is the largest scale and runs give the answer.
+    ``measured`` repeats it where the target is the largest scale and runs give the answer. Without
+    models, there is nothing of models, and excess work only between two scales.
     """
     needless = set()
+    if answer.fitted.is_measured_only:
+        needless |= {"measured", "model", "excess", "growth", "trust"}
+    if "band" in columns and all(text in {"-", ""} for text in columns["band"].cells):
+        needless.add("band")
     if np.isinf(answer.target):
         needless.add("band")
     if not answer.repetitions:
@@ -90,6 +99,13 @@ def has_maxima(fitted: Fitted, maximum: FloatArray) -> bool:
     several = any(run.extent.processes > 1 for run in fitted.experiment.runs)
     reduced = fitted.experiment.reduction in {Reduction.MEAN, Reduction.SUM}
     return several and reduced and not bool(np.isnan(maximum).all())
+
+
+def max_title(fitted: Fitted) -> str:
+    """Return the title of maxima over processes, which are of the largest scale."""
+    if fitted.has_unknown_scale:
+        return "max"
+    return f"max {fitted.parameter}={parameter_value(fitted.points[-1])}"
 
 
 def ratio_text(ratio: float) -> str:

@@ -14,6 +14,7 @@ from callpath_modeler.analysis.ensemble import (
     NOTICEABLE,
     ExcessPattern,
     Losses,
+    doubtful,
     overlap,
     readings,
     unmatched,
@@ -22,7 +23,6 @@ from callpath_modeler.analysis.excess import efficiency_of, is_summed
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
@@ -30,6 +30,12 @@ from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, shorten, wrap
+from callpath_modeler.report.measured_only import (
+    OVERLAP_NOTE,
+    excess_formula,
+    excess_texts,
+    loss_sentence,
+)
 from callpath_modeler.report.outlined_view import (
     NAMED,
     OutlinedView,
@@ -260,23 +266,12 @@ def _verdict(shown: ExcessView, *, style: TextStyle) -> str:
     """Return the sentence that answers: how much is lost, and where."""
     losses, k = shown.losses, len(shown.losses.pairs) - 1
     p, q = (parameter_value(point) for point in losses.pairs[k])
-    name, total = losses.parameter, float(losses.total[k])
-    run_time = losses.run_time[losses.columns(k)[1]]
-    unit = losses.metric.unit
-    amounts = [style.amount(v, unit) for v in (abs(total) * run_time, run_time)]
-    where = f"From {name} = {p} to {q}"
+    name, unit = losses.parameter, losses.metric.unit
+    run_time = float(losses.run_time[losses.columns(k)[1]])
+    between = f"{name} = {p} to {q}"
     if losses.line.held:
-        where += f" at {setting_text(losses.line.held)}"
-    if abs(total) < NOTICEABLE:
-        answer = f"{where} nothing is lost: the efficiency is {percent(1 - total)}"
-    elif total < 0:
-        answer = f"{where} scaling is superlinear: {amounts[0]} less than with perfect scaling"
-        answer += f" (excess work {percent(total)}, efficiency {percent(1 - total)})"
-    else:
-        time = losses.metric.is_time
-        what = "of the time is lost" if time else f"of {losses.metric.name} is excess"
-        answer = f"{where}, {percent(total)} {what}: {amounts[0]} of {amounts[1]}"
-        answer += f" (efficiency {percent(1 - total)})"
+        between += f" at {setting_text(losses.line.held)}"
+    answer = loss_sentence(losses.metric, between, float(losses.total[k]), run_time, style=style)
     answer = f"{answer}. {_hot_text(shown)}".rstrip()
     slowest = float(losses.slowest[losses.columns(k)[1]])
     if np.isnan(slowest) or abs(slowest - run_time) <= _WORTH_A_NOTE * slowest:
@@ -307,9 +302,7 @@ def _hot_text(shown: ExcessView) -> str:
 def _context(shown: ExcessView) -> tuple[str, str]:
     """Return a description of the measurements and the formula of excess work."""
     losses, experiment = shown.losses, shown.losses.experiment
-    formula = "(C_q - C_p) / T_q"
-    if losses.scaling is Scaling.STRONG:
-        formula = "(q C_q - p C_p) / (q T_q)"
+    formula = excess_formula(losses.scaling)
     why = f" ({experiment.scaling_reason})" if losses.scaling is experiment.scaling else ""
     each = " / p" if is_summed(experiment, losses.parameter) else ""
     said = f"{experiment.name} · {losses.metric.name}, {experiment.reduction.words}{each}"
@@ -370,10 +363,7 @@ def _costs(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
 
 def _shares(values: FloatArray, overlaps: _Overlaps, which: int) -> list[str]:
     """Return shares as text, with ``~`` where noise of the repetitions could explain them."""
-    doubtful = np.abs(values) >= NOTICEABLE
-    doubtful &= False if overlaps is None else overlaps[which]
-    pairs = zip(values.tolist(), doubtful.tolist(), strict=True)
-    return ["~" * doubt + percent(share) for share, doubt in pairs]
+    return excess_texts(values, doubtful(values, None if overlaps is None else overlaps[which]))
 
 
 def _footer(
@@ -390,9 +380,7 @@ def _footer(
         f"reading at {q}: {patterns}; > is the hot path",
     ]
     if is_doubted:
-        lines.append(
-            "~ the repetitions of both scales overlap, so noise may explain the difference"
-        )
+        lines.append(OVERLAP_NOTE)
     lines += _unmatched(shown, style=style, base=p, scale=q)
     sums = [percent(float(values[k]), 2) for values in (shown.check.counted, shown.check.total)]
     lines.append(sum_check_text(shown.outline, shown.check, sums))

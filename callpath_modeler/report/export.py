@@ -94,7 +94,8 @@ def graph(source: Ranking | Experiment, check: Check | None = None) -> nx.DiGrap
     Parameters
     ----------
     source : a ranking or an experiment. Nodes of a ranking have its columns: ``rank`` (1 = worst),
-        ``value_at_largest``, ``value_at_target``, ``low``, ``high``, ``predicted``, ``loss``,
+        ``value_at_base`` (at the smallest scale), ``value_at_largest``, ``value_at_target``,
+        ``low``, ``high``, ``predicted``, ``loss``,
         ``share_at_target``, ``excess_inclusive``, ``excess_exclusive``, ``trust`` (marks, 0 to 4),
         ``growth``, ``model``, ``status``. Nodes of an experiment have ``time_at_largest`` and so
         on: the exclusive value of each metric at the largest setting of the parameters, in SI base
@@ -139,6 +140,7 @@ def _graph_of_ranking(ranking: Ranking, check: Check | None) -> nx.DiGraph[str]:
     attributes: dict[str, Sequence[Attribute | None]] = {
         "rank": place,
         "value_at_largest": _known(ranking.at_largest),
+        "value_at_base": _known(ranking.at_base),
         "value_at_target": _known(ranking.value),
         "low": _known(ranking.low),
         "high": _known(ranking.high),

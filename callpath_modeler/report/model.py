@@ -25,6 +25,7 @@ from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
+from callpath_modeler.report.measured_only import OVERLAP_NOTE, comparison_note, scales_note
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.units import (
@@ -69,6 +70,8 @@ def model_text(
     tree = fitted.experiment.tree
     lines = [f"{tree.path(row)}   @{tree.ids()[row]}   {origin(ranking.fitted, row)}".rstrip()]
     lines += measured_line(ranking, row, style=style)
+    if fitted.is_measured_only:
+        return [*lines, *_measured_only(ranking, row, style=style)]
     if ranking.leader[row] < 0:
         return [*lines, no_model(ranking, row), "", *_dressed(value_facts(ranking, row))]
     lines += [
@@ -103,6 +106,43 @@ def model_text(
     ]
     program = program_facts(ranking, row, style=style)
     return [*lines, *_dressed(neighbour_facts(ranking, row)), *_dressed(program)]
+
+
+def _measured_only(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
+    """Return the lines of a call path without models, below its measured value."""
+    fitted = ranking.fitted
+    uneven = None if ranking.inclusive else ImbalanceSources.of(fitted)
+    return [
+        "",
+        *([*_excess(ranking, row), ""] if ranking.is_comparison else []),
+        *_dressed(value_facts(ranking, row)),
+        *_dressed(imbalance_facts(uneven, row, style=style)),
+        *_dressed(other_metrics(ranking, row)),
+        "",
+        *_dressed(neighbour_facts(ranking, row)),
+        *_dressed(program_facts(ranking, row, style=style)),
+        *([comparison_note(fitted)] if ranking.is_comparison else []),
+        *([OVERLAP_NOTE] if ranking.is_comparison and _is_doubted(ranking, row) else []),
+        scales_note(fitted),
+    ]
+
+
+def _is_doubted(ranking: Ranking, row: int) -> bool:
+    return any(bool(each[row]) for each in ranking.doubted)
+
+
+def other_metrics(ranking: Ranking, row: int) -> list[Fact]:
+    """Return the exclusive values of other metrics at the target: visits, bytes and so on."""
+    fitted = ranking.fitted
+    here = fitted.line.settings([fitted.parameter])[:, 0] == ranking.target
+    cells = []
+    for name, column in fitted.line.columns.items():
+        values = column.exclusive[row, here]
+        values = values[~np.isnan(values)]
+        middle = float(np.median(values)) if len(values) else 0.0
+        if name != fitted.metric.name and middle:
+            cells.append(f"{name} {quantity(middle, column.metric.unit)}")
+    return [("others", "   ".join(cells))] if cells else []
 
 
 def no_model(ranking: Ranking, row: int) -> str:
@@ -317,6 +357,9 @@ def _excess(ranking: Ranking, row: int) -> list[str]:
     for step in steps:
         shares = step.inclusive[row], step.exclusive[row], step.efficiency[row]
         inclusive, exclusive, left = (percent(float(share), 1) for share in shares)
+        if ranking.is_comparison:
+            own, whole = ("~" * bool(each[row]) for each in ranking.doubted)
+            inclusive, exclusive = whole + inclusive, own + exclusive
         lines.append(f"  {step.title:<{width}}{inclusive:>11}{exclusive:>11}{left:>12}")
     return lines
 

@@ -25,6 +25,7 @@ from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import measured_of, sketch
 from callpath_modeler.report.hypotheses import NO_OTHER, hypotheses
 from callpath_modeler.report.layout import shorten
+from callpath_modeler.report.measured_only import excess_symbol, excess_texts
 from callpath_modeler.report.model import (
     imbalance_cells,
     imbalances,
@@ -128,6 +129,8 @@ class NodeReport:
         """Return the formula and its prediction at the target."""
         fitted, parts = self.forecast.fitted, self.parts
         seen = self._measured()
+        if fitted.is_measured_only:
+            return seen
         if not len(parts):
             return [*seen, f"no model: {fitted.status(int(self.rows[0])).replace('_', ' ')}"]
         what = f"{fitted.metric.name}({fitted.parameter})"
@@ -162,7 +165,8 @@ class NodeReport:
         how = f"at {target_text(forecast)}"
         if np.isnan(main.value[0]):
             return [f"{how}: does not occur"]
-        sure = marks_text(int(main.trust[0]))
+        trust = -1 if forecast.fitted.is_measured_only else int(main.trust[0])
+        sure = marks_text(trust)
         return [f"{how}: {self._amount()}, {percent(float(main.share[0]))} {sure}".rstrip()]
 
     def _predicted(self) -> str:
@@ -244,9 +248,13 @@ class NodeReport:
         """Return excess work, measured values, neighbours, and the place in the source code."""
         own, whole = self.values
         fitted = self.forecast.fitted
-        excess = [percent(float(values.excess[0])) for values in (whole, own)]
-        since = f"since {fitted.parameter} = {parameter_value(self.forecast.base)}"
-        lines = [f"excess {excess[0]} inclusive, {excess[1]} exclusive, {since}"]
+        two = self.forecast.is_comparison
+        lines = []
+        if two or not fitted.is_measured_only:
+            name = excess_symbol(fitted) if two else "excess"
+            excess = [excess_texts(values.excess, values.doubted)[0] for values in (whole, own)]
+            since = f"since {fitted.parameter} = {parameter_value(self.forecast.base)}"
+            lines.append(f"{name} {excess[0]} inclusive, {excess[1]} exclusive, {since}")
         measured = measured_of(fitted, self.rows)
         pairs = zip(fitted.points.tolist(), measured.tolist(), strict=True)
         values = [

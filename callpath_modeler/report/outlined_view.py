@@ -54,6 +54,11 @@ class OutlinedView(ABC):
         """The values; one column orders the lines."""
 
     @property
+    def leads(self) -> Costs:
+        """The values that the hot path follows, in one column."""
+        return self.costs.only(self.column)
+
+    @property
     def column(self) -> int:
         """The column that orders the lines."""
         return 0
@@ -92,7 +97,7 @@ class OutlinedView(ABC):
     @cached_property
     def hot(self) -> list[int]:
         """The nodes of the hot path."""
-        costs = self.costs.only(self.column)
+        costs = self.leads
 
         def worth(nodes: Rows) -> FloatArray:
             own, whole = self.view.values(nodes, costs)

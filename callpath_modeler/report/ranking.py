@@ -30,15 +30,25 @@ from callpath_modeler.report.columns import (
     band_title,
     has_maxima,
     informative,
+    max_title,
     ratio_text,
     share_texts,
     value_titles,
 )
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
+from callpath_modeler.report.measured_only import (
+    OVERLAP_NOTE,
+    comparison_note,
+    excess_styles,
+    excess_symbol,
+    excess_texts,
+    scales_note,
+)
 from callpath_modeler.report.ranking_table import growth_range_texts
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
+from callpath_modeler.report.verification import verification_cells, verification_sentences
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -50,6 +60,7 @@ from callpath_modeler.units import (
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check import Check
+    from callpath_modeler.analysis.verification import Verification
 
 _GREY = "dim"
 _START_UP = frozenset(
@@ -76,6 +87,7 @@ def ranking_text(
     style: TextStyle,
     invocation: Invocation = EXPERIMENT,
     check: Check | None = None,
+    verified: Verification | None = None,
     complete: bool = True,
 ) -> list[Text]:
     """Return a ranking as text: the answer, the table, and notes.
@@ -87,13 +99,18 @@ def ranking_text(
     style : width, length of names, and characters of text
     invocation : command lines for the same experiment
     check : results of expectations, which become a column; None = no expectations
+    verified : measurements at the target, which become a sentence and columns; None = none
     complete : False = only the answer, the table and the next command
     """
     names = distinct_names(ranking.fitted.experiment.tree, rows, full=style.full_names)
     others = remainder(ranking, rows)
     # Characters are replaced before the layout, because replacing them changes widths.
     say = style.say
-    made = [*ranking_cells(ranking, rows, others, style=style).values()]
+    cells = ranking_cells(ranking, rows, others, style=style)
+    made = [*cells.values()]
+    if verified is not None:
+        after = 1 + [*cells].index("band")
+        made[after:after] = verification_cells(ranking, verified, rows, others, style=style)
     if check is not None:
         has_total = ranking.fitted.metric.additive
         made.append(verdict_cells(check, rows.tolist(), bool(len(others)), has_total=has_total))
@@ -106,6 +123,8 @@ def ranking_text(
         verdict(ranking, style=style),
         *turning_notes(ranking, style=style),
     ]
+    if verified is not None:
+        answer += verification_sentences(ranking, verified, style=style)
     footer = _footer(ranking, body[0].plain, ids, invocation, check)
     footer = footer if complete else ["", *footer[-1:]]
     return [
@@ -123,9 +142,17 @@ def context(ranking: Ranking) -> str:
     flavour = "inclusive" if ranking.inclusive else "exclusive"
     return (
         f"{experiment.name} · {fitted.metric.name}, {flavour}, "
-        f"{experiment.reduction.words} · {points_text(fitted)} · "
-        f"{experiment.scaling} scaling ({experiment.scaling_reason}){left_out(experiment)}"
+        f"{experiment.reduction.words} · {points_text(fitted)}"
+        f"{scaling_text(fitted, why=True)}{left_out(experiment)}"
     )
+
+
+def scaling_text(fitted: Fitted, *, why: bool = False) -> str:
+    """Return the kind of scaling, as an addition to a description; "" for a single scale."""
+    if fitted.is_measured_only and len(fitted.points) == 1:
+        return ""
+    experiment = fitted.experiment
+    return f" · {experiment.scaling} scaling{f' ({experiment.scaling_reason})' * why}"
 
 
 def points_text(fitted: Fitted) -> str:
@@ -133,6 +160,12 @@ def points_text(fitted: Fitted) -> str:
     ends = dict.fromkeys(parameter_value(fitted.points[end]) for end in (0, -1))
     spread = " … ".join(ends)
     runs = counted(len(fitted.experiment.runs), "run")
+    if fitted.is_measured_only:
+        spread = " and ".join(ends)
+        here = np.isin(fitted.line.settings([fitted.parameter])[:, 0], fitted.points)
+        runs = counted(int(here.sum()), "run")
+    if fitted.has_unknown_scale:
+        return f"{runs} of unknown scale"
     text = f"{fitted.parameter} = {spread} ({counted(len(fitted.points), 'point')}, {runs})"
     return text + (f", measured at {setting_text(fitted.measured_at)}" if fitted.held else "")
 
@@ -180,7 +213,8 @@ def ranking_cells(
         ``value``, ``band`` (not at infinity), ``model`` (error of the model, where the target was
         measured), ``maximum`` and ``imbalance`` (over processes, at the largest scale, next to
         exclusive means and sums), ``share``, ``excess``, ``growth``, ``why`` (unless nothing
-        grows), ``trust``.
+        grows), ``trust``. In a comparison, ``base`` (at the smaller scale), ``loss`` and
+        ``own_loss`` (excess work).
     """
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
 
@@ -232,7 +266,7 @@ def ranking_cells(
         ),
         "model": TextColumn("model", [signed_percent(v) for v in off.tolist()], droppable=2),
         "maximum": TextColumn(
-            f"max {largest_at}", [*map(text, maximum), *of_processes], droppable=_FIRST_TO_GO
+            max_title(fitted), [*map(text, maximum), *of_processes], droppable=_FIRST_TO_GO
         ),
         "imbalance": TextColumn(
             "imbalance", [*map(ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
@@ -245,6 +279,12 @@ def ranking_cells(
     }
     if all(label == NOTHING for label in why):
         del columns["why"]
+    if ranking.is_comparison:
+        before = [*ranking.at_base[rows], *sums(ranking.at_base)]
+        before.append(float(np.nansum(fitted.at_smallest())))
+        base = TextColumn(largest_at, [text(v) for v in before], droppable=-1)
+        first, *rest = columns.items()
+        columns = {**dict([first]), "base": base, **dict(rest), **losses_of(ranking, rows, others)}
     if ranking.inclusive or not has_maxima(fitted, ranking.maxima_at_largest[0]):
         del columns["maximum"], columns["imbalance"]
     if not fitted.metric.additive:
@@ -263,6 +303,26 @@ def cause_text(label: str) -> str:
     return waits + shorten([name], _CAUSE - len(waits))
 
 
+def losses_of(ranking: Ranking, rows: IntArray, others: IntArray) -> dict[str, TextColumn]:
+    """Return inclusive and exclusive excess work of a comparison; others have no inclusive one."""
+    own, whole = ranking.excess.exclusive, ranking.excess.inclusive
+    own_doubted, doubted = ranking.doubted
+    name, total = excess_symbol(ranking.fitted), percent(ranking.total_excess)
+    rest = [percent(float(own[others].sum()))] if len(others) else []
+    columns = {}
+    for key, title, values, noisy, last in (
+        ("loss", name, whole, doubted, [*[""] * len(rest), total]),
+        ("own_loss", f"own {name}", own, own_doubted, [*rest, ""]),
+    ):
+        columns[key] = TextColumn(
+            title,
+            [*excess_texts(values[rows], noisy[rows]), *last],
+            droppable=-1,
+            styles=[*excess_styles(values[rows]), *[""] * len(last)],
+        )
+    return columns
+
+
 def _places(ranking: Ranking, rows: IntArray) -> list[int]:
     place = np.zeros(len(ranking.value), np.intp)
     place[ranking.order] = np.arange(1, len(ranking.order) + 1)
@@ -275,7 +335,10 @@ def _footer(
     """Return the notes below the table, given its header and the command lines."""
     lines = ["", *sum_notes(ranking, style=DEFAULT_STYLE)]
     lines += [*unmodelled_notes(ranking), *absent_notes(ranking)]
-    if " excess " in shown:
+    fitted = ranking.fitted
+    if fitted.is_measured_only:
+        lines += value_notes(ranking)
+    elif " excess " in shown:
         lines += excess_notes(ranking)
     if " model " in shown:
         lines.append(MODEL_NOTE)
@@ -300,7 +363,7 @@ def _start_up_notes(ranking: Ranking, invocation: Invocation) -> list[str]:
 def unmodelled_notes(ranking: Ranking) -> list[str]:
     """Return a note on the call paths without a model and the reasons, if there are any."""
     fitted, rows = ranking.fitted, ranking.unmodelled
-    if not len(rows):
+    if not len(rows) or fitted.is_measured_only:
         return []
     count = Counter(name.replace("_", " ") for name in fitted.statuses(rows))
     why = ", ".join(f"{reason}: {n}" for reason, n in count.most_common())
@@ -328,6 +391,15 @@ def absent_notes(ranking: Ranking) -> list[str]:
     if fitted.metric.additive and said > 0:
         note += f"; the models predict {quantity(said, fitted.metric.unit)} for them"
     return [note]
+
+
+def value_notes(ranking: Ranking) -> list[str]:
+    """Return the notes without models: the meaning of a comparison, and the missing scales."""
+    fitted, notes = ranking.fitted, []
+    if ranking.is_comparison:
+        notes.append(comparison_note(fitted))
+        notes += [OVERLAP_NOTE] if any(each.any() for each in ranking.doubted) else []
+    return [*notes, scales_note(fitted)]
 
 
 def excess_notes(ranking: Ranking) -> list[str]:

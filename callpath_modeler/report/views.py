@@ -38,13 +38,22 @@ from callpath_modeler.report.columns import (
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, wrap
+from callpath_modeler.report.measured_only import (
+    OVERLAP_NOTE,
+    comparison_note,
+    comparison_sentence,
+    excess_styles,
+    excess_symbol,
+    excess_texts,
+    scales_note,
+)
 from callpath_modeler.report.outlined_view import (
     OutlinedView,
     node_columns,
     sum_check_text,
     tree_lines,
 )
-from callpath_modeler.report.ranking import points_text
+from callpath_modeler.report.ranking import points_text, scaling_text
 from callpath_modeler.report.ranking_table import (
     fit_settings,
     measured_json,
@@ -83,6 +92,11 @@ class ForecastView(OutlinedView):
     def costs(self) -> Costs:
         """The values that order the lines: at the target, or shares in the limit."""
         return self.forecast.decides
+
+    @property
+    def leads(self) -> Costs:
+        """The values that the hot path follows."""
+        return self.forecast.leads
 
     @property
     def whole(self) -> float:
@@ -124,6 +138,7 @@ def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
     numbers: dict[str, list[Cell]] = {}
     for kind, values in both:
         named = {
+            "value_at_base": values.at_base,
             "value_at_largest": values.at_largest,
             "value_at_target": values.value,
             "low": values.low,
@@ -225,13 +240,17 @@ def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
     answer = f"As {fitted.parameter} grows without end, "
     if is_finite:
         answer = f"{cost_text(forecast, style=style)}. "
+    if forecast.is_comparison:
+        answer += f"{comparison_sentence(forecast, style=style)} "
     node, name = shown.culprit
     own, whole = forecast.of_nodes(shown.view, np.array([node]))
     main = whole if shown.inclusive else own
-    share = percent(float(main.share[0]))
+    part = main.excess if forecast.is_comparison else main.share
+    share = percent(float(part[0]))
     (growth,) = _growths(forecast, main, pretty=not style.ascii_only)
+    verb = "lost " * forecast.is_comparison
     top_down = shown.request.kind is ViewKind.TOP_DOWN
-    where = f"the hot path leads to {name}" if top_down else f"most is in {name}"
+    where = f"the hot path leads to {name}" if top_down else f"most is {verb}in {name}"
     where = where[0].upper() + where[1:] if is_finite else where
     how = f", {growth}" if growth else ""
     answer += f"{where}: {share}{'' if shown.inclusive else ' exclusive'}{how}."
@@ -242,7 +261,7 @@ def _context(shown: ForecastView) -> str:
     fitted, experiment = shown.forecast.fitted, shown.forecast.fitted.experiment
     return (
         f"{experiment.name} · {fitted.metric.name}, {experiment.reduction.words} · "
-        f"{points_text(fitted)} · {experiment.scaling} scaling{left_out(experiment)}"
+        f"{points_text(fitted)}{scaling_text(fitted)}{left_out(experiment)}"
     )
 
 
@@ -258,11 +277,18 @@ def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
     band = band_text(*forecast.total[1:], unit, style=style)
     excess = percent(forecast.total_excess)
     off = total_off_by(forecast)
-    totals = {"measured": largest, "value": target, "band": band, "model": off, "excess": excess}
+    if forecast.is_comparison:
+        largest = style.amount(float(forecast.at_base.total[0]), unit)
+    totals = {"measured": largest, "base": largest, "value": target, "band": band, "model": off}
+    totals |= {"excess": excess, "loss": excess}
     if shown.outline.start != ROOT:
         totals = dict.fromkeys(totals, "")
     columns = [
-        replace(column, cells=[*column.cells, totals.get(name, "")])
+        replace(
+            column,
+            cells=[*column.cells, totals.get(name, "")],
+            styles=[*column.styles, ""] if column.styles else (),
+        )
         for name, column in cells.items()
     ]
     flags = [">" * is_hot for is_hot in shown.is_hot]
@@ -290,7 +316,8 @@ def value_cells(
     -------
     dict
         ``measured``, ``value``, ``band``, ``model``, ``other``, ``share``, ``excess``, ``growth``,
-        ``trust``, as far as `informative` keeps them.
+        ``trust``, as far as `informative` keeps them. In a comparison, ``base`` (at the smaller
+        scale), ``loss`` and ``own_loss`` (excess work).
     """
     unit = forecast.fitted.metric.unit
     main, other = (whole, own) if inclusive else (own, whole)
@@ -317,7 +344,26 @@ def value_cells(
     }
     if np.isinf(forecast.target):
         del columns["trust"]
+    if forecast.is_comparison:
+        base = TextColumn(largest, texts(main.at_base), droppable=-1)
+        columns = {"base": base, **columns, **_loss_columns(forecast, own, whole)}
     return informative(forecast, columns)
+
+
+def _loss_columns(
+    forecast: Forecast, own: NodeForecasts, whole: NodeForecasts
+) -> dict[str, TextColumn]:
+    """Return inclusive and exclusive excess work of lines; a narrow table keeps both."""
+    name = excess_symbol(forecast.fitted)
+    return {
+        key: TextColumn(
+            title,
+            excess_texts(values.excess, values.doubted),
+            droppable=-1,
+            styles=excess_styles(values.excess),
+        )
+        for key, title, values in (("loss", name, whole), ("own_loss", f"own {name}", own))
+    }
 
 
 def _unit(shown: ForecastView) -> str:
@@ -328,10 +374,17 @@ def _footer(shown: ForecastView, invocation: Invocation, *, style: TextStyle) ->
     known, unit = shown.forecast.inputs, _unit(shown)
     lines = []
     kind = "inclusive" if shown.inclusive else "exclusive"
-    lines.append(f"values: {kind}; growth: of the fastest growing part; > is the hot path")
+    fitted, has_models = known.fitted, not known.fitted.is_measured_only
+    grows = "growth: of the fastest growing part; " * has_models
+    hot = f"the hot path{' of the loss' * shown.forecast.is_comparison}"
+    lines.append(f"values: {kind}; {grows}> is {hot}")
     lines += sum_notes(shown.forecast, style=style)
-    lines += [MODEL_NOTE] if shown.forecast.repetitions else []
-    if len(known.unmodelled):
+    lines += [MODEL_NOTE] if shown.forecast.repetitions and has_models else []
+    if shown.forecast.is_comparison:
+        lines.append(comparison_note(fitted))
+        lines += [OVERLAP_NOTE] if any(each.doubted.any() for each in shown.values) else []
+    lines += [] if has_models else [scales_note(fitted)]
+    if len(known.unmodelled) and has_models:
         lines.append(
             f"not modelled: {counted(len(known.unmodelled), 'call path')}, "
             f"{percent(known.unmodelled_share)} of the total at the largest scale"

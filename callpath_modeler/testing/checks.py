@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import ROOT, CallTree, subtree_ends
-from callpath_modeler.profile.schema import COMPUTED, DeclaredMetric, Reduction
+from callpath_modeler.profile.schema import COMPUTED, DeclaredMetric, Metric, Reduction
 from callpath_modeler.readers.base import (
     ProfileSource,
     Reader,
     Reduced,
     ReducedSource,
+    ThreadSource,
     opened_runs,
 )
 from callpath_modeler.readers.runs import READABLE, ReadRun
@@ -117,6 +119,52 @@ def check_order(source: ProfileSource, metric: str) -> None:
         np.testing.assert_allclose(value[Reduction.SUM], total, rtol=CLOSE)
 
 
+def check_sums_of_threads(source: ProfileSource, metric: Metric) -> None:
+    """Check the sums of threads over groups of call paths, if the profile has such values."""
+    assert isinstance(source, ThreadSource)
+    rows = len(source.call_tree)
+    each = np.arange(rows)
+    refused: DataError | None = None
+    try:
+        alone = source.sums_of_threads(metric.name, each, rows)
+    except DataError as error:
+        refused = error
+    if refused is not None:
+        assert refused.message
+        assert "\n" not in refused.message
+        assert refused.hint, "the error needs a hint with the remedy"
+        return
+    process = alone.process
+    assert alone.values.shape == (rows, len(process))
+    assert (alone.values >= 0).all(), "negative costs must become zero"
+    assert (np.diff(process) >= 0).all(), "threads are in the order of their processes"
+    np.testing.assert_array_equal(np.unique(process), np.arange(process[-1] + 1))
+    assert source.extent.processes in {0, process[-1] + 1}
+    # The third group is empty, and a third of the call paths is in no group.
+    group = each % 3 - 1
+    some = source.sums_of_threads(metric.name, group, 3)
+    np.testing.assert_array_equal(some.process, process)
+    for number in range(3):
+        expected = alone.values[group == number].sum(axis=0)
+        np.testing.assert_allclose(some.values[number], expected, rtol=CLOSE, atol=1e-300)
+    begins = np.flatnonzero(np.diff(process, prepend=-1))
+    fold = np.maximum if metric.is_time else np.add
+    folded = fold.reduceat(alone.values, begins, axis=1)
+    for how in {Reduction.MAX, Reduction.SUM} & set(reductions(source)):
+        expected = np.nan_to_num(source.reduce(metric.name, how).exclusive)
+        found = folded.max(axis=1) if how is Reduction.MAX else folded.sum(axis=1)
+        np.testing.assert_allclose(found, expected, rtol=CLOSE, atol=1e-300)
+
+
+def _sum_threads(source: ProfileSource) -> None:
+    """Sum the values of threads over all call paths, if the profile has such values."""
+    if isinstance(source, ThreadSource):
+        group = np.zeros(len(source.call_tree), np.intp)
+        for metric in (d.metric.name for d in readable(source) if d.metric.additive):
+            with suppress(DataError):
+                source.sums_of_threads(metric, group, 1)
+
+
 def check_error(error: InputError, path: Path) -> None:
     """Check that an error names its file, in one line."""
     assert path.name in error.message
@@ -132,6 +180,7 @@ def read_or_refused(reader: Reader, path: Path) -> None:
                 check_tree(source.call_tree)
                 for reduced in read_all(source).values():
                     check_values(reduced, len(source.call_tree))
+                _sum_threads(source)
                 source.findings()
     except InputError as error:
         check_error(error, path)

@@ -24,6 +24,7 @@ from callpath_modeler.readers.base import (
     Match,
     Reader,
     RunSource,
+    ThreadSource,
     VerifyingReader,
     opened_runs,
 )
@@ -38,6 +39,7 @@ from callpath_modeler.testing.checks import (
     check_order,
     check_same,
     check_same_run,
+    check_sums_of_threads,
     check_tree,
     check_values,
     contents,
@@ -386,6 +388,13 @@ class ReaderContract:
                     told = source.reduce(name, reduction).imbalance
                     if told is not None:
                         np.testing.assert_allclose(told, asked, rtol=1e-6)
+
+    def test_sums_of_threads_agree_with_the_reductions(self, runs: Runs) -> None:
+        for source in (run.source for run in runs):
+            if not isinstance(source, ThreadSource):
+                pytest.skip("the reader has no values of single threads")
+            for metric in (d.metric for d in readable(source) if d.metric.additive):
+                check_sums_of_threads(source, metric)
 
     def test_an_unknown_metric_is_a_key_error(self, runs: Runs) -> None:
         for source in (run.source for run in runs):

@@ -22,6 +22,7 @@ from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import at_text
+from callpath_modeler.report.measured_only import wanted
 from callpath_modeler.tui import keys, panes
 from callpath_modeler.tui.background import Background, IsWanted
 from callpath_modeler.tui.progressive_forecast import forecast_progressively, has_values, of_metrics
@@ -64,6 +65,8 @@ class Browser(App[None]):
         self.target = session.forecast.target
         self._predicted = session.forecast.inputs.predicted
         self._given = given
+        self._pair = given.pair
+        self._target_of_all = self.target
         self._message = given.message
         self._background = Background(self)
 
@@ -117,7 +120,8 @@ class Browser(App[None]):
         self.query_one("#head", Static).update(_joined(lines))
         said = panes.status(self.session, self._message, width, style=style)
         self.query_one("#status", Static).update(said)
-        known = keys.line(width, other=self._other_basis, style=style)
+        without = keys.OF_MODELS if self.session.forecast.fitted.is_measured_only else ()
+        known = keys.line(width, other=self._other_basis, without=without, style=style)
         self.query_one("#keys", Static).update(known)
         self._draw_pane()
 
@@ -244,7 +248,9 @@ class Browser(App[None]):
 
     def action_target(self, factor: float) -> None:
         """Multiply the target."""
-        if np.isfinite(self.target):
+        if self.session.forecast.fitted.is_measured_only:
+            self.say(wanted(self.session.forecast.fitted, "press b"))
+        elif np.isfinite(self.target):
             self._attempt(lambda: self._retarget(f"{self.target * factor:.17g}"))
         else:
             self.say("the target is infinity: press t to type another")
@@ -257,13 +263,17 @@ class Browser(App[None]):
     @property
     def _other_basis(self) -> str:
         """The alternative to the present values at the target: measured or predicted."""
-        if self.session.forecast.inputs.measured.point(self.target) is None:
+        known = self.session.forecast.inputs
+        if known.fitted.is_measured_only or known.measured.point(self.target) is None:
             return ""
         return basis_of(self._predicted)
 
     def action_basis(self) -> None:
         """Switch between measured and predicted values at a target that was measured."""
         known, other = self.session.forecast.inputs, self._other_basis
+        if known.fitted.is_measured_only:
+            self.say(wanted(known.fitted, "press b"))
+            return
         if not other:
             at = at_text(known.fitted, self.target)
             self.say(f"{at} was not run at least twice, so values are predicted")
@@ -290,6 +300,40 @@ class Browser(App[None]):
         self.session.retarget(ready)
         self._renew(anew=False)
 
+    def _compare_scales(self, text: str) -> None:
+        """Compare two scales, ``8,128``; an empty text shows all scales again."""
+        if not text and not self._pair:
+            self._message = ""
+            return
+        name = self.session.forecast.fitted.metric.name
+        self._message = "working …"
+
+        def work(_: IsWanted) -> None:
+            try:
+                known = ForecastInputs(
+                    self._given.models_of(name, text), predicted=self._predicted and not text
+                )
+                ends = known.fitted.points
+                target = float(ends[-1]) if known.fitted.is_measured_only else self._target_of_all
+                made = forecast(known, target, bands=self._is_small)
+            except CallpathModelerError as error:
+                self._background.show(self._complain, _in_words(error))
+                return
+            self._background.show(self._show_scales, made, text)
+
+        self._background.do(work, "target")
+
+    def _show_scales(self, made: Forecast, pair: str) -> None:
+        if not self._pair and not self.session.forecast.fitted.is_measured_only:
+            self._target_of_all = self.target
+        self._pair, self.target = pair, made.target
+        self._message = ""
+        self.session.sort = made.usual_sort
+        self.session.retarget(PreparedForecast(made))
+        self._renew()
+        if not made.has_bands:
+            self._foresee(made.inputs, made.target)
+
     def action_metric(self) -> None:
         """Show the next metric that views can show and that is not zero everywhere."""
         experiment = self.session.forecast.fitted.experiment
@@ -307,7 +351,7 @@ class Browser(App[None]):
         known = self.session.forecast.inputs
         made, skipped = of_metrics(
             names,
-            self._given.models_of,
+            lambda name: self._given.models_of(name, self._pair),
             self.target,
             predicted=self._predicted,
             bands=len(known.modelled) <= AT_ONCE,
@@ -336,7 +380,11 @@ class Browser(App[None]):
 
     def action_prompt(self, what: str) -> None:
         """Open the prompt for a line of text."""
-        begun = {"filter": self.session.pattern, "check": self._given.expectations}
+        begun = {
+            "filter": self.session.pattern,
+            "pair": self._pair,
+            "check": self._given.expectations,
+        }
         self.query_one("#status").display = False
         parameter = self.session.forecast.fitted.parameter
         self.query_one(Prompt).ask(what, parameter, begun.get(what, ""))
@@ -358,8 +406,9 @@ class Browser(App[None]):
             "compare": self._compare,
             "check": self._check,
             "write": self._write,
+            "pair": self._compare_scales,
         }
-        if event.text or event.asked == "filter":
+        if event.text or event.asked in {"filter", "pair"}:
             self._attempt(lambda: answers[event.asked](event.text))
 
     def _search(self, text: str) -> None:

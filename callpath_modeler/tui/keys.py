@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from textwrap import wrap
 
 from rich.cells import cell_len
@@ -51,6 +52,7 @@ _ACTIONS = (
     ("N", "found(-1)"),
     ("f", "prompt('filter')"),
     ("d", "prompt('compare')"),
+    ("b", "prompt('pair')"),
     ("x", "prompt('check')"),
     ("w", "prompt('write')"),
     ("y", "command"),
@@ -67,7 +69,7 @@ BINDINGS: list[BindingType] = [
 KEYS = (
     "↑↓ move  →← open close  [ ] target ½ ×2  t target  1 2 3 view  H hot path  / search  "
     "f filter  z zoom  s sort  m metric  i incl/excl  . small  "
-    "d compare  x expectations  y command  ? keys  q quit"
+    "b two scales  d compare  x expectations  y command  ? keys  q quit"
 )
 KEYS_ASCII = KEYS.replace("↑↓", "j k").replace("→←", "l h").replace("½ ×2", "/2 x2")
 
@@ -83,7 +85,7 @@ Choose       /  search   n N  next, previous
              f  filter by a pattern, e.g. main/**/MPI_*; empty: all
              z  zoom into   Backspace  out again
              .  hide or show small shares
-Ask          d  compare with another experiment   x  expectations of a file
+Ask          b  two scales   d  another experiment   x  expectations of a file
 Keep         w  write the view to a file: .txt .csv .json .md ...
              y  the command that prints this view
              ?  these keys   q  quit"""
@@ -113,22 +115,33 @@ def help_text(width: int) -> str:
     return "\n".join([*lines, "", *wrap(_MEANINGS, min(width, _READABLE))])
 
 
+OF_MODELS = ("[ ] target ½ ×2", "[ ] target /2 x2", "t target")
+"""Keys that the line leaves out if there are no models."""
+
 _TARGET = "t target"
 """The key after which the key for measured targets is inserted."""
 
 
-def line(width: int, *, other: str = "", style: TextStyle = DEFAULT_STYLE) -> Text:
+def line(
+    width: int,
+    *,
+    other: str = "",
+    without: Collection[str] = (),
+    style: TextStyle = DEFAULT_STYLE,
+) -> Text:
     """Return as many keys as fit the width, always with the key of the help.
 
     Parameters
     ----------
     width : width in cells
     other : the alternative basis of values, ``measured`` or ``predicted``; "" = none
+    without : keys that are left out
     style : width, length of names, and characters of text
     """
     known = (KEYS_ASCII if style.ascii_only else KEYS).split("  ")
     if other:
         known.insert(known.index(_TARGET) + 1, f"p {other}")
+    known = [key for key in known if key not in without]
     last = "  ".join(known[-2:])
     shown = ""
     for key in known[:-2]:

@@ -13,7 +13,7 @@ from rich.text import Text
 from callpath_modeler.modeling import Growth
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.columns import has_maxima, ratio_text, value_titles
+from callpath_modeler.report.columns import has_maxima, max_title, ratio_text
 from callpath_modeler.report.layout import TextColumn, shorten
 from callpath_modeler.report.outlined_view import title
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
@@ -26,8 +26,8 @@ NAME_LEAST = 26
 _STEP = 2
 
 _ORDER = (
-    *("measured", "value", "band", "model", "maximum", "imbalance"),
-    *("share", "growth", "excess", "trust", "other"),
+    *("base", "measured", "value", "band", "model", "maximum", "imbalance"),
+    *("share", "growth", "excess", "loss", "own_loss", "trust", "other"),
 )
 """Columns from left to right."""
 _FIRST_TO_GO = (
@@ -42,6 +42,12 @@ _FIRST_TO_GO = (
     "band",
     "share",
 )
+
+_FIRST_TO_GO_OF_TWO = (
+    *("imbalance", "maximum", "other", "band", "share"),
+    *("base", "own_loss"),
+)
+"""The same of a comparison of two scales, which keeps its excess work."""
 
 SIGNS = {"open": "▾", "closed": "▸", "leaf": " "}
 ASCII_SIGNS = {"open": "-", "closed": "+", "leaf": " "}
@@ -89,7 +95,8 @@ def page(
     columns = _columns(session, places, style=style)
     before = at_least or {}
     widths = {name: max(column.width, before.get(name, 0)) for name, column in columns.items()}
-    shown = _shown(widths, width, kept="growth" if session.heat else "")
+    first_to_go = _FIRST_TO_GO_OF_TWO if session.forecast.is_comparison else _FIRST_TO_GO
+    shown = _shown(widths, width, first_to_go, kept="growth" if session.heat else "")
     room = width - sum(widths[name] + 1 for name in shown)
     say = style.say
     heading = shorten([title(session.outline)], room, say("…"))
@@ -117,16 +124,18 @@ def _columns(session: Session, places: np.ndarray, *, style: TextStyle) -> dict[
     inclusive = session.leads_inclusive
     cells = value_cells(session.forecast, own, whole, inclusive=inclusive, style=style)
     main = whole if inclusive else own
-    if not session.forecast.has_bands:
+    if not session.forecast.has_bands and "band" in cells:
         cells["band"] = replace(cells["band"], cells=["…"] * len(places))
     cells["share"] = TextColumn("share", [percent(share) for share in main.share.tolist()])
+    has_models = not session.forecast.fitted.is_measured_only
     both = zip(whole.excess.tolist(), own.excess.tolist(), strict=True)
-    cells["excess"] = TextColumn(
-        "excess incl/excl", [f"{percent(i)} / {percent(e)}" for i, e in both]
-    )
+    if has_models:
+        cells["excess"] = TextColumn(
+            "excess incl/excl", [f"{percent(i)} / {percent(e)}" for i, e in both]
+        )
     if not inclusive:
         cells |= _of_processes(session, places, style=style)
-    if session.heat:
+    if session.heat and has_models:
         heats = [_heat(session, code) for code in main.growth.tolist()]
         for name in ("growth", "value"):
             cells[name] = replace(cells[name], styles=[_HEAT[heat] for heat in heats])
@@ -156,9 +165,8 @@ def _of_processes(
         rows = [] if node == SHARED else session.view.rows(node).tolist()
         alone.append(rows[0] if len(rows) == 1 else None)
     unit = fitted.metric.unit
-    largest, _ = value_titles(session.forecast)
     return {
-        "maximum": TextColumn(f"max {largest}", [
+        "maximum": TextColumn(max_title(fitted), [
             "" if row is None else style.amount(float(maximum[row]), unit)
             for row in alone
         ]),
@@ -176,10 +184,12 @@ def _heat(session: Session, code: int) -> int:
     return sum([growth > _CONSTANT, growth >= _ROOT, growth >= _LINEAR, growth > _LINEAR])
 
 
-def _shown(widths: Mapping[str, int], width: int, *, kept: str) -> list[str]:
+def _shown(
+    widths: Mapping[str, int], width: int, first_to_go: Sequence[str], *, kept: str
+) -> list[str]:
     """Return the columns that fit; `kept` is dropped last."""
     shown = [name for name in _ORDER if name in widths]
-    for name in sorted(_FIRST_TO_GO, key=kept.__eq__):
+    for name in sorted(first_to_go, key=kept.__eq__):
         if width - sum(widths[n] + 1 for n in shown) >= NAME_LEAST:
             break
         if name in shown:

@@ -11,13 +11,14 @@ import numpy as np
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.schema import Region
-from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import beyond, fastest_at, known_by, off_by, omissions
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.layout import shorten, wrap
+from callpath_modeler.report.measured_only import excess_symbol, wanted
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.outlined_view import short_names
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
@@ -56,14 +57,24 @@ def head(
     what = shorten([f"{fitted.experiment.name} · {fitted.metric.name}, {values}"], room, "…")
     first = Text(say(f" {set_cell_size(what, max(room, 0))} "), style="bold")
     first.append(say(kinds), "not bold")
-    at = f" {fitted.parameter} = {parameter_value(target)} "
-    line = Text(at, style="bold")
-    line.append(slider(session, target, min(_SLIDER, width // 4), style=style), "not bold")
+    line = Text(f" {_at(session, target)} ", style="bold")
+    if not fitted.is_measured_only:
+        line.append(slider(session, target, min(_SLIDER, width // 4), style=style), "not bold")
     answer = _answer(session, target, style=style)
     for part in (*answer, *omissions(fitted.experiment)):
         if cell_len(f"{line.plain}  {say(part)}") <= width:
             line.append(f"  {say(part)}", "not bold")
     return [first[:width], line[:width]]
+
+
+def _at(session: Session, target: float) -> str:
+    """Return the target, or the two scales that are compared."""
+    forecast = session.forecast
+    fitted = forecast.fitted
+    if fitted.has_unknown_scale:
+        return "unknown scale"
+    scales = [forecast.base, target] if forecast.is_comparison else [target]
+    return f"{fitted.parameter} = {' and '.join(map(parameter_value, scales))}"
 
 
 def _answer(session: Session, target: float, *, style: TextStyle) -> list[str]:
@@ -81,7 +92,11 @@ def _answer(session: Session, target: float, *, style: TextStyle) -> list[str]:
         low = high = math.nan
     value = amount_text(total, low, high, unit, style=style)
     how = known_by(forecast)[::-1]  # measured costs show that it is inside the data
-    if forecast.repetitions:
+    if forecast.is_comparison:
+        excess = f"{excess_symbol(forecast.fitted)} {percent(forecast.total_excess)}"
+        scaling = scaling_over(forecast.fitted.experiment, forecast.fitted.parameter)
+        how[:0] = [f"{excess}, {scaling} scaling"]
+    elif forecast.repetitions and not forecast.fitted.is_measured_only:
         how.append(f"models: {off_by(forecast)}")
     value = f"run time {value}" if run_time else value
     if not forecast.has_bands:
@@ -218,7 +233,9 @@ def status(session: Session, message: str, width: int, *, style: TextStyle = DEF
     turning = session.forecast.turning
     parts += [f"fastest {fastest_at(session.forecast.fitted, turning)}"] if turning else []
     known = session.forecast.inputs
-    if len(known.unmodelled):
+    if known.fitted.is_measured_only:
+        parts.append(wanted(known.fitted, "press b"))
+    elif len(known.unmodelled):
         share = percent(known.unmodelled_share)
         parts.append(f"{len(known.unmodelled)} without a model ({share} of today's cost)")
     text = Text(say(f" {message or ' · '.join(parts)}"), style="reverse" if message else "dim")
@@ -228,6 +245,6 @@ def status(session: Session, message: str, width: int, *, style: TextStyle = DEF
 
 def _sorted_by(session: Session) -> str:
     """Return the order of siblings, unless it is the default."""
-    if session.sort is Sort.VALUE and not session.reverse:
+    if session.sort is session.forecast.usual_sort and not session.reverse:
         return ""
     return f"by {session.sort}{', smallest first' if session.reverse else ''}"

@@ -36,7 +36,8 @@ class BrowserServices:
 
     Attributes
     ----------
-    models_of : returns the models of another metric
+    models_of : returns the models of a metric; or, with two scales as ``8,128`` instead of "", its
+        measured values there
     target_of : returns the target for the typed text
     command : returns the command that prints a view at a target
     save : writes a view to a file, and returns a message
@@ -46,9 +47,10 @@ class BrowserServices:
     expectations : the most likely expectation file; "" = none was found
     style : width, length of names, and characters of text
     message : first message
+    pair : the two scales that are compared at first; "" = all scales are shown
     """
 
-    models_of: Callable[[str], Fitted]
+    models_of: Callable[[str, str], Fitted]
     target_of: Callable[[str, Fitted], float]
     command: Callable[[ViewRequest, ForecastInputs, float], str]
     save: Callable[[Forecast, ViewRequest, Path], str]
@@ -57,3 +59,4 @@ class BrowserServices:
     expectations: str = ""
     style: TextStyle = DEFAULT_STYLE
     message: str = ""
+    pair: str = ""

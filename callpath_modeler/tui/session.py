@@ -5,7 +5,7 @@ from __future__ import annotations
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.outline import SHARED, Opening
-from callpath_modeler.profile.view_request import Sort, find_node
+from callpath_modeler.profile.view_request import find_node
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.tui.search import SearchHits, search_view
 from callpath_modeler.tui.state import State
@@ -30,7 +30,7 @@ class Session(State):
 
     def sort_next(self) -> None:
         """Order siblings by the next column."""
-        sorts = list(Sort)
+        sorts = self.forecast.sorts
         self.sort = sorts[(sorts.index(self.sort) + 1) % len(sorts)]
         self.refresh()
 

@@ -6,6 +6,7 @@ It does not depend on a terminal. `State.view_request` describes it as a request
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.groups import Costs, Rows
 from callpath_modeler.profile.hot_path import hot_path
-from callpath_modeler.profile.outline import SHARED, Outline, Selection, SumCheck, outline
+from callpath_modeler.profile.outline import SHARED, Opening, Outline, Selection, SumCheck, outline
 from callpath_modeler.profile.view_request import ViewRequest, columns_kept_by, node_path
 from callpath_modeler.profile.views import View, ViewKind, open_view
 from callpath_modeler.tui.search import SearchHits
@@ -45,6 +46,21 @@ class PreparedForecast:
     revision: int = -1
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FilledView:
+    """A view whose open nodes fill a screen.
+
+    Attributes
+    ----------
+    lines : number of lines of the screen
+    hot, told : open nodes of the hot path alone, and after the screen was filled
+    """
+
+    lines: int
+    hot: Mapping[int, Opening]
+    told: Mapping[int, Opening]
+
+
 class State:
     """The state of the browser; keys change it (`session.Session`).
 
@@ -55,7 +71,7 @@ class State:
     """
 
     def __init__(self, forecast: Forecast, request: ViewRequest | None = None) -> None:
-        request = request or ViewRequest(least=SHARE_HIDDEN)
+        request = request or ViewRequest(least=SHARE_HIDDEN, sort=forecast.usual_sort)
         self.forecast = forecast
         self.kind = request.kind
         self.by = request.by
@@ -68,6 +84,7 @@ class State:
         self.heat = False
         self._cursors: dict[ViewKind, TreeCursor] = {}
         self._views: dict[ViewKind, View] = {}
+        self._filled: FilledView | None = None
         self.kept_costs: dict[ViewKind, Costs] = {}
         self.found = SearchHits([])
         self._revision = 0
@@ -105,6 +122,7 @@ class State:
             made.modelled,
             made.predicted,
             made.decides,
+            made.leads,
             made.at_base,
             known.at_largest,
             *bands,
@@ -113,7 +131,7 @@ class State:
         wanted = replace(self.shortly(), kind=kind)
 
         def worth(nodes: Rows) -> FloatArray:
-            return view.values(nodes, made.decides)[1 if wanted.leads_inclusive else 0][:, 0]
+            return view.values(nodes, made.leads)[1 if wanted.leads_inclusive else 0][:, 0]
 
         hot_path(view, worth, levels=wanted.hot_levels)
         revision, place = self._revision, self._cursors.get(kind)
@@ -218,7 +236,7 @@ class State:
         tree = self.forecast.fitted.experiment.tree
         self.forecast = ready.forecast
         if not tree.is_same_as(ready.forecast.fitted.experiment.tree):
-            self._cursors, self._views = {}, {}
+            self._cursors, self._views, self._filled = {}, {}, None
             self.found = SearchHits([])
         elif ready.lines is not None and ready.revision == self._revision:
             self._show_lines(ready.lines)
@@ -264,13 +282,46 @@ class State:
 
     def _worth(self, nodes: Rows) -> FloatArray:
         """Return the values that the hot path follows, [nodes]; NaN = filtered out."""
-        values = self.view.values(nodes, self.forecast.decides)[1 if self.leads_inclusive else 0][
+        values = self.view.values(nodes, self.forecast.leads)[1 if self.leads_inclusive else 0][
             :, 0
         ]
         keep = self._keep()
         if keep is None:
             return values
         return np.where(self.view.values(nodes, keep)[0][:, 0] > 0, values, np.nan)
+
+    def fill(self, lines: int) -> None:
+        """Open the costliest nodes of the top-down view until it has as many lines as the screen.
+
+        The hot path may be a single line. Once somebody opens or closes a node, nothing is filled.
+
+        Parameters
+        ----------
+        lines : number of lines on the screen
+        """
+        if self.kind is not ViewKind.TOP_DOWN or lines <= 0:
+            return
+        place, filled = self.tree_cursor, self._filled
+        if filled is None:
+            filled = FilledView(0, dict(place.told), dict(place.told))
+        if place.zooms or place.told != filled.told or lines == filled.lines:
+            return
+        node, above = place.node, place.above
+        if len(place.told) != len(filled.hot):
+            # Nobody changed the view of another screen, so it begins again at the hot path.
+            place.told.clear()
+            place.told.update(filled.hot)
+            self.refresh()
+        for _ in range(lines):
+            closed = np.flatnonzero(self.outline.is_closed & (self.outline.nodes != SHARED))
+            if len(self.outline) >= lines or not len(closed):
+                break
+            nodes = self.outline.nodes[closed]
+            inclusive = self.view.values(nodes, self.forecast.decides)[1][:, 0]
+            place.open(int(nodes[np.argmax(np.nan_to_num(inclusive, nan=-1.0))]))
+            self.refresh()
+        self.select(node, above)
+        self._filled = FilledView(lines, filled.hot, dict(place.told))
 
     def open_hot(self, start: int) -> None:
         """Open the hot path below a node; the cursor goes to its end."""

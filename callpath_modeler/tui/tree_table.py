@@ -52,6 +52,7 @@ class TreeTable(ScrollView, can_focus=True):
         self._page = None
         if anew:
             self._widths = {}
+        self._session.fill(self.size.height - _HEADER)
         self.virtual_size = Size(self.size.width, len(self._session.outline) + _HEADER)
         self._follow()
         self.refresh()

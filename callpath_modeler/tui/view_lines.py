@@ -44,7 +44,7 @@ def _rows_of(values: NodeForecasts) -> list[tuple[float, ...]]:
 
 def _columns_of(rows: Sequence[tuple[float, ...]]) -> NodeForecasts:
     table = np.array(rows, float).reshape(len(rows), len(fields(NodeForecasts)))
-    whole_numbers = {"growth": np.int16, "trust": np.int8}
+    whole_numbers = {"growth": np.int16, "trust": np.int8, "doubted": np.bool_}
     return NodeForecasts(
         **{
             column.name: table[:, k].astype(whole_numbers.get(column.name, np.float64))

@@ -10,6 +10,7 @@ _TITLES = {
     "search": "search for a name",
     "filter": "filter: a pattern of call paths, e.g. main/**/MPI_*; empty shows all",
     "compare": "compare with an earlier experiment: its path",
+    "pair": "compare two scales by excess work, e.g. 8,128; empty shows all",
     "check": "check expectations: path of the .toml file",
     "write": "write the view to: NAME.txt, .csv, .json, .md ...",
 }
@@ -53,7 +54,7 @@ class Prompt(Input):
 
         Parameters
         ----------
-        what : target, search, filter, compare, check or write
+        what : target, search, filter, compare, pair, check or write
         parameter : parameter of the target
         text : initial text
         """

@@ -10,7 +10,7 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import (
     COMPUTED,
@@ -20,7 +20,7 @@ from callpath_modeler.profile.schema import (
     MetricStatus,
     Reduction,
 )
-from callpath_modeler.readers.base import Reduced
+from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.paths import exclusive_of, tree_of_nodes
 from callpath_modeler.readers.reductions import imbalance, is_plain, statistic, statistic_of_present
 from cpmodel_caliper.contents import Contents
@@ -153,6 +153,36 @@ class CaliperProfile:
             missing = not is_plain(values)
             uneven = imbalance(values, reduced, over_locations, missing=missing).astype(np.float32)
         return Reduced(reduced, whole, uneven, run_time)
+
+    def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
+        """Return sums of exclusive values over groups of call paths, for each thread.
+
+        Raises
+        ------
+        KeyError
+            If the metric does not exist or cannot be used.
+        DataError
+            If the file does not state the process of a value, or lacks processes.
+        """
+        stored = self._stored[metric]
+        if stored.note:
+            raise KeyError(metric)
+        if self._is_summed(stored):
+            raise DataError(
+                "its values are sums over processes",
+                hint="write one file per process, e.g. CALI_CONFIG=hatchet-region-profile",
+            )
+        if max(1, len(self._ranks)) != self._extent.processes:
+            missing = self._extent.processes - max(1, len(self._ranks))
+            raise DataError(
+                f"{missing} of {self._extent.processes} processes have no values",
+                hint="give a file with the values of all processes",
+            )
+        values, _ = self._exclusive(stored)
+        known = group >= 0
+        sums = np.zeros((groups, values.shape[1]))
+        np.add.at(sums, group[known], np.nan_to_num(values[known]))
+        return ThreadSums(sums, self._places.process)
 
     def _run_time(self, stored: Stored, total: FloatArray) -> float:
         """Return the time of the slowest process; NaN = unknown."""

@@ -46,6 +46,13 @@ class RecordLocations:
         """Return the column of each record."""
         return self._of_record[records]
 
+    @property
+    def process(self) -> IntArray:
+        """Number of the process of each column, ascending, [columns]."""
+        starts = np.zeros(self.columns, np.intp)
+        starts[self._starts] = 1
+        return np.cumsum(starts) - 1
+
     def folded(self, values: FloatArray, *, slowest: bool) -> FloatArray:
         """Return values per process, [..., processes], from values per thread.
 

@@ -17,6 +17,7 @@ from cpmodel_guidelines.judge import GuidelineVerdict, GuidelineVerdicts
 from cpmodel_guidelines.potential_savings import PotentialSavings
 from cpmodel_guidelines.rules import Guideline
 from cpmodel_guidelines.statistics.adjustment import Control
+from cpmodel_guidelines.statistics.power import Power
 
 MEASURED, MOCK_UP, COMPOSED = "measured", "mock-up", "composed"
 BETWEEN, PREDICTED = "composed between sizes", "predicted"
@@ -46,7 +47,9 @@ class MeanOfChecks:
 class Test(StrEnum):
     """Test of one check."""
 
-    MEANS = "means"  # Welch's test of means of logarithms
+    MEANS = (
+        "means"  # Welch's test of means of logarithms, confirmed by ranks except in permutations
+    )
     RANK_SUM = "rank-sum"  # Wilcoxon's test, as PGMPI publishes it
     SMIRNOV = "ks"  # the test of Kolmogorov and Smirnov
 
@@ -79,6 +82,8 @@ class Judged:
     basis : [C] `MEASURED`, `MOCK_UP`, `COMPOSED`, `BETWEEN` or `PREDICTED`
     composed : [C] sum of the functions that a measured mock-up executes; NaN = no mock-up, or the
         functions were not measured
+    runs : [C, R] times of the left and of the right side in each mpirun; None = predicted. Between
+        two sizes, the right side has the times of the longer message.
     means : mean of the checks of each guideline and group; empty = not tested
     """
 
@@ -88,6 +93,7 @@ class Judged:
     verdicts: GuidelineVerdicts
     basis: tuple[str, ...]
     composed: FloatArray
+    runs: tuple[FloatArray, FloatArray] | None = None
     means: Mapping[tuple[Guideline, Group], MeanOfChecks] = field(default_factory=dict)
 
     def take(self, rows: Sequence[int]) -> Judged:
@@ -99,6 +105,7 @@ class Judged:
             self.verdicts.take(rows),
             tuple(self.basis[row] for row in rows),
             self.composed[[*rows]],
+            None if self.runs is None else (self.runs[0][[*rows]], self.runs[1][[*rows]]),
             self.means,
         )
 
@@ -192,6 +199,7 @@ class Verification:
     power : what the number of mpiruns can show; "" = not known
     stakes : time that a program spends in collectives; None = no program
     findings : data quality findings
+    sensitivity : `power` as numbers; None = not known, or no permutations
     """
 
     benchmark: Benchmark
@@ -206,6 +214,7 @@ class Verification:
     power: str
     stakes: PotentialSavings | None
     findings: tuple[Finding, ...]
+    sensitivity: Power | None = None
 
     def rows_that_are(self, verdict: GuidelineVerdict) -> list[Row]:
         """Return the guidelines whose measured verdict is `verdict`."""

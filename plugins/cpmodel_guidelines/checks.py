@@ -93,10 +93,12 @@ class Finder:
     ----------
     benchmark : the measured collectives
     guidelines : guidelines between collectives; the ones about single functions are built in
+    with_singles : whether to check guidelines about single functions
     """
 
     benchmark: Benchmark
     guidelines: Sequence[Guideline]
+    with_singles: bool = True
 
     def measured(self) -> tuple[list[GuidelineCheck], list[MissingFunctions]]:
         """Return all checks that the measurements allow, and the guidelines without any.
@@ -116,7 +118,7 @@ class Finder:
                 if not inside:
                     lacking = lacking or [str(term) for term in guideline.right]
                     missing.append(MissingFunctions(guideline, group, tuple(lacking)))
-            for name, row in rows.functions.items():
+            for name, row in rows.functions.items() if self.with_singles else ():
                 for guideline in of_function(name):
                     checks += self._of_function(guideline, group, row)
         return checks, missing

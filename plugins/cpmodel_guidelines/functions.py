@@ -113,6 +113,26 @@ def mock_up(name: str) -> tuple[str, tuple[str, ...]] | None:
     return left, parts
 
 
+def reprompi_mock_up(left: str, parts: Sequence[str]) -> str:
+    """Return the name that ReproMPI gives to the mock-up of a function.
+
+    >>> reprompi_mock_up("Reduce_scatter_block", ["Reduce", "Scatter"])
+    'GL_Reduce_scatter_block_as_ReduceScatter'
+    >>> reprompi_mock_up("Scan", ["Exscan", "Reduce_local"])
+    'GL_Scan_as_ExscanReducelocal'
+    """
+    return f"GL_{left}_as_{''.join(part.replace('_', '') for part in parts)}"
+
+
+def pgmpi_mock_up(left: str, parts: Sequence[str]) -> str:
+    """Return the name that PGMPI gives to the mock-up of a function.
+
+    >>> pgmpi_mock_up("Scan", ["Exscan", "Reduce_local"])
+    'MPI_Scan_with_MPI_Exscan_MPI_Reduce_local'
+    """
+    return f"MPI_{left}_with_{'_'.join(f'MPI_{part}' for part in parts)}"
+
+
 def functions_in(
     paths: Sequence[Sequence[str]], others: Collection[str] = ()
 ) -> list[Function | None]:

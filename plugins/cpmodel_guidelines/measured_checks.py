@@ -10,24 +10,21 @@ import numpy as np
 from callpath_modeler.analysis.two_samples import SampleComparison
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.distributions import student_quantile
-from callpath_modeler.units import counted, percent
 from cpmodel_guidelines.answer import MeanOfChecks, Method, Test
 from cpmodel_guidelines.checks import Group, GuidelineCheck
 from cpmodel_guidelines.judge import GuidelineVerdicts, slower_chance, verdicts_of
 from cpmodel_guidelines.rules import Guideline, GuidelineKind
 from cpmodel_guidelines.statistics.adjustment import Control, adjusted
-from cpmodel_guidelines.statistics.permutations import permutation_test, smallest_rate
+from cpmodel_guidelines.statistics.permutations import permutation_test
+from cpmodel_guidelines.statistics.power import Power
 from cpmodel_guidelines.statistics.two_sample_tests import (
+    mean_chances,
     moments,
     rank_sum_chances,
     smirnov_chances,
-    welch_chances,
 )
 
 _KINDS = tuple(GuidelineKind)
-_SMALL = 1.1
-"""Slowdown for which the power note names the number of mpiruns."""
-_MOST_RUNS = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,11 +36,13 @@ class MeasuredVerdicts:
     verdicts : columns over the checks
     means : mean of the checks of each guideline and group; empty without permutations
     power : result that this number of mpiruns can show, as text; "" = not known
+    sensitivity : the same as numbers; None = not known, or no permutations
     """
 
     verdicts: GuidelineVerdicts
     means: Mapping[tuple[Guideline, Group], MeanOfChecks]
     power: str
+    sensitivity: Power | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +83,7 @@ def judge_measured(
     can_hold = np.array([check.can_hold for check in checks], bool)
     chance = np.where(can_break, _chances(sides, method.test), np.nan)
     control, means, power = method.control, {}, ""
+    sensitivity: Power | None = None
     if control is Control.PERMUTATION and not sides.is_repeated:
         control = Control.HOLM
     if control is Control.PERMUTATION:
@@ -100,7 +100,8 @@ def judge_measured(
                 factor, low, high, mean_rate = map(float, told)
                 violated = mean_rate <= method.rate and factor >= 1 + tolerance
                 means[key] = MeanOfChecks(factor, low, high, mean_rate, violated)
-        power = _power(left, right, can_break, found.critical, method)
+        sensitivity = _power(left, right, can_break, found.critical, method)
+        power = "" if sensitivity is None else sensitivity.said()
     else:
         kinds = np.array([_KINDS.index(check.guideline.kind) for check in checks], np.intp)
         rate = adjusted(chance, control, kinds)
@@ -112,7 +113,7 @@ def judge_measured(
         tolerance=tolerance,
         can_hold=can_hold,
     )
-    return MeasuredVerdicts(verdicts, means, power)
+    return MeasuredVerdicts(verdicts, means, power, sensitivity)
 
 
 def _chances(sides: MeasuredSides, test: Test) -> FloatArray:
@@ -122,7 +123,7 @@ def _chances(sides: MeasuredSides, test: Test) -> FloatArray:
     if test is Test.SMIRNOV:
         return smirnov_chances(left, right)
     # Without several mpiruns, intervals or models give the noise.
-    return welch_chances(left, right) if sides.is_repeated else slower_chance(sides.comparison)
+    return mean_chances(left, right) if sides.is_repeated else slower_chance(sides.comparison)
 
 
 def _bounds(
@@ -145,32 +146,21 @@ def _most(values: FloatArray) -> int:
 
 def _power(
     left: FloatArray, right: FloatArray, can_break: BoolArray, critical: float, method: Method
-) -> str:
-    """Return what permutations of this number of mpiruns can show."""
-    n, m = _most(left), _most(right)
-    if min(n, m) < 2 or smallest_rate(n, m) > method.rate:
-        least = next(k for k in range(2, _MOST_RUNS) if smallest_rate(k, k) <= method.rate)
-        return (
-            f"With {counted(min(n, m), 'mpirun')}, nothing can be shown at an error rate of "
-            f"{percent(method.rate)}: measure at least {least}."
-        )
+) -> Power | None:
+    """Return what permutations of this number of mpiruns can show; None = not known."""
+    mpiruns = min(_most(left), _most(right))
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = [np.log(side[can_break]) for side in (left, right)]
     spread = np.sqrt(sum(moments(each)[2] for each in logs))
     spread = spread[np.isfinite(spread) & (spread > 0)]
-    if not len(spread) or not np.isfinite(critical):
-        return ""
     # Half of the checks are less noisy than this one.
-    each = float(np.median(spread))
-    found = np.exp(critical * each / np.sqrt(min(n, m))) - 1
-    runs = int(np.ceil((critical * each / np.log(_SMALL)) ** 2))
-    said = (
-        f"With {min(n, m)} mpiruns, a typical check is found at one size if it is violated by "
-        f"{percent(found)}"
-    )
-    if found <= _SMALL - 1 or runs > _MOST_RUNS:
-        return f"{said}."
-    return f"{said}: about {runs} mpiruns would find 10 %."
+    noise = float(np.median(spread)) if len(spread) else np.nan
+    found = Power(mpiruns, noise, int(can_break.sum()), method.rate)
+    if not found.can_show:
+        return found
+    if not np.isfinite(critical * noise):
+        return None
+    return Power.measured(mpiruns, noise, found.checks, method.rate, critical)
 
 
 def _power_of_ranks(left: FloatArray, right: FloatArray) -> str:

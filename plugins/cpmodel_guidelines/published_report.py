@@ -11,30 +11,40 @@ from callpath_modeler.report.layout import TextColumn, table, wrap
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import counted
 from cpmodel_guidelines.campaigns.campaign import Campaign
-from cpmodel_guidelines.published import PATTERNS, PublishedViolation
+from cpmodel_guidelines.campaigns.conversion import PROCESSES
+from cpmodel_guidelines.matrix import counts_of, published_matrices
+from cpmodel_guidelines.published import PublishedCheck
 
-_FUNCTIONS = len({left for left, _ in PATTERNS})
 
-
-def published_table(campaign: Campaign, found: Sequence[PublishedViolation]) -> Table:
+def published_table(campaign: Campaign, checks: Sequence[PublishedCheck]) -> Table:
     """Return one row per violation, with the columns of PGMPI's table first."""
+    found = [each for each in checks if each.significance]
     columns: dict[str, list[Cell]] = {
         "start": [_whole(each.start) for each in found],
         "end": [_whole(each.end) for each in found],
         "func": [each.function for each in found],
-        "name": [each.kind for each in found],
+        "name": [str(each.kind) for each in found],
         "significance": [each.significance for each in found],
         "descr": [each.description for each in found],
         "library": [each.library for each in found],
         "p": [each.processes for each in found],
     }
+    return Table(columns, {}, published_header(campaign, checks))
+
+
+def published_header(campaign: Campaign, checks: Sequence[PublishedCheck]) -> dict[str, object]:
+    """Return the JSON fields that describe the campaign, with the counts of each series."""
     findings = [
         {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
         for f in campaign.findings
     ]
-    counts = {"/".join(map(str, series)): _counts(found, series) for series in campaign.mpiruns()}
-    header = {"campaign": campaign.name, "compat": "pgmpi", "findings": findings, "counts": counts}
-    return Table(columns, {}, header)
+    counts = {
+        f"{''.join(each.group)}/{each.at[PROCESSES]:.0f}": {
+            str(kind): str(count) for kind, count in counts_of(each).items()
+        }
+        for each in published_matrices(campaign, checks)
+    }
+    return {"campaign": campaign.name, "compat": "pgmpi", "findings": findings, "counts": counts}
 
 
 def _whole(size: float) -> float:
@@ -42,32 +52,33 @@ def _whole(size: float) -> float:
     return int(size) if size == int(size) else size
 
 
-def _counts(found: Sequence[PublishedViolation], series: tuple[str, int]) -> dict[str, str]:
-    """Return the number of violated guidelines of each kind, as Table II of the paper does."""
-    names: dict[str, set[str]] = {"monotony": set(), "split": set(), "pattern": set()}
-    for each in found:
-        if (each.library, each.processes) == series:
-            names[each.kind].add(each.function)
-    least = {"monotony": _FUNCTIONS, "split": _FUNCTIONS, "pattern": len(PATTERNS)}
-    return {kind: f"{len(names[kind])}/{least[kind]}" for kind in names}
+def published_headline(campaign: Campaign, checks: Sequence[PublishedCheck]) -> list[str]:
+    """Return the number of violations, and the counts of each library and number of processes."""
+    number = sum(bool(each.significance) for each in checks)
+    lines = [f"{counted(number, 'violation')} by the rules of PGMPI's code."]
+    runs = campaign.mpiruns()
+    for each in published_matrices(campaign, checks):
+        library, processes = "".join(each.group), int(each.at[PROCESSES])
+        told = ", ".join(f"{kind} {count}" for kind, count in counts_of(each).items())
+        name = f"{library}, p = {processes}" if library else f"p = {processes}"
+        lines.append(f"{name}: {counted(runs[library, processes], 'mpirun')}; {told}")
+    return lines
 
 
 def published_text(
-    campaign: Campaign, found: Sequence[PublishedViolation], style: TextStyle
+    campaign: Campaign, checks: Sequence[PublishedCheck], style: TextStyle
 ) -> list[Text]:
     """Return the counts of each library and number of processes, and all violations."""
-    said = f"{counted(len(found), 'violation')} by the rules of PGMPI's code."
-    lines = wrap(style.say(said), style.width, "bold")
-    for (library, processes), runs in campaign.mpiruns().items():
-        counts = _counts(found, (library, processes))
-        told = ", ".join(f"{kind} {count}" for kind, count in counts.items())
-        name = f"{library}, p = {processes}" if library else f"p = {processes}"
-        lines += wrap(style.say(f"{name}: {counted(runs, 'mpirun')}; {told}"), style.width, "dim")
+    first, *others = published_headline(campaign, checks)
+    lines = wrap(style.say(first), style.width, "bold")
+    for told in others:
+        lines += wrap(style.say(told), style.width, "dim")
+    found = [each for each in checks if each.significance]
     if not found:
         return lines
     columns = [
         TextColumn("", [each.significance for each in found], right=False),
-        TextColumn("kind", [each.kind for each in found], right=False),
+        TextColumn("kind", [str(each.kind) for each in found], right=False),
         TextColumn("p", [str(each.processes) for each in found]),
         TextColumn("medians in s", [each.description for each in found], right=False, droppable=1),
     ]

@@ -26,7 +26,7 @@ def verification_table(found: Verification, top: int | None = None) -> Table:
     units = dict.fromkeys(("left", "right"), found.benchmark.metric.unit)
     if found.stakes is not None:
         units["gain_at_most"] = found.stakes.unit
-    return Table(columns, units, _header(found))
+    return Table(columns, units, header_of(found))
 
 
 def _rows(found: Verification, top: int | None) -> Iterator[dict[str, Cell]]:
@@ -86,7 +86,8 @@ def _other_setting(found: Verification, check: GuidelineCheck) -> str | None:
     return as_option(dict(zip(found.benchmark.names, right.setting, strict=True)))
 
 
-def _header(found: Verification) -> dict[str, object]:
+def header_of(found: Verification) -> dict[str, object]:
+    """Return the JSON fields that describe the benchmark, the method and the application."""
     bench, stakes = found.benchmark, found.stakes
     return {
         **provenance(bench.experiment, found.findings),

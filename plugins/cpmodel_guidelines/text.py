@@ -48,8 +48,8 @@ _LACKING = 4
 def verification_text(found: Verification, style: TextStyle, top: int) -> list[Text]:
     """Return the headline, the context, the worst guidelines, and notes."""
     shown = found.rows[:top]
-    lines = [*wrap(_say(style, _headline(found)), style.width, "bold")]
-    lines += wrap(_say(style, _context(found)), style.width, _GREY)
+    lines = [*wrap(_say(style, headline(found)), style.width, "bold")]
+    lines += wrap(_say(style, context(found)), style.width, _GREY)
     if shown:
         columns = [
             replace(c, header=_say(style, c.header), cells=[_say(style, cell) for cell in c.cells])
@@ -57,18 +57,18 @@ def verification_text(found: Verification, style: TextStyle, top: int) -> list[T
         ]
         names = [[_say(style, row.guideline.short)] for row in shown]
         title, dots = "guideline", _say(style, "…")
-        columns = _fitting(columns, max(len(name) for (name,) in names), style.width)
+        columns = fitting(columns, max(len(name) for (name,) in names), style.width)
         lines += [
             Text(""),
             *table(columns, names, style.width, title=title, ellipsis=dots),
             Text(""),
         ]
-    notes = [*_below(found, top), *_legend(found, style)]
+    notes = [*_below(found, top), *legend(found, style)]
     lines += [part for note in notes for part in wrap(_say(style, note), style.width, _GREY, "  ")]
     return lines
 
 
-def _headline(found: Verification) -> str:
+def headline(found: Verification) -> str:
     """Return the sentence about violated guidelines, and about predicted ones."""
     bench, violated = found.benchmark, found.rows_that_are(GuidelineVerdict.VIOLATED)
     here = [row for row in found.rows if row.here is not None]
@@ -132,7 +132,8 @@ def _at(found: Verification, of: Judged, check: int) -> dict[str, float]:
     return {name: value for name, value in named if name in varying}
 
 
-def _context(found: Verification) -> str:
+def context(found: Verification) -> str:
+    """Return the metric, the settings, and what is unknown, as one line."""
     bench = found.benchmark
     settings = counted(len(bench.settings), "setting")
     parts = [bench.experiment.name, f"{bench.metric.name}{' per call' * bench.per_call}"]
@@ -182,7 +183,7 @@ def _columns(found: Verification, shown: Sequence[Row], style: TextStyle) -> lis
     return [*columns, TextColumn("in", groups, right=False)] if any(groups) else columns
 
 
-def _fitting(columns: Sequence[TextColumn], longest: int, width: int | None) -> list[TextColumn]:
+def fitting(columns: Sequence[TextColumn], longest: int, width: int | None) -> list[TextColumn]:
     """Return the columns that leave room for whole guidelines; drop others as far as allowed."""
     kept = list(columns)
     while width is not None and sum(c.width + GAP for c in kept) + longest > width:
@@ -284,10 +285,11 @@ def _below(found: Verification, top: int) -> list[str]:
     return lines
 
 
-def _legend(found: Verification, style: TextStyle) -> list[str]:
+def legend(found: Verification, style: TextStyle) -> list[str]:
+    """Return the notes that explain the verdicts."""
     least = percent(found.tolerance)
     lines = [f"slower: the left side, compared with the right side; violated: by {least} or more"]
-    lines.append(_error_rate(found))
+    lines.append(error_rate_text(found))
     if found.power:
         lines.append(found.power)
     lines += _bases(found)
@@ -303,7 +305,7 @@ def _legend(found: Verification, style: TextStyle) -> list[str]:
     return lines
 
 
-def _error_rate(found: Verification) -> str:
+def error_rate_text(found: Verification) -> str:
     """Return the sentence about the error rate."""
     rate, control = percent(found.method.rate), found.method.control
     if control is Control.DISCOVERY:

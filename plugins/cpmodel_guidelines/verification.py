@@ -39,7 +39,7 @@ from cpmodel_guidelines.judge import (
     measured,
     predicted,
 )
-from cpmodel_guidelines.measured_checks import MeasuredSides, judge_measured
+from cpmodel_guidelines.measured_checks import MeasuredSides, MeasuredVerdicts, judge_measured
 from cpmodel_guidelines.message_sizes import FunctionAtSetting, Setting
 from cpmodel_guidelines.potential_savings import PotentialSavings
 from cpmodel_guidelines.prediction import Predictor, predictor_if_any, predictor_of
@@ -100,6 +100,7 @@ def verify(
     method: Method | None = None,
     options: FitOptions | None = None,
     stakes: PotentialSavings | None = None,
+    with_singles: bool = True,
 ) -> Verification:
     """Return the verdicts on measured settings, and on a target.
 
@@ -111,6 +112,7 @@ def verify(
     method : test and control of the error rate of measured checks
     options : options of the models, and the confidence
     stakes : time that a program spends in collectives; None = no program
+    with_singles : whether to check guidelines about single functions as well
 
     Raises
     ------
@@ -121,7 +123,8 @@ def verify(
     """
     options, method = options or FitOptions(), method or Method()
     require_measured(guidelines, [each.name for each in benchmark.functions])
-    finder, limits = Finder(benchmark, guidelines), _Limits(tolerance, options.confidence)
+    finder = Finder(benchmark, guidelines, with_singles)
+    limits = _Limits(tolerance, options.confidence)
     predictor = None
     if ask is not None:
         _check_ask(benchmark, ask)
@@ -132,7 +135,8 @@ def verify(
     if not checks:
         raise _nothing(benchmark, missing)
     known = _Known.of(finder, checks, predictor, options.confidence)
-    (every, power), ahead = _judged_here(finder, checks, known, limits, method), None
+    every, told = _judged_here(finder, checks, known, limits, method)
+    ahead = None
     if ask is not None and predictor is not None:
         ahead = _judged_ahead(finder, every, predictor, ask, limits)
     here, untold = _telling(every)
@@ -146,9 +150,10 @@ def verify(
         tolerance,
         options.confidence,
         method,
-        power,
+        told.power,
         stakes,
         _findings(benchmark, predictor, ask),
+        told.sensitivity,
     )
 
 
@@ -234,14 +239,18 @@ def _judged_here(
     known: _Known,
     limits: _Limits,
     method: Method,
-) -> tuple[Judged, str]:
-    """Return the verdicts on measured settings, and a note about their power."""
+) -> tuple[Judged, MeasuredVerdicts]:
+    """Return the verdicts on measured settings, and the verdicts of all pairs of sizes."""
     left, right, sides = _measured_sides(finder.benchmark, checks, known, limits.confidence)
     found = judge_measured(sides, method, tolerance=limits.tolerance, confidence=limits.confidence)
     basis = tuple(_basis(check, known) for check in checks)
     composed = _composed(finder, checks, known)
-    every = Judged(tuple(checks), left, right, found.verdicts, basis, composed, found.means)
-    return every.take(_deciding(every)), found.power
+    every = Judged(
+        *(tuple(checks), left, right, found.verdicts, basis, composed),
+        runs=(sides.left, sides.right),
+        means=found.means,
+    )
+    return every.take(_deciding(every)), found
 
 
 def _basis(check: GuidelineCheck, known: _Known) -> str:

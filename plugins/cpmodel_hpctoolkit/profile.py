@@ -8,12 +8,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
-from callpath_modeler.readers.base import Reduced
+from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.reductions import Fold, Noticed
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
 from cpmodel_hpctoolkit.locations import Location, LocationSet
@@ -141,6 +141,41 @@ class HpctoolkitProfile:
         if stored.measure.on_gpu:
             run_time = float("nan")
         return Reduced(found.exclusive * scale, found.total * scale, found.imbalance, run_time)
+
+    def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
+        """Return sums of exclusive values over groups of call paths, for each thread.
+
+        One location after the other is read. A metric of accelerators has no threads.
+
+        Raises
+        ------
+        KeyError
+            If the metric does not exist.
+        InputError
+            If a file cannot be read.
+        DataError
+            If values of single threads are not stored.
+        """
+        stored = self.stored[metric]
+        processes = self.database.places.threads
+        if not processes or stored.measure.on_gpu:
+            raise DataError(
+                "it has no values of single threads",
+                hint="give hpcprof-mpi the option --metric-db yes, or use a current hpcprof",
+            )
+        process = np.repeat(np.arange(len(processes)), [len(threads) for threads in processes])
+        sums = np.zeros((groups, len(process)))
+        if stored.declared.status is MetricStatus.ABSENT:
+            return ThreadSums(sums, process)
+        known, noticed = group >= 0, Noticed()
+        for column, location in enumerate(place for threads in processes for place in threads):
+            found = self.database.of_location(stored.measure, location)
+            clear(found.values, found.noise, noticed)
+            values = np.nan_to_num(found.values[known])
+            sums[:, column] = np.bincount(group[known], values, groups)
+        self._note(metric, noticed)
+        sums *= stored.scale
+        return ThreadSums(sums, process)
 
     def _nothing(self, reduction: Reduction) -> Reduced:
         value = np.nan if reduction is Reduction.IMBALANCE else 0.0

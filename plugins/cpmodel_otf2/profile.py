@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
@@ -19,8 +19,8 @@ from callpath_modeler.profile.schema import (
     Reduction,
     base_unit,
 )
-from callpath_modeler.readers.base import Reduced
-from callpath_modeler.readers.reductions import Columns, Fold, Reducer
+from callpath_modeler.readers.base import Reduced, ThreadSums
+from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, GroupSums, Reducer
 from cpmodel_otf2.definitions import Location, MetricMember, TraceDefinitions
 from cpmodel_otf2.events import EventSource
 from cpmodel_otf2.paths import PathTable
@@ -120,10 +120,7 @@ class TraceProfile:
             raise KeyError(metric)
         fold = Fold.MAX if declared.metric.is_time else Fold.SUM
         reducer = Reducer(len(self._tree), self.columns, fold, over_locations)
-        step = max(1, _BLOCK // self.columns.stored)
-        for first in range(0, len(self._tree), step):
-            rows = np.arange(first, min(first + step, len(self._tree)))
-            block = self._block(metric, first, len(rows))
+        for rows, block in self._blocks(metric):
             reducer.mark_missing(block)
             reducer.add(rows, block)
         totals = np.array([[tally.totals.get(metric, 0.0) for tally in self._tallies]])
@@ -136,9 +133,34 @@ class TraceProfile:
         total = reducer.total() * scale
         return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
 
+    def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
+        """Return sums of exclusive values over groups of call paths, for each thread.
+
+        Raises
+        ------
+        KeyError
+            If the metric does not exist, or call paths cannot have a cost in it.
+        """
+        declared = self._metrics[metric]
+        if declared.status not in {MetricStatus.DATA, MetricStatus.ABSENT}:
+            raise KeyError(metric)
+        sums = GroupSums(self.columns, group, groups)
+        for rows, block in self._blocks(metric):
+            sums.mark_missing(block)
+            sums.add(rows, block)
+        self._note_values(metric, sums)
+        return sums.result(self._scales[metric])
+
     def per_location(self, metric: str) -> FloatArray:
         """Return every exclusive value, [call paths, threads], in SI base units."""
         return self._block(metric, 0, len(self._tree)) * self._scales[metric]
+
+    def _blocks(self, metric: str) -> Iterator[tuple[Int64Array, FloatArray]]:
+        """Yield rows of the call tree with their values, [rows x locations]."""
+        step = max(1, _BLOCK // self.columns.stored)
+        for first in range(0, len(self._tree), step):
+            rows = np.arange(first, min(first + step, len(self._tree)))
+            yield rows, self._block(metric, first, len(rows))
 
     def _block(self, metric: str, first: int, count: int) -> FloatArray:
         block = np.zeros((count, len(self._tallies)))
@@ -203,7 +225,7 @@ class TraceProfile:
             message = f"{paused:.3g} s of {count} locations are excluded"
             self._notices.note("CPM129", message, count)
 
-    def _note_values(self, metric: str, reducer: Reducer) -> None:
+    def _note_values(self, metric: str, reducer: BlockSink) -> None:
         noticed = reducer.noticed
         if noticed.not_finite:
             message = f"{metric}: {noticed.not_finite} values"

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, Int64Array
+from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import DataError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
-from callpath_modeler.readers.base import Reduced
-from callpath_modeler.readers.reductions import Fold, Reducer
+from callpath_modeler.readers.base import Reduced, ThreadSums
+from callpath_modeler.readers.reductions import BlockSink, Fold, GroupSums, Reducer
 from cpmodel_scorep import stream
 from cpmodel_scorep.columns import columns_of
 from cpmodel_scorep.container import (
@@ -128,6 +129,29 @@ class CubeProfile:
                     reducer.add_raw(at, block)
         return reducer.values * _scale(stored, over_locations)
 
+    def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
+        """Return sums of exclusive values over groups of call paths, for each thread.
+
+        The file is read as a stream. Errors are as for `reduce`.
+
+        Raises
+        ------
+        DataError
+            If the columns of the profile are statistics over threads.
+        """
+        stored = self._readable(metric)
+        locations = self.definitions.locations
+        if not locations.are_threads:
+            raise DataError(
+                "its columns are statistics over threads, not single threads",
+                hint="measure with SCOREP_PROFILING_FORMAT=default",
+            )
+        sums = GroupSums(self.columns, group, groups)
+        if stored.status is MetricStatus.DATA:
+            self._stream_additive(stored, sums)
+        self._notices.of_values(stored, sums.noticed, self.call_tree)
+        return sums.result(stored.scale)
+
     def per_location(self, metric: str, inclusive: bool) -> FloatArray:
         """Return all measured values, [call paths x locations in order of their ids].
 
@@ -177,9 +201,9 @@ class CubeProfile:
         return Reducer(len(self.call_tree), self.columns, stored.fold, reduction, absent=absent)
 
     def _stream(self, stored: StoredMetric, reducer: Reducer) -> None:
-        name = stored.declared.metric.name
-        rows, order = self.rows(name), self.layout.enumeration(stored.order)
         if not stored.additive:
+            rows = self.rows(stored.declared.metric.name)
+            order = self.layout.enumeration(stored.order)
             visits = self._visits() if stored.fold is Fold.MIN else None
             for at, block in stream.stored(rows, self.layout, order):
                 reducer.mark_missing(block)
@@ -188,7 +212,13 @@ class CubeProfile:
                     reached = block if visits is None else visits(at)
                     np.copyto(block, np.nan, where=reached == 0)
                 reducer.add_raw(at, block)
-        elif stored.kind is MetricKind.INCLUSIVE:
+        else:
+            self._stream_additive(stored, reducer)
+
+    def _stream_additive(self, stored: StoredMetric, reducer: BlockSink) -> None:
+        rows = self.rows(stored.declared.metric.name)
+        order = self.layout.enumeration(stored.order)
+        if stored.kind is MetricKind.INCLUSIVE:
             if stored.order is not MetricKind.INCLUSIVE:
                 families = self.layout.enumeration(MetricKind.INCLUSIVE)
                 rows, order = reordered(rows, order, families), families

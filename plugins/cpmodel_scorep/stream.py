@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
-from callpath_modeler.readers.reductions import Reducer, is_plain
+from callpath_modeler.readers.reductions import BlockSink, Reducer, is_plain
 from cpmodel_scorep.rows import StoredRows, blocks, bounds_of_blocks, rows_of_block, take
 from cpmodel_scorep.tree import TreeLayout
 
@@ -37,7 +37,7 @@ def stored(
 
 
 def reduce_stored(
-    rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: Reducer
+    rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: BlockSink
 ) -> None:
     """Reduce exclusive values that are stored as exclusive values."""
     for at, block in stored(rows, layout, order):
@@ -47,7 +47,7 @@ def reduce_stored(
 
 
 def reduce_families(
-    rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: Reducer
+    rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: BlockSink
 ) -> int:
     """Reduce the exclusive part of inclusive values.
 
@@ -79,7 +79,7 @@ class _Families:
     """
 
     def __init__(
-        self, rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: Reducer
+        self, rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: BlockSink
     ) -> None:
         path = order[rows.numbers]
         n = len(layout.parents)

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, Int64Array
+from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import printable
@@ -19,8 +19,8 @@ from callpath_modeler.profile.schema import (
     MetricStatus,
     Reduction,
 )
-from callpath_modeler.readers.base import Reduced
-from callpath_modeler.readers.reductions import Columns, Fold, Reducer
+from callpath_modeler.readers.base import Reduced, ThreadSums
+from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, GroupSums, Reducer
 from callpath_modeler.units import counted
 from cpmodel_tau.call_paths import NONE, ROUNDING, layout_of
 from cpmodel_tau.measurements import COPY_OR_MEASURE, Measurements, TimerValues, is_derived, is_time
@@ -123,6 +123,26 @@ class TauProfile:
         self._note_values(metric, reducer)
         return Reduced(reducer.values, reducer.total(), reducer.imbalance)
 
+    def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
+        """Return sums of exclusive values over groups of call paths, for each thread.
+
+        Raises
+        ------
+        KeyError
+            If the metric does not exist, or ParaProf computed it from others.
+        """
+        written = self._metrics[metric]
+        if is_derived(written):
+            raise KeyError(metric)
+        values = self._measurements.values(written or self._measurements.metrics[0])
+        column = values.exclusive if written else values.calls
+        sums = GroupSums(self._columns, group, groups)
+        for rows, block in self._blocks(values, column):
+            sums.mark_missing(block)
+            sums.add(rows, block)
+        self._note_values(metric, sums)
+        return sums.result(_MICROSECONDS if is_time(written) else 1.0)
+
     def _blocks(
         self, values: TimerValues, column: FloatArray
     ) -> Iterator[tuple[Int64Array, FloatArray]]:
@@ -183,7 +203,7 @@ class TauProfile:
             message = f"{missing} of {max(nodes) + 1} processes have no profile; p = {processes}"
             self._notices.note("CPM132", message, missing)
 
-    def _note_values(self, metric: str, reducer: Reducer) -> None:
+    def _note_values(self, metric: str, reducer: BlockSink) -> None:
         noticed = reducer.noticed
         if noticed.not_finite:
             message = f"{metric}: {noticed.not_finite} values"

@@ -69,9 +69,8 @@ LINES = [
 # The files for the commands of the pages.
 
 
-def lulesh(path, data):  # noqa: ARG001
-    path.mkdir()
-    (path / "lulesh").symlink_to(ROOT / "sample_profiles" / "lulesh")
+def samples(path, data):  # noqa: ARG001
+    path.symlink_to(ROOT / "sample_profiles")
 
 
 def mpi(path, data):
@@ -119,7 +118,7 @@ def on_a_grid(path, data):  # noqa: ARG001
 
 
 INPUTS = {
-    "sample_profiles": lulesh,
+    "sample_profiles": samples,
     "mpi_data.csv": mpi,
     "IntelMPI.csv": library,
     "OpenMPI.csv": library,
@@ -194,12 +193,11 @@ def test_lines_that_are_left_out_are_one_or_more_and_all_others_count():
 def test_commands_of_the_pages_have_the_options_they_show(page, line):  # noqa: ARG001
     # A comment follows a command after a # or two spaces.
     words = shlex.split(re.split(r"   *|  #", line.removeprefix("$ "))[0], comments=True)[1:]
-    context = click.Context(cpmodel)
-    command: click.Command = cpmodel
+    command, name, context = cpmodel, "cpmodel", None
     while isinstance(command, click.Group):
-        parser = command.make_parser(context)
-        _, words, _ = parser.parse_args(words)
-        name, found, words = command.resolve_command(context, words)
-        assert found is not None, name
-        command, context = found, click.Context(found, info_name=name, parent=context)
+        context = command.make_context(name, words, parent=context, resilient_parsing=True)
+        words = [*context._protected_args, *context.args]
+        name, command, words = command.resolve_command(context, words)
+        assert command is not None, name
+    context = click.Context(command, info_name=name, parent=context)
     command.make_parser(context).parse_args(words)

@@ -127,3 +127,22 @@ def test_every_question_has_a_page(run, lulesh, words):
 
 def test_the_command_report_is_listed_in_the_help(run):
     assert "report" in run("--help").out
+
+
+def test_the_page_has_the_factors_of_efficiency(run, lulesh):
+    page = run("report", lulesh, "--target", "1000").out.replace("\N{NO-BREAK SPACE}", " ")
+    section = page.partition('<section id="efficiency"')[2].partition("</section>")[0]
+    assert "predicted at p = 1000" in section
+    assert "communication efficiency" in section
+    assert "LagrangeLeapFrog" in section
+
+
+def test_the_page_of_a_store_says_why_it_has_no_factors(run, stored):
+    page = run("report", stored).out
+    section = page.partition('<section id="efficiency"')[2].partition("</section>")[0]
+    assert "a store has no values of single processes" in section
+    assert "<table" not in section
+
+
+def test_the_page_of_a_count_has_no_factors(run, lulesh):
+    assert 'id="efficiency"' not in run("report", lulesh, "-m", "visits").out

@@ -16,6 +16,7 @@ from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve, sketch
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.layout import tied
+from callpath_modeler.report.measured_only import excess_symbol
 from callpath_modeler.report.model import (
     ExcessStep,
     excess_steps,
@@ -42,7 +43,8 @@ from callpath_modeler.report.page.markup import (
     tag,
 )
 from callpath_modeler.report.page.names import CallPathLinks, cut
-from callpath_modeler.report.page.ranking import trust_text
+from callpath_modeler.report.page.ranking import coloured, trust_text
+from callpath_modeler.report.ranking import losses_of
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text, growth_text
 from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import parameter_value, percent, quantity
@@ -61,7 +63,8 @@ def cards_section(content: PageContent, rows: IntArray, names: CallPathLinks) ->
         _card(content, place, int(row), path, steps, uneven, names)
         for place, (row, path) in enumerate(zip(rows, names.paths(rows), strict=True), start=1)
     ]
-    return joined(legend(), tag("div", *cards, class_="cards"))
+    signs = () if ranking.fitted.is_measured_only else (legend(),)
+    return joined(*signs, tag("div", *cards, class_="cards"))
 
 
 def _card(
@@ -84,6 +87,7 @@ def _card(
     drawn = figure(
         curve, fitted.metric.unit, fitted.parameter, key=key, label=_told(ranking, row, curve)
     )
+    only_values = fitted.is_measured_only
     facts = [(word, " · ".join(text.split("   "))) for word, text in quality_facts(ranking, row)]
     source = origin(fitted, row)
     facts += [("source", source)] if source else []
@@ -105,9 +109,9 @@ def _card(
     return tag(
         "article",
         tag("h3", tag("span", str(place), class_="place"), " ", path),
-        tag("p", *_model(ranking, row), class_="formula"),
+        *([] if only_values else [tag("p", *_model(ranking, row), class_="formula")]),
         _prediction(ranking, row),
-        drawn,
+        *([] if only_values else [drawn]),
         *(alternatives(fitted, row, ranking.target) if is_one_model else ()),
         pairs([(word, cut(text)) for word, text in facts]),
         more,
@@ -153,10 +157,29 @@ def _prediction(ranking: Ranking, row: int) -> Html:
         )
         amount = tag("strong", number(value, tied(quantity(value, unit))))
         at = f"at {at_text(fitted, ranking.target)}{', measured' * (ranking.repetitions > 0)}: "
-        parts.insert(0, joined(at, amount, f" ({tied(band)})"))
-    parts += [marks] if marks else []
+        is_alone = fitted.is_measured_only and np.isnan(ranking.low[row])
+        reach = "" if is_alone else f" ({tied(band)})"
+        parts.insert(0, joined(at, amount, reach))
+    if ranking.is_comparison:
+        parts += _lost(ranking, row)
+    elif not fitted.is_measured_only:
+        parts += [marks] if marks else []
     spread = [piece for part in parts for piece in (part, " · ")][:-1]
     return joined(tag("p", *spread, class_="value"), *_model_there(ranking, row))
+
+
+def _lost(ranking: Ranking, row: int) -> list[str]:
+    """Return the value at the smaller scale and the excess work of a comparison."""
+    fitted, name = ranking.fitted, excess_symbol(ranking.fitted)
+    cells = {
+        key: coloured(column, 0)
+        for key, column in losses_of(ranking, np.array([row]), np.array([], np.intp)).items()
+    }
+    before = quantity(float(ranking.at_base[row]), fitted.metric.unit)
+    return [
+        f"{before} at {at_text(fitted, ranking.base)}",
+        joined(f"{name} ", cells["loss"], " inclusive, ", cells["own_loss"], " exclusive"),
+    ]
 
 
 def _model_there(ranking: Ranking, row: int) -> list[Html]:
@@ -234,6 +257,9 @@ def _numbers(ranking: Ranking, row: int, curve: Curve) -> Html:
         ratios = [f"{uneven[p]:.2f}" if p in uneven else "" for p in fitted.points.tolist()]
         cells = [what, *ratios, *[""] * (len(lines) - 1 - len(ratios))]
         lines = [(*line, text) for line, text in zip(lines, cells, strict=True)]
+    if fitted.is_measured_only:
+        lines = [(*line[:2], *line[3:]) for line in lines]
+        return plain_table(lines, "Measured values")
     return plain_table(lines, "Measured values and model")
 
 

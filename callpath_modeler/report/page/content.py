@@ -11,6 +11,7 @@ from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.fingerprints import Fingerprint
+from callpath_modeler.report.efficiency import EfficiencyView
 from callpath_modeler.report.invocation import Invocation
 
 
@@ -48,6 +49,7 @@ class PageContent:
     findings : data quality findings
     making : the origin of the page
     top : number of call paths with cards
+    efficiency : factors of parallel efficiency, or the reason why there are none; "" = no section
     causes : why these call paths grow, by row, where that is known
     """
 
@@ -57,4 +59,5 @@ class PageContent:
     findings: Sequence[Finding]
     making: Provenance
     top: int
+    efficiency: EfficiencyView | str = ""
     causes: Mapping[int, Cause] = field(default_factory=dict)

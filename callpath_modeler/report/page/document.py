@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from importlib.resources import files
 
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.page.cards import cards_section
 from callpath_modeler.report.page.content import PageContent
+from callpath_modeler.report.page.efficiency import efficiency_section
 from callpath_modeler.report.page.expectations import expectations_section
 from callpath_modeler.report.page.markup import Html, tag
 from callpath_modeler.report.page.names import CallPathLinks
@@ -23,8 +25,30 @@ def page(content: PageContent) -> str:
     """Return an HTML document that needs no other file."""
     ranking = content.ranking
     fitted = ranking.fitted
-    style, script = Html(_asset("page.css")), Html(_asset("page.js"))
     title = f"{fitted.experiment.name}: {fitted.metric.name} at {at_text(fitted, ranking.target)}"
+    names = CallPathLinks(fitted.experiment.tree, ranking.order[: content.top])
+    lede = summary(ranking, names)
+    return document(title, lede, _sections(content, names), script=Html(_asset("page.js")))
+
+
+def document(
+    title: str,
+    lede: Html,
+    sections: Mapping[str, tuple[str, Html]],
+    *,
+    script: Html | None = None,
+    style: str = "",
+) -> str:
+    """Return an HTML document that contains its styles and its script.
+
+    Parameters
+    ----------
+    title : title of the window
+    lede : content before the links to the sections
+    sections : titles and contents by key
+    script : script; None = none
+    style : styles after those of all pages
+    """
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -33,17 +57,15 @@ def page(content: PageContent) -> str:
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", title),
         tag("link", rel="icon", href="data:,"),
-        tag("style", style),
+        tag("style", Html(f"{_asset('page.css')}{style}")),
     )
-    names = CallPathLinks(fitted.experiment.tree, ranking.order[: content.top])
-    sections = _sections(content, names)
     links = [tag("li", tag("a", name, href=f"#{key}")) for key, (name, _) in sections.items()]
     body = tag(
         "body",
-        tag("header", summary(ranking, names)),
+        tag("header", lede),
         tag("nav", tag("ul", *links), aria_label="Sections"),
         tag("main", *(_section(key, *each) for key, each in sections.items())),
-        tag("script", script),
+        "" if script is None else tag("script", script),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
@@ -55,12 +77,15 @@ def _sections(content: PageContent, names: CallPathLinks) -> dict[str, tuple[str
     listing = ranking_section(ranking, names, content.top, making.listing)
     found = {"ranking": ("Ranking", listing)}
     if len(rows):
-        found["models"] = ("Models", cards_section(content, rows, names))
+        title = "Call paths" if fitted.is_measured_only else "Models"
+        found["models"] = (title, cards_section(content, rows, names))
     if content.forecast is None:
         none = f"{fitted.metric.name} does not add up over call paths: it has no tree."
         found["tree"] = ("Call tree", tag("p", none))
     else:
         found["tree"] = ("Call tree", tree_section(content.forecast, names))
+    if content.efficiency:
+        found["efficiency"] = ("Efficiency", efficiency_section(content.efficiency))
     if content.check is not None:
         found["expectations"] = ("Expectations", expectations_section(content.check))
     found["quality"] = ("Data quality", quality_section(fitted.experiment, content.findings))
@@ -73,11 +98,12 @@ def _section(key: str, title: str, content: Html) -> Html:
     return tag("section", heading, content, id=key, aria_labelledby=f"{key}-title")
 
 
-def _policy(script: Html) -> str:
+def _policy(script: Html | None) -> str:
     """Return the content security policy: nothing from elsewhere, and no other script."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    sources = {"default": "'none'", "style": "'unsafe-inline'", "img": "data:",
-               "script": f"'sha256-{digest}'"}  # fmt: skip
+    sources = {"default": "'none'", "style": "'unsafe-inline'", "img": "data:"}
+    if script is not None:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        sources["script"] = f"'sha256-{digest}'"
     return "; ".join(f"{kind}-src {source}" for kind, source in sources.items())
 
 

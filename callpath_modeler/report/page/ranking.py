@@ -11,6 +11,7 @@ from callpath_modeler.analysis.trust import MARKS, PROBABLE, WITHIN, marks_text
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.report.columns import MODEL_NOTE
 from callpath_modeler.report.layout import TextColumn
+from callpath_modeler.report.measured_only import GAIN, LOSS
 from callpath_modeler.report.page.markup import Html, cell, head, joined, number, table, tag
 from callpath_modeler.report.page.names import CallPathLinks
 from callpath_modeler.report.ranking import (
@@ -19,6 +20,7 @@ from callpath_modeler.report.ranking import (
     ranking_cells,
     remainder,
     unmodelled_notes,
+    value_notes,
 )
 from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import counted, percent
@@ -29,7 +31,8 @@ _MOST = 200
 """Default limit of rows; the other call paths share one row."""
 
 _TO_THE_RIGHT = frozenset(
-    {"rank", "measured", "value", "band", "model", "maximum", "imbalance", "share", "excess"}
+    {"rank", "base", "measured", "value", "band", "model", "maximum", "imbalance", "share"}
+    | {"excess", "loss", "own_loss"}
 )
 """Columns with numbers."""
 
@@ -77,7 +80,7 @@ def ranking_rows(
     body = []
     for k, (row, path) in enumerate(zip(rows.tolist(), names.paths(rows), strict=True)):
         cells = [
-            _cell(name, column.cells[k], numbers.get(name, blank)[k])
+            _cell(name, coloured(column, k), numbers.get(name, blank)[k])
             for name, column in columns.items()
         ]
         of_row = [tag("th", names.link(row, path), scope="row"), *map(cell, charts[k : k + 1])]
@@ -107,6 +110,9 @@ def _numbers(ranking: Ranking, rows: IntArray) -> dict[str, list[float]]:
     growth = np.where(leader >= 0, ranking.fitted.models.growth_rank()[leader], -1)
     columns: dict[str, FloatArray] = {
         "rank": place,
+        "base": ranking.at_base,
+        "loss": ranking.excess.inclusive,
+        "own_loss": ranking.excess.exclusive,
         "measured": ranking.at_largest,
         "value": ranking.value,
         "band": ranking.high,
@@ -136,6 +142,12 @@ def _cell(name: str, text: str, value: float) -> Html:
     return cell(shown, right=name in _TO_THE_RIGHT, kind=name)
 
 
+def coloured(column: TextColumn, k: int) -> str:
+    """Return a cell of a column; losses and gains have a colour."""
+    kind = {LOSS: "lost", GAIN: "gained"}.get(column.styles[k] if column.styles else "")
+    return tag("span", column.cells[k], class_=kind) if kind else column.cells[k]
+
+
 def trust_text(marks: str, count: float | None) -> Html:
     """Return marks of trust, with their number in words."""
     if count is None:
@@ -160,13 +172,16 @@ def _last(columns: dict[str, TextColumn], k: int, name: str, *, is_charted: bool
 
 
 def _notes(ranking: Ranking, rows: IntArray) -> list[str]:
-    notes = [
-        *unmodelled_notes(ranking),
-        *absent_notes(ranking),
-        *excess_notes(ranking),
-        _trust_note(ranking),
-    ]
-    notes += [MODEL_NOTE] if ranking.repetitions else []
+    if ranking.fitted.is_measured_only:
+        notes = [*absent_notes(ranking), *value_notes(ranking)]
+    else:
+        notes = [
+            *unmodelled_notes(ranking),
+            *absent_notes(ranking),
+            *excess_notes(ranking),
+            _trust_note(ranking),
+        ]
+        notes += [MODEL_NOTE] if ranking.repetitions else []
     if ranking.inclusive and len(rows) < len(ranking.order):
         rest = counted(len(ranking.order) - len(rows), "other call path")
         notes.insert(0, f"{rest} cost less; values are inclusive")

@@ -19,6 +19,7 @@ from callpath_modeler.report.answer import (
     verdict,
 )
 from callpath_modeler.report.layout import tied
+from callpath_modeler.report.measured_only import comparison_sentence
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.ranking import context
@@ -60,6 +61,11 @@ def summary(ranking: Ranking, names: CallPathLinks) -> Html:
         tag("h1", tied(cut(headline(ranking), 600))),
         *(tag("p", note) for note in turning_notes(ranking, style=DEFAULT_STYLE)),
         *because,
+        *(
+            [tag("p", comparison_sentence(ranking, style=DEFAULT_STYLE))]
+            if ranking.is_comparison
+            else []
+        ),
         *(tag("p", note) for note in model_notes(ranking, style=DEFAULT_STYLE)),
         *(tag("p", note) for note in missing_notes(ranking)),
         *(tag("p", note) for note in sum_notes(ranking, style=DEFAULT_STYLE)),
@@ -76,6 +82,8 @@ def _last_names(ranking: Ranking, rows: IntArray) -> list[str]:
 
 
 def _told(ranking: Ranking, row: int, name: str, names: CallPathLinks) -> Html:
-    growth = growth_of(ranking.fitted, row, pretty=True)
     link = names.link(row, tag("code", name))
-    return joined(link, f" takes {percent(float(ranking.own_share[row]))} and {growth}")
+    takes = f" takes {percent(float(ranking.own_share[row]))}"
+    if ranking.fitted.is_measured_only:
+        return joined(link, takes)
+    return joined(link, f"{takes} and {growth_of(ranking.fitted, row, pretty=True)}")

@@ -12,7 +12,7 @@ from callpath_modeler.report.layout import TextColumn
 from callpath_modeler.report.outlined_view import sum_check_text
 from callpath_modeler.report.page.markup import Html, escaped, joined, number, scrolling, tag
 from callpath_modeler.report.page.names import CallPathLinks, cut
-from callpath_modeler.report.page.ranking import trust_text
+from callpath_modeler.report.page.ranking import coloured, trust_text
 from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.report.views import ForecastView, value_cells
 from callpath_modeler.units import percent, quantity
@@ -28,11 +28,14 @@ _OPEN = 0.1
 _NAMED = 60
 _NAME, _GAP = 6.0, 0.6
 _WIDTHS = {
+    "base": 5.0,
     "measured": 5.0,
     "value": 5.0,
     "band": 9.5,
     "model": 4.0,
     "share": 7.6,
+    "loss": 4.0,
+    "own_loss": 4.6,
     "growth": 7.0,
     "trust": 3.2,
 }
@@ -48,7 +51,14 @@ def tree_section(forecast: Forecast, names: CallPathLinks) -> Html:
     own, whole = shown.values
     cells = value_cells(forecast, own, whole, inclusive=True, style=DEFAULT_STYLE)
     columns = {name: cells[name] for name in _WIDTHS if name in cells}
-    values = {"measured": whole.at_largest, "value": whole.value, "share": whole.share}
+    values = {
+        "base": whole.at_base,
+        "measured": whole.at_largest,
+        "value": whole.value,
+        "share": whole.share,
+        "loss": whole.excess,
+        "own_loss": own.excess,
+    }
     numbers = {name: column.tolist() for name, column in values.items()}
     widths = [_WIDTHS[name] for name in columns]
     least = _NAME + sum(widths) + _GAP * len(widths)
@@ -113,7 +123,7 @@ def _line(
 ) -> Html:
     cells = []
     for key, column in columns.items():
-        text = column.cells[k]
+        text = coloured(column, k)
         shown: str = number(numbers[key][k], text) if key in numbers else text
         if key == "trust":
             shown = trust_text(text, trust[k] if trust[k] >= 0 else None)

@@ -17,7 +17,10 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import CallPathModel
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.report.efficiency import EfficiencyView
 from callpath_modeler.report.excess import ExcessView
+from callpath_modeler.report.plot.efficiency import HEIGHT as EFFICIENCY_HEIGHT
+from callpath_modeler.report.plot.efficiency import draw_efficiency
 from callpath_modeler.report.plot.excess import ExcessPlot, draw_excess
 from callpath_modeler.report.plot.model import HEIGHT, ModelPlot, draw_model
 from callpath_modeler.report.plot.ranking import RankingPlot, draw_ranking
@@ -130,6 +133,11 @@ def excess_drawing(shown: ExcessView) -> Drawing:
     _refuse_long(len(shown.outline.lines), "--depth, -n or --min-share choose fewer")
     plot = ExcessPlot.of(shown)
     return Drawing(lambda axes: draw_excess(axes, plot), plot.height)
+
+
+def efficiency_drawing(shown: EfficiencyView) -> Drawing:
+    """Return the drawing of the factors of parallel efficiency."""
+    return Drawing(lambda axes: draw_efficiency(axes, shown), EFFICIENCY_HEIGHT)
 
 
 def _refuse_long(rows: int, hint: str) -> None:

@@ -6,6 +6,7 @@ import click
 
 from callpath_modeler.errors import nearest_or_all
 from cpmodel_commspec.commands.check import check
+from cpmodel_commspec.commands.efficiency import efficiency
 from cpmodel_commspec.commands.extrapolate import extrapolate
 from cpmodel_commspec.commands.predict import predict
 from cpmodel_commspec.commands.replay import replay
@@ -36,5 +37,5 @@ def command(ctx: click.Context) -> None:
         ctx.obj.result(f"{ctx.get_help()}\n")
 
 
-for _one in (spec, check, extrapolate, replay, predict):
+for _one in (spec, check, extrapolate, replay, predict, efficiency):
     command.add_command(_one)

@@ -140,14 +140,40 @@ def _predicted(
         by_name = by_name or is_named
     of_trace = None
     if traced is not None:
-        recorded = [
-            dataclasses.replace(one, computing=own.computing, last=own.last)
-            for one, own in zip(program, traced.ranks, strict=True)
-        ]
+        recorded = _as_traced(program, traced)
         of_trace = _replayed(told, recorded, platforms[0])[0].seconds
     return Prediction(
         told, tuple(platforms), tuple(times), tuple(changes), of_trace, by_name=by_name
     )
+
+
+def _as_traced(program: Sequence[Recorded], traced: Traced) -> list[Recorded]:
+    """Return the operations of a program with the computation of the trace."""
+    return [
+        dataclasses.replace(one, computing=own.computing, last=own.last)
+        for one, own in zip(program, traced.ranks, strict=True)
+    ]
+
+
+def ideal_run_time(told: Specification, traced: Traced) -> float:
+    """Return the run time of a trace on a network on which messages take no time.
+
+    Parameters
+    ----------
+    told : the program of the trace
+    traced : the trace, whose computation is used
+
+    Raises
+    ------
+    DataError
+        If there are too many operations, or if ranks wait for each other.
+    """
+    from cpmodel_commspec.replay.ideal import IDEAL
+    from cpmodel_commspec.replay.run_time import program_of
+
+    _require_few(told)
+    _require_partners(told)
+    return _replayed(told, _as_traced(program_of(told), traced), IDEAL)[0].seconds
 
 
 def _simulate(

@@ -6,13 +6,18 @@ checks are the matter of `adjustment`.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from itertools import accumulate
+
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.distributions import normal_share, student_share
+from callpath_modeler.modeling.distributions import normal_share, student_quantile, student_share
 
 _LEAST_VARIANCE = 1e-24
 """Variance of logarithms up to which times are equal."""
+_MOST_EXACT = 2500
+"""Number of pairs of mpiruns up to which the distribution of ranks is counted."""
 
 
 def welch_chances(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -29,6 +34,46 @@ def welch_chances(left: FloatArray, right: FloatArray) -> FloatArray:
     -------
     [C] p-values; NaN if a side has fewer than two times, or no side scatters
     """
+    difference, variance, dof = _welch(left, right)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = difference / np.sqrt(variance)
+    tested = variance > _LEAST_VARIANCE
+    found = np.full(len(left), np.nan)
+    found[tested] = student_share(dof[tested], -t[tested])
+    return found
+
+
+def two_sided(greater: FloatArray, less: FloatArray) -> FloatArray:
+    """Return two-sided p-values from those of both one-sided tests; NaN = no test."""
+    found: FloatArray = np.minimum(2 * np.minimum(greater, less), 1.0)
+    return found
+
+
+def welch_interval(
+    left: FloatArray, right: FloatArray, confidence: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the mean logarithm of left over right, with the ends of Welch's interval.
+
+    Parameters
+    ----------
+    left, right : [C, R] values of mpiruns; NaN = missing
+    confidence : level of the intervals
+
+    Returns
+    -------
+    [C] each; ends are NaN if a side has fewer than two values
+    """
+    difference, variance, dof = _welch(left, right)
+    dof = np.where(variance > 0, dof, 1.0)
+    known = np.isfinite(dof) & np.isfinite(variance)
+    reach = np.full(len(variance), np.nan)
+    quantile = student_quantile(dof[known], 0.5 + confidence / 2)
+    reach[known] = quantile * np.sqrt(variance[known])
+    return difference, difference - reach, difference + reach
+
+
+def _welch(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the difference of mean logarithms, its variance, and degrees of freedom, [C] each."""
     means, parts, shares = [], [], []
     for side in (left, right):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -39,12 +84,72 @@ def welch_chances(left: FloatArray, right: FloatArray) -> FloatArray:
         parts.append(part)
     variance = parts[0] + parts[1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = (means[0] - means[1]) / np.sqrt(variance)
-        dof = variance**2 / (shares[0] + shares[1])
-    tested = variance > _LEAST_VARIANCE
+        return means[0] - means[1], variance, variance**2 / (shares[0] + shares[1])
+
+
+def mean_chances(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return p-values of means of logarithms, one-sided, that ranks have to confirm.
+
+    Medians of mpiruns often have two typical times, such as one for each placement. If one side
+    gets the fast mpiruns by chance, each side hardly scatters, and Welch's p-value can be a million
+    times too small. So the larger p-value of Welch's test and of the exact test of ranks counts,
+    which is valid for any distribution.
+
+    Parameters
+    ----------
+    left, right : [C, R] times of mpiruns; NaN = missing
+
+    Returns
+    -------
+    [C] p-values; NaN if Welch's test is NaN
+    """
+    return np.maximum(welch_chances(left, right), exact_rank_chances(left, right))
+
+
+def exact_rank_chances(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return p-values of the exact test of ranks by Mann and Whitney, one-sided.
+
+    Equal values do not count as slower, so the test is also valid with ties. With very many
+    mpiruns, the normal approximation is used.
+
+    Parameters
+    ----------
+    left, right : [C, R] values of mpiruns; NaN = missing
+
+    Returns
+    -------
+    [C] p-values; NaN if a sample is empty
+
+    Examples
+    --------
+    >>> high, low = np.arange(6.0, 11.0), np.arange(1.0, 6.0)
+    >>> exact_rank_chances(high[None], low[None]).round(4)
+    array([0.004])
+    """
+    if left.shape[1] * right.shape[1] > _MOST_EXACT:
+        return rank_sum_chances(left, right)
+    wins = (left[:, :, None] > right[:, None, :]).sum(axis=(1, 2))
+    n, m = ((~np.isnan(side)).sum(axis=1) for side in (left, right))
     found = np.full(len(left), np.nan)
-    found[tested] = student_share(dof[tested], -t[tested])
+    for pair in {*zip(n.tolist(), m.tolist(), strict=True)}:
+        if min(pair):
+            rows = (n == pair[0]) & (m == pair[1])
+            found[rows] = _shares_of_wins(*pair)[wins[rows]]
     return found
+
+
+@lru_cache(maxsize=64)
+def _shares_of_wins(n: int, m: int) -> FloatArray:
+    """Return the probability of at least u wins among n m pairs, for u = 0 ... n m."""
+    # Numbers of arrangements are the coefficients of a Gaussian binomial.
+    counts = [1] + [0] * (n * m)
+    for i in range(1, m + 1):
+        for u in range(n * m, n + i - 1, -1):
+            counts[u] -= counts[u - n - i]
+        for u in range(i, n * m + 1):
+            counts[u] += counts[u - i]
+    whole, tail = sum(counts), [*accumulate(reversed(counts))][::-1]
+    return np.array([each / whole for each in tail])
 
 
 def moments(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -10,6 +10,8 @@ from scipy import stats
 from cpmodel_guidelines.statistics.adjustment import Control, adjusted
 from cpmodel_guidelines.statistics.permutations import permutation_test, smallest_rate
 from cpmodel_guidelines.statistics.two_sample_tests import (
+    exact_rank_chances,
+    mean_chances,
     midranks,
     rank_sum_chances,
     smirnov_chances,
@@ -54,6 +56,41 @@ def test_the_test_of_means_is_that_of_welch():
 def test_means_without_scatter_are_not_tested():
     assert np.isnan(welch_chances(np.full((1, 5), 2.0), np.ones((1, 5))))
     assert np.isnan(welch_chances(np.full((1, 1), 2.0), np.ones((1, 5))))
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 9), (5, 5), (10, 10), (30, 30)])
+def test_the_exact_test_of_ranks_is_that_of_mann_and_whitney(n, m):
+    rng = np.random.default_rng(n)
+    left, right = rng.normal(0.4, 1, (20, n)), rng.normal(0, 1, (20, m))
+    known = [
+        stats.mannwhitneyu(a, b, alternative="greater", method="exact").pvalue
+        for a, b in zip(left, right, strict=True)
+    ]
+    np.testing.assert_allclose(exact_rank_chances(left, right), known, rtol=1e-9)
+
+
+def test_the_exact_test_of_ranks_counts_missing_and_equal_values():
+    left = np.array([[3.0, 4.0, np.nan], [1.0, 1.0, 1.0], [np.nan, np.nan, np.nan]])
+    right = np.array([[1.0, 2.0, np.nan], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
+    found = exact_rank_chances(left, right)
+    np.testing.assert_allclose(found, [1 / 6, 1.0, np.nan])
+
+
+def test_two_typical_times_of_mpiruns_are_no_evidence_beyond_their_divisions():
+    # Five fast and five slow mpiruns are divided in this way once in 252 times.
+    left, right = np.array([[8.0, 8.01, 8.02, 8.01, 8.0]]), np.array([[4.0, 4.01, 4.0, 4.01, 4.0]])
+    assert welch_chances(left, right) < 1e-8
+    assert mean_chances(left, right) == pytest.approx(1 / 252)
+
+
+@pytest.mark.parametrize("runs", [5, 10])
+def test_means_keep_their_rate_if_mpiruns_have_two_typical_times(runs):
+    rng = np.random.default_rng(5)
+    times = np.where(rng.random((4000, 2 * runs)) < 0.5, 1.0, 1.5)
+    times *= np.exp(0.002 * rng.standard_normal(times.shape))
+    left, right = times[:, :runs], times[:, runs:]
+    level = 1e-3 if runs == 10 else 1 / 252
+    assert (mean_chances(left, right) <= level).mean() <= level + 2 * np.sqrt(level / 4000)
 
 
 def test_a_rank_sum_of_equal_or_missing_values_is_no_test():

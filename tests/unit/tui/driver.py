@@ -27,7 +27,7 @@ def target_of(typed, fit):  # noqa: ARG001
     return float(typed)
 
 
-def no_metric(name):
+def no_metric(name, pair):  # noqa: ARG001
     raise UsageError(f"no metric {name!r}")
 
 

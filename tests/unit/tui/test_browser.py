@@ -23,7 +23,7 @@ def test_the_answer_is_on_the_screen_before_the_first_key():
         screen.says("[1 top-down]  2 bottom-up  3 flat")
         screen.says("p = 128 ")
         screen.says("4 × the largest run")
-        screen.says("▌  ▸ grows")
+        screen.says("▌  ▾ grows")
         screen.says("at p = 128: ")
 
     drive(steps)
@@ -91,6 +91,8 @@ def test_the_mouse_selects_and_opens():
         assert screen.session.cursor == 2
         await screen.pilot.click("TreeTable", offset=(5, 2))
         await screen.pilot.click("TreeTable", offset=(5, 2))
+        assert screen.session.outline.is_closed[1]
+        await screen.pilot.click("TreeTable", offset=(5, 2))
         assert screen.session.outline.is_open[1]
         await screen.pilot.click("TreeTable", offset=(5, 0))
         assert screen.session.cursor == 1
@@ -122,7 +124,7 @@ def test_imbalance_shares_the_line_of_the_title_where_no_other_has_room():
     async def narrow(screen):
         assert titles(screen)[0].split("  ")[0] == "main/grows"
         assert titles(screen)[0].endswith("  exclusive imbalance 1.50 at p = 16")
-        await screen.press("l", "down")
+        await screen.press("h", "l", "down")
         screen.says("  imbalance 1.50 at p = 16")
         await screen.press("home", "end")
         assert not any("imbalance" in line for line in screen.lines)

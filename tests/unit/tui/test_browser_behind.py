@@ -34,7 +34,7 @@ def test_another_metric_comes_and_what_cannot_be_shown_is_said():
     times = replace(times, experiment=experiment)
     visits = replace(visits, experiment=experiment)
 
-    def models_of(name):
+    def models_of(name, _):
         if name == "ratio":
             raise UsageError("no view: ratio does not add up over call paths")
         return {"visits": visits, "time": times}[name]
@@ -77,10 +77,10 @@ def test_metrics_that_are_zero_everywhere_are_walked_past_unless_all_are():
         screen.says("b, inclusive")
 
     counted = {**shown, "calls": of("calls", 2.0)}
-    drive(past_zero, start, given=replace(GIVEN, models_of=counted.__getitem__))
-    drive(none_but_zero, start, given=replace(GIVEN, models_of=shown.__getitem__))
+    drive(past_zero, start, given=replace(GIVEN, models_of=lambda name, _: counted[name]))
+    drive(none_but_zero, start, given=replace(GIVEN, models_of=lambda name, _: shown[name]))
     zeros = {**shown, "time": of("time", 0.0)}
-    drive(zero_only, zeros["a"], given=replace(GIVEN, models_of=zeros.__getitem__))
+    drive(zero_only, zeros["a"], given=replace(GIVEN, models_of=lambda name, _: zeros[name]))
 
 
 def test_a_metric_that_is_the_only_one_stays():
@@ -102,7 +102,7 @@ def test_large_programs_are_predicted_in_a_worker_and_end_up_the_same(monkeypatc
         assert shown.target == 512
         assert shown.total == expected.total
         np.testing.assert_array_equal(shown.bands.costs.inclusive, expected.bands.costs.inclusive)
-        screen.says("main/MPI_Wait")
+        screen.says("main/grows/MPI_Wait")
 
     drive(steps)
 

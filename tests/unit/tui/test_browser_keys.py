@@ -16,7 +16,7 @@ from synthetic import fitted
 
 def test_keys_move_open_and_close():
     async def steps(screen):
-        await screen.press("k", "l", "down")
+        await screen.press("home", "C", "l", "down", "down")
         assert text(screen.session) == [
             "-main", "  +grows", "  MPI_Wait>", "  ... 3"
         ]  # fmt: skip
@@ -125,7 +125,7 @@ def test_a_second_metric_is_shown_measured_or_predicted_like_the_first():
         assert screen.session.forecast.inputs.predicted
         screen.says("2 runs there")
 
-    given = replace(GIVEN, models_of=lambda _: fitted(STEP))
+    given = replace(GIVEN, models_of=lambda *_: fitted(STEP))
     drive(steps, two_metrics(fitted(STEP)), target=8.0, given=given, size=(120, 30))
 
 

@@ -1,0 +1,199 @@
+"""Measured values without models: of one scale, or of two scales that are compared.
+
+A model needs three scales. With fewer, or with a chosen pair of scales, all answers are measured
+values. They have the same form as models, so that every view shows them: no call path has a model,
+and the target is a measured scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from callpath_modeler import modeling
+from callpath_modeler.analysis.aggregation import aggregate_for
+from callpath_modeler.analysis.ensemble import Pair, choose_pairs, measured_line
+from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted
+from callpath_modeler.modeling import Aggregate, Centre
+from callpath_modeler.printable import shell_word
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.parameter_line import ParameterLine, main_parameter
+from callpath_modeler.profile.schema import Metric
+from callpath_modeler.readers.program import with_scaling_of
+from callpath_modeler.units import parameter_value, setting_text
+
+LEAST_SCALES = modeling.MIN_POINTS["mixture"]
+"""Smallest number of scales of a model."""
+
+
+def has_too_few_scales(experiment: Experiment, parameter: str | None = None) -> bool:
+    """Return whether no parameter has enough values for a model.
+
+    Parameters
+    ----------
+    experiment : the measured runs
+    parameter : parameter of interest; None = the main one
+
+    Raises
+    ------
+    UsageError
+        If no parameter of that name varies.
+    """
+    if not experiment.parameters:
+        return True
+    names = experiment.modelled_parameters(parameter)
+    return all(len(experiment.points(name)) < LEAST_SCALES for name in names)
+
+
+def measured_values(
+    experiment: Experiment,
+    metric: str | None = None,
+    parameter: str | None = None,
+    *,
+    settings: dict[str, str],
+    held: Mapping[str, float] | None = None,
+    pair: Pair | None = None,
+    aggregate: Aggregate = "auto",
+    confidence: float = 0.95,
+) -> Fitted:
+    """Return measured values of one metric along one parameter, without models.
+
+    Parameters
+    ----------
+    experiment : the measured runs
+    metric : name of the metric; None = the first duration
+    parameter : name of the parameter; None = p if it is known
+    settings : options of making models, as text
+    held : measured values of other parameters; by default the largest ones
+    pair : two measured scales; None = all
+    aggregate : centre of repetitions; ``"auto"`` = the one that models of the metric have
+    confidence : confidence of the intervals
+
+    Returns
+    -------
+    Fitted
+        Its models have the status of too few points.
+
+    Raises
+    ------
+    DataError
+        If no call path has a value, or a scale is not above zero.
+    UsageError
+        If there is no such metric, parameter or scale.
+    """
+    chosen = experiment.metric(metric)
+    if experiment.parameters:
+        line = measured_line(experiment, parameter, held or {})
+    else:
+        experiment, line = _at_one_scale(experiment, parameter, pair)
+    how = aggregate_for(experiment, chosen.name, parameter, aggregate)
+    along = with_scaling_of(experiment.at(line.held))
+    experiment = replace(experiment, scaling=along.scaling, scaling_reason=along.scaling_reason)
+    points, values = along.by_point(chosen.name, line.parameter)
+    points = points[~np.isnan(values).all(axis=(0, 2))]
+    if not len(points):
+        raise DataError(f"no call path has a value of {chosen.name}", hint="see `cpmodel info`")
+    if points[0] <= 0:
+        at = {line.parameter: float(points[0])}
+        raise DataError(
+            f"{setting_text(at)}: a scale is above zero",
+            hint=f"exclude such runs with --where {shell_word(f'{line.parameter}>0')}",
+        )
+    if pair is not None:
+        points = np.array(choose_pairs(points, line, pair)[0])
+    found = _values(experiment, chosen, line, points, how, settings, confidence)
+    program = experiment.of_program(chosen.name)
+    if program is None:
+        return found
+    # Every run that has values has a run time as well.
+    run_time = _values(program, chosen, line, points, how, settings, confidence)
+    return replace(found, run_time=run_time)
+
+
+def _values(
+    experiment: Experiment,
+    metric: Metric,
+    line: ParameterLine,
+    points: np.ndarray,
+    centre: Centre,
+    settings: dict[str, str],
+    confidence: float,
+) -> Fitted:
+    """Return the values at some points of a line."""
+    known, values = experiment.at(line.held).by_point(metric.name, line.parameter)
+    values = values[:, np.isin(known, points)]
+    # Two points are too few for any model, so this only makes rows without one.
+    models = modeling.fit(points, values, aggregate=centre, confidence=confidence)
+    return Fitted(
+        experiment=experiment,
+        metric=metric,
+        parameter=line.parameter,
+        points=points,
+        measured=modeling.centre(values, centre),
+        models=models,
+        settings=settings,
+        findings=(),
+        held=line.held,
+        measured_at=line.held,
+        assumed=line.assumed,
+        is_measured_only=True,
+    )
+
+
+def _at_one_scale(
+    experiment: Experiment, parameter: str | None, pair: Pair | None
+) -> tuple[Experiment, ParameterLine]:
+    """Return an experiment of one scale, and that scale as a line."""
+    if pair is not None:
+        raise UsageError(
+            "--pair: all runs are at one scale",
+            hint="omit it, or give profiles of two scales; `cpmodel diff` compares experiments",
+        )
+    known = {name: value for name, value in experiment.constants.items() if value > 0}
+    if parameter is not None and parameter not in known:
+        raise UsageError(
+            f"no parameter {parameter!r} is known", hint=f"known: {', '.join(known) or 'none'}"
+        )
+    name = parameter or main_parameter(known)
+    if name is not None:
+        return experiment, ParameterLine(name)
+    runs = tuple(
+        replace(run, parameters={**run.parameters, UNKNOWN_SCALE: 1.0}) for run in experiment.runs
+    )
+    return replace(experiment, runs=runs), ParameterLine(UNKNOWN_SCALE)
+
+
+def measured_scale(fitted: Fitted, target: float | None) -> float:
+    """Return a target that was measured; None = the largest scale.
+
+    Raises
+    ------
+    DataError
+        If the target was not measured, so that it would need a model.
+    """
+    if target is None:
+        return float(fitted.points[-1])
+    if target in fitted.points:
+        return target
+    at = {fitted.parameter: target}
+    listed = ", ".join(map(parameter_value, fitted.points.tolist()))
+    raise DataError(
+        f"{setting_text(at)} was not measured, and {_few(fitted)} allow no prediction",
+        hint=f"measured: {listed}; a model needs {LEAST_SCALES} scales",
+    )
+
+
+def refuse_prediction(fitted: Fitted, option: str) -> None:
+    """Raise `UsageError` for an option that needs models, if there are none."""
+    if fitted.is_measured_only:
+        raise UsageError(
+            f"{option}: {_few(fitted)} allow no model",
+            hint=f"a model needs {LEAST_SCALES} scales; omit the option for measured values",
+        )
+
+
+def _few(fitted: Fitted) -> str:
+    return "two scales" if len(fitted.points) > 1 else "runs of one scale"

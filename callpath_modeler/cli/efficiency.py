@@ -1,0 +1,94 @@
+"""`cpmodel efficiency`: the factors of parallel efficiency."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.configured_command import Configured, was_asked
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.options import EXPERIMENT, load_options, model_options
+from callpath_modeler.cli.plot_option import PLOT, write_plot
+from callpath_modeler.cli.table_options import TableRequest, table_options, table_output_options
+
+if TYPE_CHECKING:
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.target_query import PredictionQuery
+
+
+@click.command("efficiency", cls=Configured)
+@EXPERIMENT
+@click.option(
+    "--scheme",
+    type=click.Choice(["multiplicative", "additive"]),
+    default="multiplicative",
+    show_default=True,
+    help="Factors are products of those below them, or 1 minus shares of the run time.",
+)
+@click.option("--select", metavar="PATTERN", help="Show subtrees that match, e.g. 'main/**/solve'.")
+@table_options
+@PLOT
+@model_options
+@load_options
+@table_output_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    scheme: str,
+    select: str | None,
+    table: TableRequest,
+    plot: Path | None,
+    question: PredictionQuery,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> None:
+    """Show the factors of parallel efficiency, by scale and by subtree.
+
+    They are those of the POP methodology: load balance, communication efficiency, computation
+    scalability, and their products. One run suffices. With a target, the parts of the run time are
+    modelled, and the factors are predicted from them.
+    """
+    from callpath_modeler.analysis.efficiency import Scheme
+    from callpath_modeler.efficiency import efficiency_of
+    from callpath_modeler.report.efficiency import (
+        TOP,
+        EfficiencyView,
+        efficiency_table,
+        efficiency_text,
+    )
+
+    form = table.form
+    ctx = click.get_current_context()
+    if not was_asked(ctx, "metric"):
+        # A metric from a file is for models, and need not be a time.
+        question = replace(question, metric=None)
+    answer = efficiency_of(
+        experiment,
+        question,
+        load_options=load,
+        fit_options=fitting,
+        progress=console.progress("read"),
+        # A target from a file is for commands that need one.
+        required=was_asked(ctx, "target") or was_asked(ctx, "at"),
+    )
+    shown = EfficiencyView(
+        answer.efficiency, Scheme(scheme), table.top or TOP, answer.confidence, select
+    )
+    if plot is not None:
+        from callpath_modeler.report.plot.drawing import efficiency_drawing
+
+        write_plot(console, efficiency_drawing(shown), plot, force=table.output.force)
+    if form == "table":
+        again = invocation_of(ctx)
+        lines = efficiency_text(shown, style=table.style(console), invocation=again)
+        table.write_lines(console, lines)
+    else:
+        table.write_table(console, efficiency_table(shown, answer.findings))
+    console.findings(answer.findings)

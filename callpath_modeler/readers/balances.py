@@ -1,0 +1,202 @@
+"""The parts of the run time of a run, from the values of its threads.
+
+They are read in passes of their own over the profile, because a maximum of sums over call paths is
+not a sum of maxima. A pass sums the values of each thread over groups of call paths. A group is one
+activity in one subtree, outside of the subtrees inside it. So each value is added once, and the
+sums of nested subtrees are sums of groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.errors import DataError
+from callpath_modeler.profile.activities import Activity, activities_of, in_subtrees, innermost
+from callpath_modeler.profile.balance import PARTS, Balance, parts_of
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.pattern import Patterns
+from callpath_modeler.profile.schema import COMPUTED, DeclaredMetric, MetricStatus, Reduction
+from callpath_modeler.profile.unify import scatter_to_union, unify
+from callpath_modeler.readers.base import ProfileSource, ReducedSource, ThreadSource
+from callpath_modeler.readers.declared_units import DeclaredUnits
+
+_HELD = 1 << 28
+"""Memory for the sums of one pass, in bytes."""
+_MOST = 500
+"""Largest number of subtrees of a run."""
+_LEAST = 1e-3
+"""Smallest share of the time of a subtree with parts of its own."""
+_LARGEST = 1e15
+"""Largest plausible time of a thread in seconds; larger ones come from damaged files."""
+_INSTRUCTIONS = ("papi_tot_ins", "instructions", "inst_retired:any_p", "perf::instructions")
+_CYCLES = ("papi_tot_cyc", "cycles", "cpu-cycles", "perf::cycles", "perf::cpu-cycles")
+"""Names of counters in lower case, the most common first."""
+_ADDING = (Reduction.MEAN, Reduction.SUM, Reduction.MAX)
+"""Reductions whose values of call paths select the costliest subtrees, the best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceRequest:
+    """Which parts are read.
+
+    Attributes
+    ----------
+    metric : name of the time; None = the first duration
+    ignore : patterns of call paths that are left out with their subtrees
+    """
+
+    metric: str | None = None
+    ignore: tuple[str, ...] = ()
+
+
+def read_balance(source: ProfileSource, stated: DeclaredUnits, request: BalanceRequest) -> Balance:
+    """Return the parts of the run time of the program and of its costliest subtrees.
+
+    Parameters
+    ----------
+    source : the opened profile
+    stated : its metrics in the units that the user gave
+    request : what is read
+
+    Returns
+    -------
+    Balance
+        Its `rows` are rows of the call tree of the profile. Of call paths that share a row of the
+        common tree, it is the first one.
+
+    Raises
+    ------
+    DataError
+        If the profile has no values of single threads, or no time. The message does not name it.
+    InputError
+        If the file cannot be read.
+    """
+    if not isinstance(source, ThreadSource):
+        raise DataError(
+            "profiles of this format have no values of single threads",
+            hint="measure with Score-P, HPCToolkit or TAU, which store them",
+        )
+    metric = _time_of(stated.declared, request.metric)
+    tree = source.call_tree
+    united = unify([tree])
+    own, merged = united.rows[0], united.tree
+    ignored = _ignored(merged, request.ignore)
+    if ignored.all():
+        raise DataError("--ignore excludes all call paths", hint="give patterns that match fewer")
+    cost = _costs(source, metric, merged, own)
+    cost[ignored] = 0.0
+    activity = activities_of(merged)
+    threads = max(1, source.extent.processes) * max(1, source.extent.threads)
+    chosen, left_out = _costliest(merged, cost, threads)
+    home = innermost(merged, chosen) + 1
+    subtrees, activities = len(chosen) + 1, len(Activity)
+    group = np.where(ignored, ROOT, home * activities + activity)[own]
+    sums = source.sums_of_threads(metric, group, subtrees * activities)
+    time = sums.values.reshape(subtrees, activities, -1)
+    time *= stated.factors.get(metric, 1.0)
+    if not (time <= _LARGEST).all():
+        raise DataError(
+            f"a thread has more than {_LARGEST:g} s of {metric}", hint="measure the run again"
+        )
+    outer = _outer(merged, chosen)
+    parts = np.empty((subtrees, PARTS))
+    # Inner subtrees come after outer ones, so every subtree is complete when its turn comes.
+    for k in range(subtrees - 1, -1, -1):
+        parts[k] = parts_of(time[k], sums.process)
+        if k:
+            time[outer[k]] += time[k]
+    first = np.full(len(merged), ROOT, np.intp)
+    first[own[::-1]] = np.arange(len(tree))[::-1]
+    counted = np.where(activity == Activity.COMPUTATION, np.where(ignored, ROOT, home), ROOT)[own]
+    return Balance(
+        np.concatenate([[ROOT], first[chosen]]),
+        parts,
+        len(sums.process),
+        _counter(source, stated.declared, _INSTRUCTIONS, counted, outer),
+        _counter(source, stated.declared, _CYCLES, counted, outer),
+        bool((activity == Activity.COMMUNICATION).any()),
+        left_out,
+    )
+
+
+def _time_of(declared: Sequence[DeclaredMetric], wanted: str | None) -> str:
+    """Return the name of the time whose parts are read."""
+    timed = [
+        d.metric.name
+        for d in declared
+        if d.metric.is_time and d.metric.additive and d.status is MetricStatus.DATA
+    ]
+    if wanted is None and timed:
+        return timed[0]
+    if wanted not in timed or wanted is None:
+        raise DataError(
+            f"{wanted!r} is not a time of call paths" if wanted else "it has no time of call paths",
+            hint=f"times: {', '.join(timed)}" if timed else "see `cpmodel info`",
+        )
+    return wanted
+
+
+def _ignored(tree: CallTree, patterns: Sequence[str]) -> BoolArray:
+    """Return which call paths are in a subtree that a pattern names."""
+    named = np.zeros(len(tree), np.bool_)
+    if patterns:
+        names = Patterns.of(tree)
+        for pattern in patterns:
+            named |= names.match(pattern)
+    return in_subtrees(tree, np.flatnonzero(named))
+
+
+def _costs(source: ProfileSource, metric: str, merged: CallTree, own: IntArray) -> FloatArray:
+    """Return exclusive times of call paths, which only select the costliest subtrees."""
+    known = source.reductions if isinstance(source, ReducedSource) else COMPUTED
+    how = next((each for each in _ADDING if each in known), known[0])
+    values = scatter_to_union(source.reduce(metric, how).exclusive, own, len(merged))
+    return np.nan_to_num(values)
+
+
+def _costliest(tree: CallTree, cost: FloatArray, threads: int) -> tuple[IntArray, int]:
+    """Return the rows of the costliest subtrees, ascending, and the number of those left out."""
+    whole = tree.inclusive(cost)
+    total = float(cost.sum())
+    worth = np.flatnonzero(whole >= _LEAST * total) if total > 0 else np.empty(0, np.intp)
+    most = min(_MOST, max(1, _HELD // (8 * len(Activity) * threads)))
+    costliest = worth[np.argsort(-whole[worth], kind="stable")][:most]
+    return np.sort(costliest), len(worth) - len(costliest)
+
+
+def _outer(tree: CallTree, chosen: IntArray) -> IntArray:
+    """Return, for the program and each subtree, the next subtree around it; 0 = the program."""
+    found = np.zeros(len(chosen) + 1, np.intp)
+    open_: list[int] = []
+    for position, row in enumerate(chosen.tolist(), start=1):
+        while open_ and tree.end[chosen[open_[-1] - 1]] <= row:
+            open_.pop()
+        found[position] = open_[-1] if open_ else 0
+        open_.append(position)
+    return found
+
+
+def _counter(
+    source: ThreadSource,
+    declared: Sequence[DeclaredMetric],
+    names: Sequence[str],
+    group: IntArray,
+    outer: IntArray,
+) -> FloatArray:
+    """Return the sum of a counter over the computation of each subtree; NaN = not measured."""
+    measured = {
+        d.metric.name.lower(): d.metric.name
+        for d in declared
+        if d.status is MetricStatus.DATA and d.metric.additive
+    }
+    name = next((measured[each] for each in names if each in measured), None)
+    if name is None:
+        return np.full(len(outer), np.nan)
+    found = source.sums_of_threads(name, group, len(outer)).values.sum(axis=1)
+    for k in range(len(outer) - 1, 0, -1):
+        found[outer[k]] += found[k]
+    return np.where(found > 0, found, np.nan)

@@ -1,0 +1,286 @@
+"""Profiles of some of the processes, or of groups of processes.
+
+`GroupedProfile` stands between a reader and the rest: it computes the values of call paths from the
+values of single threads. Groups become the outermost level of the call tree. The values of a group
+are means over all processes of the run, to which the processes of other groups contribute zero. So
+values of groups add up to the values without groups, and one ranking holds the call paths of all
+groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from callpath_modeler.arrays import Float32Array, FloatArray, Int64Array, IntArray
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.schema import (
+    DeclaredMetric,
+    Extent,
+    MetricStatus,
+    Reduction,
+    Region,
+)
+from callpath_modeler.readers.base import ProfileSource, Reduced, ThreadSource
+from callpath_modeler.readers.process_clusters import ProcessTimes, groups_of_processes
+from callpath_modeler.readers.rank_conditions import RankCondition
+from callpath_modeler.readers.reductions import Columns, Fold, Reducer
+
+AUTO = "auto"
+"""Value of ``--split-ranks`` that finds the groups."""
+OTHERS = "other ranks"
+"""Name of the group of processes that no condition selects."""
+
+_HELD = 1 << 28
+"""Memory for the values of call paths that are read in one pass, in bytes."""
+_FEATURES = 64
+"""Largest number of call paths whose times describe the behaviour of a process."""
+_ADDING = frozenset({Reduction.MEAN, Reduction.SUM})
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSelection:
+    """Processes whose values are used, and their groups.
+
+    Attributes
+    ----------
+    ranks : condition that selects the processes; None = all
+    conditions : conditions of groups; a process belongs to the first one that it fulfils
+    auto : find the groups; see `with_found_groups`
+    names : names of the groups in `found`
+    found : group of each process of a run, by the name of the run; it replaces `conditions`
+    """
+
+    ranks: RankCondition | None = None
+    conditions: tuple[RankCondition, ...] = ()
+    auto: bool = False
+    names: tuple[str, ...] = ()
+    found: Mapping[str, IntArray] = field(default_factory=dict)
+
+    def with_found_groups(self, runs: Mapping[str, ProcessTimes]) -> ProcessSelection:
+        """Return the selection with groups of processes that behave differently.
+
+        Parameters
+        ----------
+        runs : times of processes, by the name of the run
+
+        Raises
+        ------
+        DataError
+            If there are no groups.
+        """
+        order = sorted(runs, key=lambda name: len(runs[name].values))
+        groups = groups_of_processes([runs[name] for name in order])
+        if groups is None:
+            raise DataError(
+                "--split-ranks auto finds no groups: no processes behave differently in all runs",
+                hint="omit it, or give a condition: --split-ranks 'rank == 0'",
+            )
+        found = dict(zip(order, groups.labels, strict=True))
+        return replace(self, names=groups.names, found=found)
+
+    def of(self, source: ProfileSource, name: str, reduction: Reduction) -> GroupedProfile:
+        """Return the selected processes of a run.
+
+        Raises
+        ------
+        DataError
+            If the profile has no values of single threads, or no process is selected.
+        UsageError
+            If groups do not add up with this reduction.
+        """
+        if not isinstance(source, ThreadSource):
+            raise DataError(
+                f"{name}: the profile has no values of single processes",
+                hint="omit --ranks and --split-ranks, or measure with Score-P, HPCToolkit or TAU",
+            )
+        processes = source.extent.processes
+        chosen = np.full(processes, True) if self.ranks is None else self.ranks.of(processes)
+        if not chosen.any():
+            raise DataError(
+                f"{name}: --ranks {self.ranks and self.ranks.text!r} selects none of its "
+                f"{processes} processes",
+                hint="ranks are numbered from 0 to p - 1",
+            )
+        if not (self.conditions or self.found):
+            return GroupedProfile(source, np.where(chosen, 0, -1), ())
+        if reduction not in _ADDING:
+            raise UsageError(
+                f"--split-ranks does not apply to --locations {reduction}: only means and sums of "
+                "groups add up",
+                hint="--locations mean",
+            )
+        group, names = self._groups(name, processes)
+        return GroupedProfile(source, np.where(chosen, group, -1), names)
+
+    def _groups(self, name: str, processes: int) -> tuple[IntArray, tuple[str, ...]]:
+        if name in self.found:
+            return self.found[name], self.names
+        group = np.full(processes, len(self.conditions), np.intp)
+        for k, condition in reversed([*enumerate(self.conditions)]):
+            group[condition.of(processes)] = k
+        return group, (*(condition.text for condition in self.conditions), OTHERS)
+
+
+class GroupedProfile:
+    """The selected processes of a profile: a `ProfileSource`.
+
+    Parameters
+    ----------
+    source : a profile with values of single threads
+    group : [processes] number of the group of each process; negative = the process is not used
+    names : names of the groups; empty = there is one group, and the call tree is unchanged
+    """
+
+    def __init__(self, source: ProfileSource, group: IntArray, names: Sequence[str]) -> None:
+        self._source, self._group, self._names = source, group, tuple(names)
+        self._used = [k for k in range(len(names)) if (group == k).any()] if names else [0]
+        self.call_tree = _under_groups(source.call_tree, [names[k] for k in self._used if names])
+
+    @property
+    def metrics(self) -> Sequence[DeclaredMetric]:
+        """The metrics of the profile; only additive ones have values."""
+        return [
+            each
+            if each.metric.additive or each.status is not MetricStatus.DATA
+            else replace(
+                each,
+                status=MetricStatus.UNSUPPORTED,
+                note="it does not add up over call paths, so processes cannot be selected",
+            )
+            for each in self._source.metrics
+        ]
+
+    @property
+    def extent(self) -> Extent:
+        """Number of processes, threads and nodes of the run, selected or not."""
+        return self._source.extent
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """Further entries of the profile."""
+        return self._source.metadata
+
+    def findings(self) -> Sequence[Finding]:
+        """Return the findings of the profile."""
+        return self._source.findings()
+
+    def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
+        """Return one exclusive value per call path of each group.
+
+        The profile is read once for each block of call paths, so memory does not grow with it.
+
+        Parameters
+        ----------
+        metric, over_locations : as in `ProfileSource.reduce`
+
+        Raises
+        ------
+        KeyError
+            If the metric cannot be read.
+        InputError
+            If the file cannot be read.
+        """
+        declared = next(each for each in self._source.metrics if each.metric.name == metric)
+        fold = Fold.MAX if declared.metric.is_time else Fold.SUM
+        paths = len(self._source.call_tree)
+        reducers = None
+        for rows, block, process in self._blocks(metric, paths):
+            if reducers is None:
+                reducers = [self._reducer(k, process, paths, fold, over_locations)
+                            for k in (*self._used, None)]  # fmt: skip
+            for reducer in reducers:
+                reducer.add(rows, np.array(block))
+                reducer.add_to_total(block)
+        assert reducers is not None, "a profile has call paths"
+        whole = reducers[-1]
+        run_time = whole.largest_total() if declared.metric.is_time else float("nan")
+        if not self._names:
+            found = reducers[0]
+            return Reduced(found.values, found.total(), found.imbalance, run_time)
+        counts = [(self._group == k).sum() for k in self._used]
+        weights = np.ones(len(counts))
+        if over_locations is Reduction.MEAN:
+            weights = np.array(counts) / (self._group >= 0).sum()
+        parts = [w * reducer.values for w, reducer in zip(weights, reducers, strict=False)]
+        exclusive = np.concatenate([np.append(0.0, part) for part in parts])
+        return Reduced(exclusive, whole.total(), _imbalance(reducers[:-1], paths), run_time)
+
+    def _blocks(self, metric: str, paths: int) -> Iterator[tuple[Int64Array, FloatArray, IntArray]]:
+        """Yield rows, values [rows, threads] and the process of each thread."""
+        assert isinstance(self._source, ThreadSource), "checked by ProcessSelection"
+        extent = self._source.extent
+        step = max(1, _HELD // (8 * max(1, extent.processes) * max(1, extent.threads)))
+        for first in range(0, paths, step):
+            rows = np.arange(first, min(first + step, paths))
+            group = np.full(paths, -1, np.intp)
+            group[rows] = np.arange(len(rows))
+            sums = self._source.sums_of_threads(metric, group, len(rows))
+            yield rows, sums.values, sums.process
+
+    def _reducer(
+        self, group: int | None, process: IntArray, paths: int, fold: Fold, reduction: Reduction
+    ) -> Reducer:
+        """Return the reducer of a group; None = all selected processes."""
+        is_used = self._group >= 0 if group is None else self._group == group
+        columns = Columns.of(np.where(is_used[process], process, -1))
+        return Reducer(paths, columns, fold, reduction)
+
+
+def _under_groups(tree: CallTree, names: Sequence[str]) -> CallTree:
+    """Return one copy of a call tree below each group; without groups, the tree itself."""
+    if not names:
+        return tree
+    first, count = len(tree.regions), len(tree)
+    parents, regions, notes = [], [], []
+    for k in range(len(names)):
+        head = k * (count + 1)
+        below = np.where(tree.parent == ROOT, head, tree.parent + head + 1)
+        parents.append(np.append(ROOT, below))
+        regions.append(np.append(first + k, tree.region))
+        notes.append(np.append(0, tree.annotation))
+    return CallTree.from_parents(
+        np.concatenate(parents),
+        np.concatenate(regions),
+        (*tree.regions, *(Region(name, role="group") for name in names)),
+        np.concatenate(notes),
+        tree.annotations,
+    )
+
+
+def _imbalance(reducers: Sequence[Reducer], paths: int) -> Float32Array:
+    """Return the imbalance inside each group, [call paths with groups]."""
+    found = []
+    for reducer in reducers:
+        own = np.ones(paths, np.float32) if reducer.imbalance is None else reducer.imbalance
+        found += [np.full(1, np.nan, np.float32), own]
+    return np.concatenate(found)
+
+
+def process_times(source: ProfileSource, metric: str) -> ProcessTimes:
+    """Return the times of all processes in the costliest call paths.
+
+    Raises
+    ------
+    DataError
+        If the profile has no values of single threads.
+    """
+    if not isinstance(source, ThreadSource):
+        raise DataError(
+            "the profile has no values of single processes",
+            hint="omit --split-ranks auto, or measure with Score-P, HPCToolkit or TAU",
+        )
+    tree = source.call_tree
+    mean: FloatArray = np.nan_to_num(source.reduce(metric, Reduction.MEAN).exclusive)
+    rows = np.sort(np.argsort(-mean, kind="stable")[:_FEATURES])
+    group = np.full(len(tree), -1, np.intp)
+    group[rows] = np.arange(len(rows))
+    sums = source.sums_of_threads(metric, group, len(rows))
+    starts = np.flatnonzero(np.diff(sums.process, prepend=-1))
+    slowest = np.maximum.reduceat(sums.values, starts, axis=1)
+    names = tuple(tree.path(int(row)) for row in rows)
+    return ProcessTimes(names, slowest.T, float(mean.sum()))

@@ -1,0 +1,127 @@
+"""Texts of measured values without models: the losses between two scales, and missing scales."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from callpath_modeler.analysis.ensemble import NOTICEABLE
+from callpath_modeler.analysis.excess import scaling_over
+from callpath_modeler.analysis.measured_only import LEAST_SCALES
+from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.schema import Metric
+from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.units import parameter_value, percent, setting_text
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.forecast import Forecast
+    from callpath_modeler.analysis.rank import Ranking
+
+LOSS, GAIN = "red", "green"
+"""Colours of excess work."""
+
+_NUMBERS = ("no", "one", "two", "three")
+
+
+def excess_symbol(fitted: Fitted) -> str:
+    """Return the symbol of excess work: ``X_s`` of strong scaling, ``X_w`` of weak scaling."""
+    scaling = scaling_over(fitted.experiment, fitted.parameter)
+    return "X_s" if scaling is Scaling.STRONG else "X_w"
+
+
+def excess_formula(scaling: Scaling) -> str:
+    """Return the formula of excess work between p and q."""
+    return "(q C_q - p C_p) / (q T_q)" if scaling is Scaling.STRONG else "(C_q - C_p) / T_q"
+
+
+def excess_styles(excess: FloatArray) -> list[str]:
+    """Return the colour of each excess work: losses and gains differ, small ones have none."""
+    return [
+        LOSS if value >= NOTICEABLE else GAIN if value <= -NOTICEABLE else ""
+        for value in np.nan_to_num(excess).tolist()
+    ]
+
+
+OVERLAP_NOTE = "~ the repetitions of both scales overlap, so noise may explain the difference"
+"""Meaning of the sign before excess work."""
+
+
+def excess_texts(excess: FloatArray, doubted: BoolArray) -> list[str]:
+    """Return excess work as text, with ``~`` where noise of the repetitions could explain it."""
+    pairs = zip(excess.tolist(), doubted.tolist(), strict=True)
+    return ["~" * doubt + percent(share) for share, doubt in pairs]
+
+
+def loss_sentence(
+    metric: Metric, between: str, total: float, run_time: float, *, style: TextStyle
+) -> str:
+    """Return the sentence that tells the loss of the whole program, without a full stop.
+
+    Parameters
+    ----------
+    metric : the metric
+    between : the two scales, as ``p = 8 to 64``
+    total : excess work of the program
+    run_time : cost of the program at the larger scale, per process
+    style : characters of text
+    """
+    where, left = f"From {between}", f"efficiency {percent(1 - total)}"
+    amounts = [style.amount(v, metric.unit) for v in (abs(total) * run_time, run_time)]
+    if abs(total) < NOTICEABLE:
+        return f"{where} nothing is lost: the {left.replace('efficiency', 'efficiency is')}"
+    if total < 0:
+        less = f"{amounts[0]} less than with perfect scaling"
+        return f"{where} scaling is superlinear: {less} (excess work {percent(total)}, {left})"
+    what = "of the time is lost" if metric.is_time else f"of {metric.name} is excess"
+    return f"{where}, {percent(total)} {what}: {amounts[0]} of {amounts[1]} ({left})"
+
+
+def comparison_sentence(answer: Ranking | Forecast, *, style: TextStyle) -> str:
+    """Return the loss of the program between the two scales that are compared, and its formula."""
+    fitted, total = answer.fitted, answer.total_excess
+    ends = (
+        f"{fitted.parameter} = {parameter_value(answer.base)} to {parameter_value(answer.target)}"
+    )
+    if fitted.held:
+        ends += f" at {setting_text(fitted.held)}"
+    told = loss_sentence(fitted.metric, ends, total, answer.cost_per_process, style=style)
+    return f"{told}."
+
+
+def comparison_note(fitted: Fitted) -> str:
+    """Return the meaning of the columns of excess work, and how to change it."""
+    scaling = scaling_over(fitted.experiment, fitted.parameter)
+    name, experiment = excess_symbol(fitted), fitted.experiment
+    why = f" ({experiment.scaling_reason})" if scaling is experiment.scaling else ""
+    other = Scaling.WEAK if scaling is Scaling.STRONG else Scaling.STRONG
+    switch = f"; --scaling {other} for the other" if scaling is experiment.scaling else ""
+    return (
+        f"{name}: inclusive excess work = {excess_formula(scaling)}, {scaling} scaling{why}"
+        f"{switch}; own: exclusive; negative: superlinear"
+    )
+
+
+def scales_note(fitted: Fitted) -> str:
+    """Return why nothing is predicted, and what would allow it; "" with models."""
+    if not fitted.is_measured_only:
+        return ""
+    unknown = "the scale of the runs is unknown: name it, e.g. --param p=name; "
+    return f"{unknown * fitted.has_unknown_scale}measured values, no predictions: {wanted(fitted)}"
+
+
+def wanted(fitted: Fitted, everything: str = "omit --pair") -> str:
+    """Return what would allow models: more scales, or all the measured ones.
+
+    Parameters
+    ----------
+    fitted : measured values without models
+    everything : how to see all measured scales
+    """
+    known = len(fitted.line.points(fitted.parameter))
+    if known > len(fitted.points):
+        return f"two of {known} scales are compared, and all of them allow models: {everything}"
+    missing = LEAST_SCALES - known
+    return f"{_NUMBERS[missing]} more scale{'s' * (missing > 1)} would allow models"

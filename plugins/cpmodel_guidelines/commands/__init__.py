@@ -1,0 +1,1 @@
+"""Commands of `cpmodel guidelines`, one in each module."""

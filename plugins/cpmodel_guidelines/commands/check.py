@@ -1,0 +1,302 @@
+"""`cpmodel guidelines check`: violated guidelines, measured and predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.completeness import refuse_incomplete
+from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.exit_status import EXIT_NO
+from callpath_modeler.cli.options import (
+    A_FILE,
+    EXPERIMENT,
+    fit_options,
+    load_options,
+    target_options,
+)
+from callpath_modeler.cli.table_options import (
+    HTML,
+    TABLE,
+    TableRequest,
+    table_options,
+    table_or_page_options,
+)
+from callpath_modeler.errors import UsageError
+from cpmodel_guidelines.commands.judging import Judging, judging_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from callpath_modeler.diagnostics import Finding
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.profile.experiment import Experiment
+    from callpath_modeler.report.junit import JUnitCase
+    from callpath_modeler.target_query import PredictionQuery
+    from cpmodel_guidelines.answer import Verification
+    from cpmodel_guidelines.benchmark import Benchmark
+    from cpmodel_guidelines.campaigns.campaign import Campaign
+    from cpmodel_guidelines.matrix_output.content import MatrixContent
+    from cpmodel_guidelines.potential_savings import PotentialSavings
+    from cpmodel_guidelines.verification import Ask
+
+_TOP_OF_A_TABLE = 10
+
+
+@click.command("guidelines", cls=Configured)
+@EXPERIMENT
+@judging_options
+@click.option(
+    "--compat",
+    type=click.Choice(["pgmpi"]),
+    help="Print the violations that PGMPI's own code finds in measured mock-ups.",
+)
+@click.option(
+    "--matrix",
+    is_flag=True,
+    help="Print a matrix of guidelines and message sizes for each library and number of processes; "
+    "-f html: a page with a heat map.",
+)
+@click.option(
+    "--nrep",
+    metavar="CRITERIA",
+    help="Print how many repetitions each mpirun needs, e.g. rse=0.025,cov_mean=0.01/20.",
+)
+@click.option(
+    "--nrep-batches",
+    metavar="MIN,MAX,STEP",
+    default="10,1000,5",
+    show_default=True,
+    help="Batches of repetitions for --nrep.",
+)
+@click.option(
+    "--application",
+    metavar="EXP",
+    help="Profiles of a program, to bound its gain. Default: EXP, if it is a program.",
+)
+@click.option(
+    "--junit",
+    type=A_FILE,
+    metavar="FILE",
+    help="Write JUnit XML as well, with one test case per guideline and library.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["violated", "predicted"]),
+    help="Exit with status 1 on a violation; 'predicted' includes violations at the target.",
+)
+@table_options
+@target_options
+@load_options
+@fit_options
+@table_or_page_options
+@click.pass_context
+def check(
+    ctx: click.Context,
+    *,
+    experiment: tuple[str, ...],
+    judging: Judging,
+    compat: str | None,
+    matrix: bool,
+    junit: Path | None,
+    nrep: str | None,
+    nrep_batches: str,
+    application: str | None,
+    fail_on: str | None,
+    table: TableRequest,
+    question: PredictionQuery,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> None:
+    """Report violated guidelines, as measured and as predicted.
+
+    EXP is the output of ReproMPI, PGMPI, PGChecker, OSU, Intel MPI Benchmarks or SKaMPI, or a
+    table. One file is one mpirun. LIBRARY=PATH names the MPI library. With --target, models predict
+    which guidelines will be violated there, and from how many processes on.
+    """
+    from cpmodel_guidelines.catalogue import guidelines_of
+
+    console: Console = ctx.obj
+    if table.form == HTML and not matrix:
+        raise UsageError("-f html is the format of a matrix", hint="add --matrix")
+    if fail_on == "predicted" and question.target is question.at is None:
+        raise UsageError("--fail-on predicted needs a target", hint="add --target P")
+    campaign, catalogues = judging.campaign(experiment, load, question)
+    if nrep is not None:
+        if matrix or junit is not None:
+            raise UsageError(
+                "--nrep has no verdicts for --matrix and --junit", hint="call cpmodel twice"
+            )
+        _repetitions(console, campaign, table, nrep, nrep_batches)
+        return
+    output = _Output(console, table, junit, is_matrix=matrix, ahead=fail_on == "predicted")
+    if compat is not None:
+        fails, findings = _published(output, campaign)
+    else:
+        guidelines = guidelines_of(judging.rules, catalogues)
+        read = judging.read(experiment, campaign, load, console.progress("read"))
+        bench = judging.benchmark(read, guidelines, question, fitting)
+        ask = _ask(question, bench)
+        stakes = _stakes(application, bench, read, load, fitting)
+        found = judging.verification(bench, guidelines, fitting, ask, stakes)
+        output.write(found)
+        fails, findings = found.fails(ahead=output.ahead), found.findings
+    console.findings(findings)
+    if fail_on is None:
+        return
+    if fails:
+        ctx.exit(EXIT_NO)
+    refuse_incomplete(findings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """Where and how verdicts are written.
+
+    Attributes
+    ----------
+    console, table : streams, and form of the result
+    junit : file for JUnit XML; None = none
+    is_matrix : write matrices instead of lists
+    ahead : predicted violations are failures
+    """
+
+    console: Console
+    table: TableRequest
+    junit: Path | None
+    is_matrix: bool
+    ahead: bool
+
+    def write(self, found: Verification) -> None:
+        """Write a verification."""
+        from cpmodel_guidelines.matrix_output.content import content_of
+        from cpmodel_guidelines.table import verification_table
+        from cpmodel_guidelines.text import verification_text
+        from cpmodel_guidelines.verdict_cases import cases_of
+
+        table, style = self.table, self.table.style(self.console)
+        self.write_cases(found.benchmark.experiment.name, cases_of(found, ahead=self.ahead))
+        if self.is_matrix:
+            self.write_matrices(content_of(found, style, table.top))
+        elif table.form == TABLE:
+            lines = verification_text(found, style, table.top or _TOP_OF_A_TABLE)
+            table.write_lines(self.console, lines)
+        else:
+            table.write_table(self.console, verification_table(found, table.top))
+
+    def write_cases(self, name: str, cases: Sequence[JUnitCase]) -> None:
+        """Write JUnit XML if it is requested."""
+        from callpath_modeler.report.junit import junit_xml
+
+        if self.junit is not None:
+            text = junit_xml("cpmodel guidelines", name, cases)
+            self.console.write(text, self.junit, overwrite=self.table.output.force)
+
+    def write_matrices(self, content: MatrixContent) -> None:
+        """Write matrices in the requested form."""
+        from cpmodel_guidelines.matrix_output.page import matrix_page
+        from cpmodel_guidelines.matrix_output.table import matrix_table
+        from cpmodel_guidelines.matrix_output.text import matrix_text
+
+        console, table = self.console, self.table
+        if table.form == HTML:
+            output = table.output
+            console.write(matrix_page(content), output.path, overwrite=output.force)
+        elif table.form == TABLE:
+            table.write_lines(console, matrix_text(content, table.style(console)))
+        else:
+            table.write_table(console, matrix_table(content))
+
+
+def _repetitions(
+    console: Console, campaign: Campaign | None, table: TableRequest, nrep: str, batched: str
+) -> None:
+    """Print the number of repetitions that each cell needs."""
+    from cpmodel_guidelines.nrep import (
+        parse_batches,
+        parse_criteria,
+        repetitions_of,
+        repetitions_table,
+        repetitions_text,
+    )
+
+    criteria, after = parse_criteria(nrep), parse_batches(batched)
+    if campaign is None:
+        raise UsageError(
+            "--nrep needs the output of a benchmark", hint="give raw files of ReproMPI"
+        )
+    found = repetitions_of(campaign, criteria, after)
+    if table.form == TABLE:
+        table.write_lines(console, repetitions_text(found, table.style(console)))
+    else:
+        table.write_table(console, repetitions_table(campaign, found))
+    console.findings(campaign.findings)
+
+
+def _published(output: _Output, campaign: Campaign | None) -> tuple[bool, tuple[Finding, ...]]:
+    """Print the violations that PGMPI's code finds; return whether there are some."""
+    from cpmodel_guidelines.matrix_output.content import published_content
+    from cpmodel_guidelines.published import published_checks
+    from cpmodel_guidelines.published_report import published_table, published_text
+    from cpmodel_guidelines.verdict_cases import published_cases
+
+    if campaign is None:
+        raise UsageError(
+            "--compat pgmpi needs the output of a benchmark with its mpiruns",
+            hint="give a folder of files of ReproMPI, one for each mpirun",
+        )
+    console, table = output.console, output.table
+    found = published_checks(campaign)
+    output.write_cases(campaign.name, published_cases(campaign, found))
+    if output.is_matrix:
+        output.write_matrices(published_content(campaign, found, table.top))
+    elif table.form == TABLE:
+        table.write_lines(console, published_text(campaign, found, table.style(console)))
+    else:
+        table.write_table(console, published_table(campaign, found))
+    return any(each.significance for each in found), campaign.findings
+
+
+def _ask(question: PredictionQuery, bench: Benchmark) -> Ask | None:
+    """Return the target of the prediction; None = no target."""
+    from callpath_modeler.target_query import parse_target
+    from cpmodel_guidelines.verification import Ask
+
+    asked = parse_target(question.target, question.at)
+    if asked.value is not None:
+        return Ask(asked.value, predicted=question.predicted)
+    if not asked.named:
+        if question.predicted:
+            raise UsageError("--predicted needs a target", hint="add --target P")
+        return None
+    named = dict(asked.named)
+    processes = named.pop(bench.processes or "", None)
+    if processes is None:
+        raise UsageError(
+            f"--at {question.at!r} does not set the number of processes",
+            hint=f"e.g. --at {bench.processes or 'p'}=4096",
+        )
+    return Ask(processes, named, question.predicted)
+
+
+def _stakes(
+    application: str | None,
+    bench: Benchmark,
+    read: Experiment,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> PotentialSavings | None:
+    """Return the time that a program spends in collectives; None = no program."""
+    from callpath_modeler import loading
+    from callpath_modeler.readers.assemble import ReadOptions
+    from cpmodel_guidelines.potential_savings import potential_savings
+
+    if application is not None:
+        options = loading.LoadOptions(ReadOptions(jobs=load.read.jobs))
+        return potential_savings(loading.load([application], options), fitting.aggregate)
+    return potential_savings(read, fitting.aggregate) if bench.per_call else None

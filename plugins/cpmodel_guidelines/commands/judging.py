@@ -1,0 +1,271 @@
+"""Options of commands that judge guidelines, and how they read and judge a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.option_groups import F, option_group
+from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.profile.experiment import Experiment
+    from callpath_modeler.readers.parallel_reading import Progress
+    from callpath_modeler.target_query import PredictionQuery
+    from cpmodel_guidelines.answer import Method, Verification
+    from cpmodel_guidelines.benchmark import Benchmark
+    from cpmodel_guidelines.campaigns.campaign import Campaign
+    from cpmodel_guidelines.potential_savings import PotentialSavings
+    from cpmodel_guidelines.rules import Guideline
+    from cpmodel_guidelines.verification import Ask
+
+RULE = click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="TEXT|FILE",
+    help="Add a guideline, e.g. 'Allgather <= Gather + Bcast(p*m)', or PGMPI's FILE.json.",
+)
+TEST = click.option(
+    "--test",
+    type=click.Choice(["means", "rank-sum", "ks"]),
+    help="Test of one check: means of logarithms that ranks confirm, Wilcoxon, or Kolmogorov and "
+    "Smirnov. Default: means; with --control none: rank-sum, as published.",
+)
+ERROR_RATE = click.option(
+    "--error-rate",
+    metavar="PERCENT",
+    default="5%",
+    show_default=True,
+    help="Largest error rate of all measured checks together.",
+)
+OUTLIERS = click.option(
+    "--outliers",
+    type=click.Choice(["keep", "tukey"]),
+    default="keep",
+    show_default=True,
+    help="Outliers inside each mpirun, before its median: keep them, or apply Tukey's rule.",
+)
+PROCESSES = click.option(
+    "--processes",
+    type=click.IntRange(1, 10**9),
+    metavar="P",
+    help="Number of processes of benchmarks that do not state it, e.g. OSU.",
+)
+TOLERANCE = click.option(
+    "--tolerance",
+    metavar="PERCENT",
+    default="5%",
+    show_default=True,
+    help="Slowdown that is not a violation.",
+)
+_JUDGING: tuple[Callable[[F], F], ...] = (
+    RULE,
+    TEST,
+    click.option(
+        "--control",
+        type=click.Choice(["permutation", "holm", "bh", "none"]),
+        help="Error rate of all checks: family-wise by permutations of mpiruns or by Holm, false "
+        "discoveries (bh), or none. holm and bh need ten mpiruns. Default: permutation; with ks: "
+        "holm.",
+    ),
+    ERROR_RATE,
+    OUTLIERS,
+    PROCESSES,
+    TOLERANCE,
+    click.option(
+        "--size",
+        metavar="NAME",
+        help="Parameter with the message size. Default: found by its name.",
+    ),
+    click.option(
+        "--interval",
+        metavar="LOW,HIGH",
+        help="Two metrics: ends of the --confidence interval of values without repetitions.",
+    ),
+    click.option(
+        "--select", metavar="PATTERN", help="Check these call paths only, e.g. 'OpenMPI/**'."
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How sources are read and guidelines judged.
+
+    Attributes
+    ----------
+    rules : guidelines of the user, and files with some
+    method : test and control of the error rate
+    without_outliers : remove outliers inside each mpirun
+    processes : number of processes of files that do not state it; None = unknown
+    tolerance : slowdown that is not a violation, as a fraction
+    size : parameter with the message size; None = by its name
+    interval : metrics with the ends of intervals; None = no intervals
+    select : pattern of call paths; None = all
+    """
+
+    rules: tuple[str, ...]
+    method: Method
+    without_outliers: bool
+    processes: int | None
+    tolerance: float
+    size: str | None
+    interval: tuple[str, str] | None
+    select: str | None
+
+    def campaign(
+        self, sources: Sequence[str], load: LoadOptions, question: PredictionQuery
+    ) -> tuple[Campaign | None, tuple[Path, ...]]:
+        """Return the campaign and PGMPI's lists of guidelines; None = not a campaign."""
+        from cpmodel_guidelines.suites.files import benchmark_files, read_campaign
+
+        if self._is_for_tables(load, question):
+            return None, ()
+        files = benchmark_files(sources, self.processes)
+        if files is None:
+            return None, ()
+        return read_campaign(files, strict=load.read.strict), files.catalogues
+
+    def _is_for_tables(self, load: LoadOptions, question: PredictionQuery) -> bool:
+        """Return whether an option selects columns or parameters of a table, or a reader."""
+        read = load.read
+        names = (self.interval, question.metric, load.name_pattern, load.reader, read.locations)
+        return any(each is not None for each in names) or bool(read.parameter_sources or read.units)
+
+    def read(
+        self,
+        sources: Sequence[str],
+        campaign: Campaign | None,
+        load: LoadOptions,
+        progress: Progress | None,
+    ) -> Experiment:
+        """Return the experiment of a campaign, or of other sources."""
+        from callpath_modeler import loading
+        from cpmodel_guidelines.campaigns.conversion import experiment_of
+
+        if campaign is not None:
+            made = experiment_of(campaign, without_outliers=self.without_outliers)
+            return loading.selected(made, load)
+        if self.without_outliers:
+            raise UsageError(
+                "--outliers tukey needs the observations of mpiruns, and this input has none",
+                hint="give the output of a benchmark",
+            )
+        return loading.load(sources, replace(load, read=replace(load.read, metrics=None)), progress)
+
+    def benchmark(
+        self,
+        read: Experiment,
+        guidelines: Sequence[Guideline],
+        question: PredictionQuery,
+        fitting: FitOptions,
+    ) -> Benchmark:
+        """Return the collectives of an experiment."""
+        from cpmodel_guidelines.benchmark import benchmark_of
+        from cpmodel_guidelines.rules import others_in
+
+        return benchmark_of(
+            read,
+            question.metric,
+            inclusive=question.inclusive,
+            processes=fitting.parameter,
+            size=self.size,
+            interval=self.interval,
+            select=self.select,
+            others=others_in(guidelines),
+        )
+
+    def verification(
+        self,
+        bench: Benchmark,
+        guidelines: Sequence[Guideline],
+        fitting: FitOptions,
+        ask: Ask | None = None,
+        stakes: PotentialSavings | None = None,
+    ) -> Verification:
+        """Return the verdicts on the guidelines."""
+        from cpmodel_guidelines.verification import verify
+
+        return verify(
+            bench,
+            guidelines,
+            ask=ask,
+            tolerance=self.tolerance,
+            method=self.method,
+            options=fitting,
+            stakes=stakes,
+        )
+
+
+def judging_options(command: F) -> F:
+    """Add the options of reading and judging; they arrive as a `Judging`, ``judging``."""
+    return option_group(command, _JUDGING, "judging", _make)
+
+
+def _make(
+    *,
+    rules: tuple[str, ...],
+    test: str | None,
+    control: str | None,
+    error_rate: str,
+    outliers: str,
+    processes: int | None,
+    tolerance: str,
+    size: str | None,
+    interval: str | None,
+    select: str | None,
+) -> Judging:
+    return Judging(
+        rules,
+        method_of(test, control, error_rate),
+        outliers == "tukey",
+        processes,
+        fraction(tolerance, "--tolerance"),
+        size,
+        _ends(interval),
+        select,
+    )
+
+
+def method_of(test: str | None, control: str | None, error_rate: str) -> Method:
+    """Return the test and the control of the error rate."""
+    from cpmodel_guidelines.answer import Method, Test
+    from cpmodel_guidelines.statistics.adjustment import Control
+
+    rate = fraction(error_rate, "--error-rate")
+    if not 0 < rate < 1:
+        raise UsageError(f"--error-rate {error_rate!r} is not between 0 and 100 %", hint="e.g. 5%")
+    control = control or ("holm" if test == "ks" else "permutation")
+    test = test or ("rank-sum" if control == "none" else "means")
+    if test == "ks" and control == "permutation":
+        raise UsageError(
+            "--control permutation does not apply to --test ks", hint="use --control holm"
+        )
+    return Method(Test(test), Control(control), rate)
+
+
+def fraction(text: str, option: str) -> float:
+    """Return a percentage or a plain number as a fraction."""
+    from cpmodel_guidelines.commands.quantities import quantity
+
+    return quantity(text, option, "1", most=10, example="10%")
+
+
+def _ends(interval: str | None) -> tuple[str, str] | None:
+    if interval is None:
+        return None
+    low, comma, high = interval.partition(",")
+    if not (low and comma and high):
+        raise UsageError(
+            f"--interval {interval!r} does not name two metrics",
+            hint="separate them by a comma: --interval ci_low,ci_high",
+        )
+    return low, high
