@@ -79,4 +79,4 @@ class ProcessMaxima:
         known = (self.tree.end == np.arange(1, len(self.tree) + 1)) & (self.records == 1)
         known &= (mean > 0) & (self.largest > 0)
         ratio = np.divide(self.largest, mean, out=np.full(len(mean), np.nan), where=known)
-        return np.asarray(np.maximum(ratio, 1.0).astype(np.float32))
+        return np.asarray(np.maximum(ratio, 1.0), np.float32)
