@@ -3,11 +3,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts docs pictures wheel format bench \
+.PHONY: help demo test check lint types contracts docs pictures wheel format bench cluster samples \
   fuzz fuzz-briefly mutate-stores mutants sanitize clean
 
 help:
-	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
+	@echo "make demo    install into $(VENV) and predict the sample profiles at p = 1024, beside the truth"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import contracts, documentation"
 	@echo "make docs    the documentation site: build/docs/index.html"
@@ -15,12 +15,14 @@ help:
 	@echo "make wheel   sdist and wheel in dist/, checked by twine"
 	@echo "make fuzz    fuzz the readers with Atheris: TIME=seconds of processor time each, TARGETS='otf2 store'"
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
+	@echo "make cluster run three programs on simulated clusters, for make bench (needs SimGrid; an hour)"
+	@echo "make samples write the simulated sample profiles again, bit for bit (needs SimGrid 3.32)"
 	@echo "make mutate-stores   read 5,000 changed stores (minutes)"
 	@echo "make sanitize        drive the C library under sanitizers (minutes)"
 	@echo "make mutants MODULE=FILE TESTS=FILES   change a module in each place, and see whether tests notice"
 
 demo: $(VENV)/installed
-	$(BIN)/cpmodel rank sample_profiles/lulesh --target 262144
+	$(BIN)/cpmodel rank sample_profiles/stencil --target 1024 --verify sample_profiles/stencil.p1024
 
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n 2
@@ -54,6 +56,11 @@ format: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/run.py
+
+# These install nothing. The profiles are in build/cluster; a run that was stopped goes on.
+cluster samples:
+	@test -x $(BIN)/python || { echo "$(VENV) is not there: make demo creates it" >&2; exit 1; }
+	cd benchmarks && $(abspath $(BIN))/python -m cluster.simulate $(if $(filter samples,$@),--samples)
 
 # The corpus is kept and resumed; a crash leaves its input there, in TARGET/crashes.
 FUZZ ?= $(CURDIR)/.fuzz

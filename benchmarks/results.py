@@ -18,6 +18,7 @@ DOCUMENTS = (
     BENCHMARKS / "RESULTS.md",
     BENCHMARKS.parent / "docs" / "explanation" / "accuracy.md",
     BENCHMARKS.parent / "docs" / "explanation" / "expectations.md",
+    BENCHMARKS.parent / "docs" / "explanation" / "requirements.md",
 )
 """Documents with measured tables, between markers with the name of the benchmark."""
 

@@ -11,20 +11,26 @@ inclusive, and stored by callees of each call path. Rows are not compressed.
 from __future__ import annotations
 
 import argparse
-import struct
-import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.profile.schema import Region
+from callpath_modeler.report.cube import definitions as xml
+from callpath_modeler.report.cube.archive import (
+    Member,
+    anchor_member,
+    archive,
+    data_member,
+    index_member,
+)
+
 _BLOCK_ROWS = 256
 _DEEPEST = 24
 _RANKS_PER_NODE = 64
-_RECORD = 512
 
 _EXPONENTS = np.array([0.0, 0.0, 0.0, 0.25, 0.5, 1.0, 1.5])
 """Exponents of the growing term; most call paths of real programs do not grow."""
@@ -175,55 +181,31 @@ def wide_order(parent: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def definitions(made_up: Program, processes: int, metrics: tuple[str, ...]) -> bytes:
     """Return the text of anchor.xml."""
-    text = ['<?xml version="1.0" encoding="UTF-8"?>\n<cube version="4.4">\n']
-    text += [
-        f'<attr key="{key}" value="{value}"/>\n'
-        for key, value in (("Cube Version", "4.8.2"), ("Creator", "Score-P 8.4"))
+    forms = [(name, METRICS[name]) for name in metrics]
+    declared = [
+        xml.CubeMetric(name, form.unit, form.kind, form.cube_type, name) for name, form in forms
     ]
-    text.append("<metrics>\n")
-    for number, name in enumerate(metrics):
-        form = METRICS[name]
-        text.append(
-            f'<metric id="{number}" type="{form.kind}">\n<disp_name>{name}</disp_name>\n'
-            f"<uniq_name>{name}</uniq_name>\n<dtype>{form.cube_type}</dtype>\n"
-            f"<uom>{form.unit}</uom>\n<url></url>\n<descr>{name}</descr>\n</metric>\n"
-        )
-    text.append("</metrics>\n<program>\n")
-    text += [_region_text(number) for number in range(made_up.regions)]
-    text += _call_path_texts(made_up)
-    text.append("</program>\n")
-    text += _system_texts(processes)
-    text.append("</cube>\n")
-    return "".join(text).encode()
-
-
-def _region_text(number: int) -> str:
-    name = f"std::vector<double, alloc<{number}> >::method_{number}(double const*)"
-    mangled = f"_ZNSt6vectorIdLi{number}EE9method_{number}EPKd"
-    module, paradigm = f"src/file{number % 97}.cc", "compiler"
-    if number == 0:
-        name = mangled = "app.x"
-    elif number % 11 == 0:
-        name = mangled = f"MPI_Op{number}"
-        module, paradigm = "MPI", "mpi"
-    return (
-        f'<region id="{number}" mod="{module}" begin="{number * 10}" end="{number * 10 + 7}">\n'
-        f"<name>{escape(name)}</name>\n<mangled_name>{mangled}</mangled_name>\n"
-        f"<paradigm>{paradigm}</paradigm>\n<role>function</role>\n<url></url>\n<descr></descr>\n"
-        "</region>\n"
+    return xml.document(
+        xml.attribute_texts({"Cube Version": "4.8.2", "Creator": "Score-P 8.4"}),
+        xml.metric_texts(declared),
+        ["<program>\n"],
+        xml.region_texts(map(_region, range(made_up.regions))),
+        xml.call_path_texts(made_up.parent.tolist(), made_up.region.tolist()),
+        ["</program>\n"],
+        _system_texts(processes),
     )
 
 
-def _call_path_texts(made_up: Program) -> Iterator[str]:
-    path: list[int] = []
-    rows = zip(made_up.parent.tolist(), made_up.region.tolist(), strict=True)
-    for row, (caller, region) in enumerate(rows):
-        while path and path[-1] != caller:
-            path.pop()
-            yield "</cnode>\n"
-        yield f'<cnode id="{row}" calleeId="{region}">\n'
-        path.append(row)
-    yield "</cnode>\n" * len(path)
+def _region(number: int) -> Region:
+    if number == 0:
+        return Region("app.x", "app.x", "src/file0.cc", 0, "compiler", "function")
+    if number % 11 == 0:
+        name = f"MPI_Op{number}"
+        return Region(name, name, "MPI", number * 10, "mpi", "function")
+    name = f"std::vector<double, alloc<{number}> >::method_{number}(double const*)"
+    mangled = f"_ZNSt6vectorIdLi{number}EE9method_{number}EPKd"
+    file = f"src/file{number % 97}.cc"
+    return Region(name, mangled, file, number * 10, "compiler", "function")
 
 
 def _system_texts(processes: int) -> Iterator[str]:
@@ -242,47 +224,26 @@ def _system_texts(processes: int) -> Iterator[str]:
     yield "</systemtreenode>\n<topologies>\n</topologies>\n</system>\n"
 
 
-class Archive:
-    """The tar archive of a profile."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("wb", buffering=1 << 20)
-
-    def add(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
-        """Add a member of `size` bytes from pieces."""
-        entry = tarfile.TarInfo(name)
-        entry.size, entry.mode = size, 0o600
-        self._file.write(entry.tobuf(tarfile.GNU_FORMAT))
-        self._file.writelines(pieces)
-        # Cube adds one record too many if the size is a multiple of the record size.
-        self._file.write(bytes(_RECORD - size % _RECORD))
-
-    def close(self) -> None:
-        """Write the end of the archive."""
-        self._file.write(bytes(2 * _RECORD))
-        self._file.close()
-
-
 def write_profile(
     path: Path, made_up: Program, run: Measured, processes: int, metrics: tuple[str, ...]
 ) -> None:
     """Write one profile."""
     count = len(made_up.parent)
     orders = {"EXCLUSIVE": np.arange(count), "INCLUSIVE": wide_order(made_up.parent)}
-    index = b"CUBEX.INDEX" + struct.pack("<IHBI", 1, 0, 1, count)
-    index += np.arange(count, dtype="<u4").tobytes()
     text = definitions(made_up, processes, metrics)
-    archive = Archive(path)
-    for number, name in enumerate(metrics):
-        rows = _row_pieces(run, name, orders[METRICS[name].kind])
-        archive.add(f"{number}.data", 10 + count * processes * 8, rows)
-        archive.add(f"{number}.index", len(index), [index])
-    archive.add("anchor.xml", len(text), [text])
-    archive.close()
+
+    def members() -> Iterator[Member]:
+        for number, name in enumerate(metrics):
+            rows = _row_pieces(run, name, orders[METRICS[name].kind])
+            yield data_member(number, count, processes * 8, rows)
+            yield index_member(number, np.arange(count))
+        yield anchor_member(text)
+
+    with path.open("wb", buffering=1 << 20) as file:
+        file.writelines(archive(members()))
 
 
 def _row_pieces(run: Measured, metric: str, order: NDArray[np.int64]) -> Iterator[bytes]:
-    yield b"CUBEX.DATA"
     for first in range(0, len(order), _BLOCK_ROWS):
         block = run.values(metric, order[first : first + _BLOCK_ROWS])
         yield block.astype(METRICS[metric].stored).tobytes()

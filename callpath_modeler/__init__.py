@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.advise import Advice, advise
+    from callpath_modeler.analysis.causes import Cause
     from callpath_modeler.analysis.ensemble import Losses, losses
     from callpath_modeler.analysis.excess import Excess, excess_work, measured_excess
     from callpath_modeler.analysis.expectations.check import BrokenExpectationsError, Check
     from callpath_modeler.analysis.rank import By, Ranking, rank
-    from callpath_modeler.analysis.requirements import Requirements
     from callpath_modeler.comparison import Compared, compare
     from callpath_modeler.expectation_check import check
     from callpath_modeler.explanation import explain
@@ -39,6 +39,7 @@ _HOMES = {
     "Advice": "analysis.advise",
     "BrokenExpectationsError": "analysis.expectations.check",
     "By": "analysis.rank",
+    "Cause": "analysis.causes",
     "Compared": "comparison",
     "CallPathModel": "fitted",
     "Check": "analysis.expectations.check",
@@ -52,7 +53,6 @@ _HOMES = {
     "Ranking": "analysis.rank",
     "ReadOptions": "readers.assemble",
     "Reduction": "profile.schema",
-    "Requirements": "analysis.requirements",
     "Scaling": "profile.experiment",
     "SearchSpace": "modeling",
     "advise": "analysis.advise",
@@ -76,6 +76,7 @@ __all__ = [
     "BrokenExpectationsError",
     "By",
     "CallPathModel",
+    "Cause",
     "Check",
     "Compared",
     "Excess",
@@ -88,7 +89,6 @@ __all__ = [
     "Ranking",
     "ReadOptions",
     "Reduction",
-    "Requirements",
     "Scaling",
     "SearchSpace",
     "advise",

@@ -7,7 +7,7 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,24 +20,32 @@ _RENAME_EXCHANGE = 2
 """RENAME_EXCHANGE of Linux, and RENAME_SWAP of macOS."""
 
 
-def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:
+def write_file(path: Path, content: bytes | Iterable[bytes], *, overwrite: bool) -> None:
     """Write a file.
+
+    Parameters
+    ----------
+    path : name of the file
+    content : its bytes, or pieces of them; an error while they are made leaves no file
+    overwrite : replace a file
 
     Raises
     ------
     OutputError
         If it exists and may not be replaced, or cannot be written.
     """
+    pieces = [content] if isinstance(content, bytes) else content
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
-            path.write_bytes(content)  # /dev/stdout, a named pipe
+            with path.open("wb") as file:  # /dev/stdout, a named pipe
+                file.writelines(pieces)
             return
         _refuse(path, in_the_way=path.is_dir(), overwrite=overwrite)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         scratch = Path(name)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(content)
+                file.writelines(pieces)
             scratch.chmod(0o666 & ~_umask())
             scratch.replace(path)
         finally:

@@ -10,6 +10,7 @@ import numpy as np
 
 from callpath_modeler import store
 from callpath_modeler.analysis.efficiency import (
+    ALONE,
     INGREDIENTS,
     Efficiency,
     Factor,
@@ -29,7 +30,6 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Centre
 from callpath_modeler.modeling.distributions import normal_share
-from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.balance import PARTS
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -58,8 +58,8 @@ _OUTERMOST = 3.0
 """Normal score of the outermost quantile."""
 
 
-@dataclass(frozen=True, slots=True)
-class EfficiencyAnswer(HtmlReprMixin):
+@dataclass(frozen=True, slots=True, eq=False)
+class EfficiencyAnswer:
     """Factors of efficiency, with findings about the runs and the target.
 
     Attributes
@@ -114,9 +114,7 @@ def efficiency_of(
     question, fit_options = question or PredictionQuery(), fit_options or FitOptions()
     experiment = _read(sources, question.metric, load_options or LoadOptions(), progress)
     target = parse_target(question.target, question.at, fit_options.parameter)
-    parameter = fit_options.parameter or (target.parameter if target.named else None)
-    if parameter is not None and parameter not in {each.name for each in experiment.parameters}:
-        parameter = fit_options.parameter
+    parameter = fit_options.parameter
     at, held = _asked(experiment, target, parameter)
     aggregate: Centre = "median" if fit_options.aggregate == "auto" else fit_options.aggregate
     name = experiment.metric(question.metric).name
@@ -149,8 +147,11 @@ def _read(
     options = options.of_metric(metric)
     ignored, hidden = tuple(options.ignore), tuple(options.hide)
     request = BalanceRequest(metric, ignored)
-    # The values of threads do not depend on the statistic over processes.
-    read = replace(options.read, balance=request, locations=None)
+    # The values of threads do not depend on the statistic over processes. A ratio has no run time.
+    locations = options.read.locations
+    if locations is Reduction.IMBALANCE:
+        locations = None
+    read = replace(options.read, balance=request, locations=locations)
     experiment = load(sources, replace(options, ignore=(), hide=(), read=read), progress)
     preset = options.preset
     named = tuple(
@@ -180,16 +181,17 @@ def _without_hidden(experiment: Experiment, patterns: Sequence[str]) -> Experime
 def _asked(
     experiment: Experiment, target: Target, parameter: str | None
 ) -> tuple[float | None, dict[str, float]]:
-    """Return the target along the parameter, and the values of other parameters."""
+    """Return the target along the parameter of the scales, and the values of other parameters.
+
+    Values of other parameters need no target: they choose the runs, as for excess work.
+    """
     if not target.named:
         return _finite(target.value), {}
-    chosen = parameter or target.parameter
-    varying = {each.name for each in experiment.parameters}
-    # A value of one parameter alone is the target only if it varies.
-    if chosen not in target.named or chosen not in varying:
-        return None, dict(target.named)
+    chosen = parameter or ALONE
+    if parameter is None and experiment.parameters:
+        chosen = experiment.modelled_parameters()[0]
     held = {name: value for name, value in target.named.items() if name != chosen}
-    return _finite(target.named[chosen]), held
+    return _finite(target.named.get(chosen)), held
 
 
 def _finite(target: float | None) -> float | None:

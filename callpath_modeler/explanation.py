@@ -1,22 +1,16 @@
-"""Requirements as an explanation of the time of call paths."""
+"""Why the time of call paths grows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-import numpy as np
-
+from callpath_modeler.analysis.causes import Cause, find_causes
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.analysis.requirements import Requirements, requirements
 from callpath_modeler.argument_checks import check_type
-from callpath_modeler.errors import DataError
-from callpath_modeler.fitted import Fitted
-from callpath_modeler.pipeline import fit, fit_options_of
 
 
-def explain(ranking: Ranking, row: int) -> Requirements | None:
-    """Return the requirements of a call path, and the part of its time that they explain.
+def explain(ranking: Ranking, row: int) -> Cause | None:
+    """Return why the time of a call path grows.
 
     Parameters
     ----------
@@ -25,8 +19,8 @@ def explain(ranking: Ranking, row: int) -> Requirements | None:
 
     Returns
     -------
-    Requirements or None
-        None if no requirement was read or measured, or if the ranking is not by a time.
+    Cause or None
+        None if the ranking is not by a time, or if the call path has no time.
 
     Raises
     ------
@@ -43,28 +37,16 @@ def explain(ranking: Ranking, row: int) -> Requirements | None:
     return explain_all(ranking, [chosen]).get(chosen)
 
 
-def explain_all(ranking: Ranking, rows: Sequence[int]) -> dict[int, Requirements]:
-    """Return the requirements of call paths by row, without call paths that have none."""
-    fitted = ranking.fitted
-    if not (fitted.metric.is_time and fitted.metric.additive):
+def explain_all(ranking: Ranking, rows: Sequence[int]) -> dict[int, Cause]:
+    """Return the causes of growth of call paths by row, without call paths that have no time.
+
+    Inclusive values of call paths with callees have no causes, because calls of different functions
+    have different costs.
+    """
+    tree = ranking.fitted.experiment.tree
+    asked = [row for row in rows if not (ranking.inclusive and tree.end[row] > row + 1)]
+    found = find_causes(ranking.fitted, ranking.target, asked, examine_all=True) if asked else None
+    if found is None:
         return {}
-    needed = [
-        name
-        for name, values in fitted.line.columns.items()
-        if values.metric.is_requirement and np.nan_to_num(values.exclusive[list(rows)]).any()
-    ]
-    models = [each for each in (_models_of(fitted, name) for name in needed) if each is not None]
-    found = {row: requirements(ranking, models, row) for row in rows}
-    return {row: each for row, each in found.items() if each is not None}
-
-
-def _models_of(fitted: Fitted, metric: str) -> Fitted | None:
-    """Return models of another metric of the same runs; None if the runs do not allow them."""
-    options = fit_options_of(fitted)
-    if fitted.surface is not None:
-        # A line has one parameter, so the hypotheses are in one parameter.
-        options = replace(options, space=None)
-    try:
-        return fit(fitted.line, metric, options)
-    except DataError:
-        return None
+    causes = {row: found.at(row) for row in asked}
+    return {row: cause for row, cause in causes.items() if cause is not None and cause.is_examined}

@@ -26,6 +26,7 @@ from callpath_modeler.analysis.measured_only import (
 )
 from callpath_modeler.analysis.rank import By, Ranking, rank
 from callpath_modeler.analysis.repetitions import repetition_findings
+from callpath_modeler.analysis.verification import Verification, verify
 from callpath_modeler.argument_checks import (
     check_choice,
     check_count,
@@ -45,6 +46,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.parallel_reading import Progress
+from callpath_modeler.readers.run_filter import parse_conditions
 from callpath_modeler.target_query import (
     PredictionQuery,
     Target,
@@ -619,6 +621,23 @@ def measured_of(
         aggregate=options.aggregate,
         confidence=options.confidence,
     )
+
+
+def verification_of(ranking: Ranking, path: Path, load_options: LoadOptions) -> Verification:
+    """Return the measurements of other runs at the target of a ranking.
+
+    The other runs are chosen by the target, not by conditions on its parameter.
+
+    Raises
+    ------
+    CallpathModelerError
+        As `load` and `verify`.
+    """
+    fitted = ranking.fitted
+    conditions = parse_conditions(load_options.where) if load_options.where else []
+    kept = ",".join(each.as_text() for each in conditions if each.name != fitted.parameter)
+    options = replace(load_options.of_another(), where=kept).of_metric(fitted.metric.name)
+    return verify(ranking, load([path], options))
 
 
 def models_and_target_of(

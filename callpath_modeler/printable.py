@@ -19,9 +19,9 @@ _FORMULA_SIGNS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 _FORMULA = re.compile(f"'*[{_FORMULA_SIGNS}]")
 _COVERED = re.compile(f"'+[{_FORMULA_SIGNS}]")
 _HARMLESS = re.compile(
-    r"[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?|[+-]?inf|@[0-9a-f]{7,}", re.ASCII
+    r"[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?|[+-]?inf|-|@[0-9a-f]{7,}", re.ASCII
 )
-"""Numbers, and ids of call paths, which scripts pass to commands."""
+"""Numbers, a dash for nothing, and ids of call paths, which scripts pass to commands."""
 _MARKDOWN = re.compile(
     r"[\\`|~$]|<(?=[^\s=])|&(?=[#\w])|\](?=[(\[:])|\*(?! )|(?<! )\*|(?<![^\W_])_|_(?![^\W_])"
 )
@@ -111,8 +111,8 @@ def csv_cell(text: str) -> str:
     """Return a text as a cell that no spreadsheet reads as a formula; `csv_text` undoes it.
 
     Spreadsheets compute a cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break,
-    and a formula can send data elsewhere. An apostrophe before it makes it text. Numbers and ids
-    of call paths stay unchanged. Characters that cannot be printed, except line breaks, are
+    and a formula can send data elsewhere. An apostrophe before it makes it text. Numbers, a dash
+    and ids of call paths stay unchanged. Characters that cannot be printed, except line breaks, are
     escaped.
 
     >>> csv_cell("=HYPERLINK(1)"), csv_cell("'=x"), csv_cell("main/f"), csv_cell("-5.5e3")

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from callpath_modeler.report.cube import definitions as xml
+
 DTYPES = {
     "DOUBLE": "f8",
     "MINDOUBLE": "f8",
@@ -124,46 +126,43 @@ def random_tree(n, roots=1, seed=0, chain=False):
 
 def anchor(tree, metrics, machine, *, attributes="", version="4.4"):
     names = list(dict.fromkeys(tree.names))
-    parts = [f'<?xml version="1.0" encoding="UTF-8"?>\n<cube version="{version}">\n']
-    parts.append(f'<attr key="Creator" value="test"/>\n{attributes}<metrics>\n')
-    for number, metric in enumerate(metrics):
-        kind = f' type="{metric.kind}"' if metric.kind else ""
-        ghost = ' viztype="GHOST"' if metric.ghost else ""
-        parts.append(
-            f'<metric id="{number}"{kind}{ghost}>\n<disp_name>{metric.name}</disp_name>\n'
-            f"<uniq_name>{metric.name}</uniq_name>\n<dtype>{metric.dtype}</dtype>\n"
-            f"<uom>{metric.unit}</uom>\n<url></url>\n<descr>of {metric.name}</descr>\n</metric>\n"
-        )
-    parts.append("</metrics>\n<program>\n")
+    declared = [
+        xml.CubeMetric(m.name, m.unit, m.kind or "", m.dtype, f"of {m.name}", m.ghost)
+        for m in metrics
+    ]
+    return xml.document(
+        xml.attribute_texts({"Creator": "test"}),
+        [attributes],
+        xml.metric_texts(declared),
+        ["<program>\n"],
+        _regions(tree, names),
+        _cnodes(tree, names),
+        ["</program>\n<system>\n"],
+        _system(machine),
+        ["</system>\n"],
+        version=version,
+    ).decode()
+
+
+def _regions(tree, names):
+    # The program replaces characters that XML forbids; readers meet them in files of other writers.
     for number, name in enumerate(names):
         role = tree.roles.get(name, "function")
         paradigm = next(
             (word for mark, word in PARADIGMS.items() if name.startswith(mark)), "compiler"
         )
-        parts.append(
+        yield (
             f'<region id="{number}" mod="a.c" begin="{number}" end="99">\n'
             f"<name>{escape(name)}</name>\n<mangled_name>{escape(name)} -n 3</mangled_name>\n"
             f"<paradigm>{paradigm}</paradigm>\n<role>{role}</role>\n<url></url>\n</region>\n"
         )
-    parts.extend(_cnodes(tree, names))
-    parts.append("</program>\n<system>\n")
-    parts.extend(_system(machine))
-    parts.append("</system>\n</cube>\n")
-    return "".join(parts)
 
 
 def _cnodes(tree, names):
-    ids = tree.ids or list(range(len(tree)))
-    stack = []
-    for row, parent in enumerate(tree.parents):
-        while stack and stack[-1] != parent:
-            stack.pop()
-            yield "</cnode>\n"
-        callee = names.index(tree.names[row]) if len(names) < 1000 else row
-        yield f'<cnode id="{ids[row]}" calleeId="{callee}"{tree.line}>\n'
-        yield tree.parameters.get(row, "")
-        stack.append(row)
-    yield "</cnode>\n" * len(stack)
+    position = {name: number for number, name in enumerate(names)}
+    callees = [position[name] for name in tree.names]
+    texts = xml.call_path_texts(tree.parents, callees, ids=tree.ids, contents=tree.parameters)
+    return (text.replace('">', f'"{tree.line}>', 1) if "<cnode" in text else text for text in texts)
 
 
 def _system(machine):

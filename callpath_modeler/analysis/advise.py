@@ -1,4 +1,4 @@
-"""Advice on the next scale to run: the effect of one more run on the band at a target.
+"""Advice on the next run: the effect of one more setting on the band at a target.
 
 The result of a run is not known in advance, but the mixture of models gives its probability
 distribution. So outcomes are drawn from it, models are made with each outcome as if it had been
@@ -8,7 +8,8 @@ measured, and the bands of the total at the target are compared. This is a prepo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,53 +18,69 @@ from callpath_modeler import modeling
 from callpath_modeler.analysis.predict import total_of
 from callpath_modeler.analysis.scales import power_of
 from callpath_modeler.argument_checks import check_type
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import Models
+from callpath_modeler.modeling import Models, slice_with_line_models
 from callpath_modeler.modeling.distributions import normal_share
-from callpath_modeler.printable import shell_word
 from callpath_modeler.targets import target_of, targets_of
-from callpath_modeler.units import as_option, setting_text
+from callpath_modeler.units import setting_text
 
-OUTCOMES = 16
-"""How many outcomes of each run are drawn."""
-_ROWS = 1000
+_OUTCOMES, _OUTCOMES_OF_SURFACES = 16, 8
+"""Outcomes of each run that are drawn; models in several parameters take half a second each."""
+_ROWS, _ROWS_OF_SURFACES = 1000, 50
 """Call paths that outcomes are drawn for: the costliest at the target, by the ends of bands."""
+_MOST = 6
+"""Largest number of settings that are tried in several parameters."""
 _STEPS = 2.0, 4.0, 8.0, 16.0
 """Scales that are asked about, in multiples of the largest that was run."""
 _SEED = 20
+_SECONDS_PER_HOUR = 3600
 
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
-    """One more scale, and its effect on the band of the total at the target.
+    """One more setting, and its effect on the band of the total at the target.
 
     Attributes
     ----------
-    scale : value of the parameter
+    setting : value of each parameter, by name
+    scale : value of the parameter of the models
     time : predicted run time, per process
+    core_hours : predicted cost of all its repetitions; NaN = the number of processes is not known,
+        or the metric is no time
     apart : ratio of the ends of the band after this run: the median over the drawn outcomes
     least, most : the same ratio for the outcomes that narrow the band most and least
+    gain : part of the width of the band, on a logarithmic scale, that the run removes; below zero
+        = the band becomes wider
     """
 
+    setting: Mapping[str, float]
     scale: float
     time: float
+    core_hours: float
     apart: float
     least: float
     most: float
+    gain: float
+
+    @property
+    def gain_per_core_hour(self) -> float:
+        """Gain over the cost; NaN = the cost is not known."""
+        return self.gain / self.core_hours if self.core_hours > 0 else math.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Scales to measure next, with their effect on the band at a target.
+    """Settings to measure next, with their effect on the band at a target.
 
     Attributes
     ----------
     target : the target
     value, low, high : total at the target with its band, from the present runs, SI base units
-    repetitions : number of runs of each scale that are assumed
-    runs : the scales that were tried, ascending
+    repetitions : number of runs of each setting that are assumed
+    outcomes : number of outcomes of each run that were drawn
+    runs : the settings that were tried, cheapest first
     """
 
     target: float
@@ -71,6 +88,7 @@ class Advice:
     low: float
     high: float
     repetitions: int
+    outcomes: int
     runs: tuple[NextRun, ...]
 
     @property
@@ -79,26 +97,34 @@ class Advice:
         return self.high / self.low
 
 
-def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advice:
-    """Return the effect of one more scale on the band of the total at a target.
+def advise(
+    fitted: Fitted,
+    target: float,
+    scales: Sequence[float] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> Advice:
+    """Return the effect of one more run on the band of the total at a target.
 
     Parameters
     ----------
-    fitted : models of an additive metric along one parameter, by the mixture method
+    fitted : models of an additive metric, by the mixture method. The other parameters of models in
+        several have their values at the target
     target : a finite scale
     scales : scales to try; by default multiples of the largest one, below the target. They are
-        cubes or squares if all measured scales are
+        cubes or squares if all measured scales are. With several parameters, the default also
+        varies the others, and they are at the measured values nearest to the target for `scales`
+    progress : called with the number of settings that are done, and of all settings
 
     Returns
     -------
     Advice
-        Band of the total at the target after one more run at each scale, in SI base units.
+        Band of the total at the target after one more run at each setting, in SI base units.
 
     Raises
     ------
     DataError
-        If there is no scale between the largest run and the target, several parameters vary, the
-        models are classic, or the total is not above zero.
+        If there is no setting between the largest run and the target, the models are classic, or
+        the total is not above zero.
     UsageError
         If the target or a scale is not positive and finite, or if a scale was already run.
 
@@ -107,43 +133,127 @@ def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advic
     Raiffa, Schlaifer: Applied statistical decision theory (1961), preposterior analysis.
     """
     _check(fitted)
-    models = fitted.models
-    target, largest = _finite(target), {fitted.parameter: float(fitted.points[-1])}
-    chosen = _scales(fitted, scales) if np.size(scales) else between(fitted.points, target)
+    target = _finite(target)
+    chosen = _given(fitted, scales) if np.size(scales) else _settings(fitted, target)
     if not chosen:
+        largest = {name: fitted.measured_range(name)[1] for name in fitted.parameters}
         raise DataError(
             f"there is no scale between the largest run, {setting_text(largest)}, and the target",
             hint="ask about a larger one with --target",
         )
     rows = np.flatnonzero(fitted.modelled)
-    rows = rows[np.argsort(-models.take(rows).predict([target]).high[:, 0], kind="stable")[:_ROWS]]
-    points, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
-    now, known = models.take(rows), values[rows]
-    value, low, high = _band(now, target)
+    most = _ROWS if fitted.surface is None else _ROWS_OF_SURFACES
+    high = fitted.models.take(rows).predict([target]).high[:, 0]
+    rows = rows[np.argsort(-high, kind="stable")[:most]]
+    present = _Runs.of(fitted, rows)
+    value, low, high_end = _band(fitted.models.take(rows), target)
     if not low > 0:
         raise DataError(
             f"{fitted.metric.name} may be nothing at the target: no band to narrow",
             hint="see `cpmodel rank`, or measure with a finer clock",
         )
+    at_target = fitted.at(target)
+    outcomes = _OUTCOMES if fitted.surface is None else _OUTCOMES_OF_SURFACES
     found = []
-    for scale in chosen:
-        drawn = np.random.default_rng(_SEED)
-        outcomes = [_outcome(now, scale, known.shape[2], drawn) for _ in range(OUTCOMES)]
-        bands = [_band(_with_run(now, points, known, scale, each), target) for each in outcomes]
-        time = float(np.nansum(models.values([scale])[rows]))
-        apart = [high / low if low > 0 else np.inf for _, low, high in bands]
-        found.append(NextRun(float(scale), time, float(np.median(apart)), min(apart), max(apart)))
-    return Advice(target, value, low, high, known.shape[2], tuple(found))
+    for done, each in enumerate(chosen, start=1):
+        found.append(_tried(fitted, present, each, at_target, high_end / low, outcomes))
+        if progress is not None:
+            progress(done, len(chosen))
+    found.sort(key=lambda run: (np.nan_to_num(run.core_hours, nan=run.time), run.scale))
+    repetitions = present.values.shape[2]
+    return Advice(target, value, low, high_end, repetitions, outcomes, tuple(found))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Runs:
+    """Measurements of n rows, and their models.
+
+    Attributes
+    ----------
+    names : the D parameters of the models, in their order
+    axis : position of the parameter of the advice
+    points : [K, D] measured settings
+    values : [n, K, R] measured values
+    models : models in all parameters
+    """
+
+    names: tuple[str, ...]
+    axis: int
+    points: FloatArray
+    values: FloatArray
+    models: Models
+
+    @classmethod
+    def of(cls, fitted: Fitted, rows: IntArray) -> _Runs:
+        """Return the measurements of some rows of an experiment."""
+        names = fitted.parameters
+        points, values = fitted.experiment.by_setting(fitted.metric.name, names)
+        measured = ~np.isnan(values).all(axis=(0, 2))
+        axis = names.index(fitted.parameter)
+        models = fitted.whole.take(rows)
+        return cls(names, axis, points[measured], values[rows][:, measured], models)
+
+    def line(self, setting: Mapping[str, float]) -> tuple[Models, float]:
+        """Return models along the parameter through a setting, and its value there."""
+        at = [setting[name] for name in self.names]
+        if len(at) == 1:
+            return self.models, at[0]
+        along, _ = slice_with_line_models(self.models, self.axis, at, self.points, self.values)
+        return along, at[self.axis]
+
+    def with_run(self, setting: Mapping[str, float], outcome: FloatArray) -> _Runs:
+        """Return the measurements and their new models with one more setting."""
+        at = np.array([setting[name] for name in self.names])
+        points = np.concatenate([self.points, at[None]])
+        values = np.concatenate([self.values, outcome[:, None]], axis=1)
+        order = np.lexsort(points.T[::-1])
+        points, values = points[order], values[:, order]
+        models = modeling.fit(
+            points if len(self.names) > 1 else points[:, 0],
+            values,
+            space=self.models.space,
+            aggregate=self.models.aggregate,
+            confidence=self.models.confidence,
+        )
+        return _Runs(self.names, self.axis, points, values, models)
+
+
+def _tried(
+    fitted: Fitted,
+    present: _Runs,
+    setting: Mapping[str, float],
+    target: Mapping[str, float],
+    apart: float,
+    count: int,
+) -> NextRun:
+    """Return the effect of a run.
+
+    Parameters
+    ----------
+    apart : ratio of the ends of the present band
+    count : number of outcomes to draw
+    """
+    repetitions = present.values.shape[2]
+    models, scale = present.line(setting)
+    drawn = np.random.default_rng(_SEED)
+    outcomes = [_outcome(models, scale, repetitions, drawn) for _ in range(count)]
+    ratios = []
+    for outcome in outcomes:
+        _, low, high = _band(*present.with_run(setting, outcome).line(target))
+        ratios.append(high / low if low > 0 else np.inf)
+    time = float(np.nansum(models.values([scale])))
+    processes = setting.get("p", fitted.experiment.constants.get("p", math.nan))
+    hours = (
+        repetitions * processes * time / _SECONDS_PER_HOUR if fitted.metric.is_time else math.nan
+    )
+    after = float(np.median(ratios))
+    gain = 1 - math.log(after) / math.log(apart) if apart > 1 else 0.0
+    return NextRun(dict(setting), scale, time, hours, after, min(ratios), max(ratios), gain)
 
 
 def _check(fitted: Fitted) -> None:
     """Raise an error for models without probabilities or without a total above zero."""
     check_type(fitted, Fitted, "fitted")
-    if fitted.surface is not None:
-        raise DataError(
-            f"several parameters vary: {', '.join(fitted.parameters)}; advice is about one",
-            hint=f"hold the others, e.g. --where {shell_word(as_option(dict(fitted.measured_at)))}",
-        )
     if fitted.models.method == "classic":
         raise DataError(
             "models of the classic method do not say how probable each outcome of a run is",
@@ -163,16 +273,66 @@ def _finite(target: float) -> float:
     return found
 
 
-def _scales(fitted: Fitted, scales: Sequence[float]) -> list[float]:
-    """Return the scales that may be run, if none of them was."""
-    wanted: list[float] = targets_of(scales).tolist()
-    for scale in wanted:
-        if np.isinf(scale) or scale in fitted.points:
+def _given(fitted: Fitted, scales: Sequence[float]) -> list[dict[str, float]]:
+    """Return the settings at the given scales, if none of them was run."""
+    measured = _Measured(fitted)
+    chosen = []
+    for scale in targets_of(scales).tolist():
+        setting = {**measured.nearest, fitted.parameter: scale}
+        if np.isinf(scale) or measured.has(setting):
             raise UsageError(
-                f"no run to advise at {setting_text({fitted.parameter: scale})}",
-                hint="scales that were not run yet",
+                f"no run to advise at {setting_text(setting)}", hint="scales that were not run yet"
             )
-    return wanted
+        chosen.append(setting)
+    return chosen
+
+
+class _Measured:
+    """The measured settings of an experiment, and the one nearest to a target."""
+
+    def __init__(self, fitted: Fitted) -> None:
+        self._settings = fitted.whole.points.reshape(len(fitted.whole.points), -1)
+        self._names = fitted.parameters
+        self.nearest = {fitted.parameter: float(fitted.points[-1]), **fitted.measured_at}
+
+    def has(self, setting: Mapping[str, float]) -> bool:
+        """Return whether a setting was measured."""
+        at = [setting[name] for name in self._names]
+        return bool((self._settings == at).all(axis=1).any())
+
+    def values(self, name: str) -> FloatArray:
+        """Return the measured values of a parameter, ascending."""
+        return np.unique(self._settings[:, self._names.index(name)])
+
+
+def _settings(fitted: Fitted, target: float) -> list[dict[str, float]]:
+    """Return settings to run, which were not measured.
+
+    With one parameter, these are multiples of the largest scale. With several, they are, from the
+    measured setting nearest to the target: the first steps of the main parameter; that step at the
+    smallest value of each other one, where runs are cheap; the first step of each other parameter,
+    up to its value at the target; and the first steps of all parameters together.
+    """
+    measured, main = _Measured(fitted), fitted.parameter
+    base, at = measured.nearest, fitted.at(target)
+    steps = between(measured.values(main), target)
+    found = [{**base, main: value} for value in steps]
+    if fitted.surface is None:
+        return found
+    others = [name for name in fitted.parameters if name != main]
+    first = {main: steps[0]} if steps else {}
+    beside = []
+    for name in others:
+        values = measured.values(name)
+        beyond = [*between(values, at[name]), at[name]]
+        if beyond[0] > values[-1]:
+            first[name] = beyond[0]
+            beside.append({**base, name: beyond[0]})
+        if steps:
+            beside.append({**base, main: steps[0], name: float(values[0])})
+    found = [base, *found[:2], {**base, **first}, *beside, *found[2:]]
+    distinct = {tuple(each.values()): each for each in found if not measured.has(each)}
+    return list(distinct.values())[:_MOST]
 
 
 def between(points: FloatArray, target: float) -> list[float]:
@@ -211,19 +371,6 @@ def _outcome(
     noise -= noise.mean(axis=1, keepdims=True)
     return np.asarray(
         (level * np.exp(off * np.where(off < 0, less, more)))[:, None] * np.exp(noise)
-    )
-
-
-def _with_run(
-    models: Models, points: FloatArray, known: FloatArray, scale: float, outcome: FloatArray
-) -> Models:
-    """Model rows anew, with one more scale."""
-    return modeling.fit(
-        np.append(points, scale),
-        np.concatenate([known, outcome[:, None]], axis=1),
-        space=models.space,
-        aggregate=models.aggregate,
-        confidence=models.confidence,
     )
 
 

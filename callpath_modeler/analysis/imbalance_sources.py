@@ -71,7 +71,7 @@ class ImbalanceSources:
         columns = known[:, here].astype(np.float64), line.columns[metric.name].exclusive[:, here]
         ratio, value = (statistic_of_present(each, Reduction.MEDIAN) for each in columns)
         mean = value / ratio if line.reduction is Reduction.MAX else value
-        computes = np.array([region.computes for region in tree.regions])[tree.region]
+        computes = np.array([region.call_class.computes for region in tree.regions])[tree.region]
         above = np.where(computes, np.nan_to_num(mean * (ratio - 1)), 0.0)
         return cls(fitted, mean, ratio, above, np.concatenate([[0.0], np.cumsum(above)]))
 
@@ -94,7 +94,7 @@ class ImbalanceSources:
         """
         tree, above, upto = self.fitted.experiment.tree, self.above, self.upto
         wait = float(self.mean[row])
-        if not (tree.regions[tree.region[row]].waits and wait > 0 and upto[-1] > 0):
+        if not (tree.regions[tree.region[row]].call_class.waits and wait > 0 and upto[-1] > 0):
             return None
         caller, total = row, 0.0
         while tree.parent[caller] != ROOT and total < _ENOUGH * wait:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from callpath_modeler.analysis.causes import NOTHING, find_causes
 from callpath_modeler.analysis.ensemble import doubtful, overlap, repetitions_of_pair
 from callpath_modeler.analysis.excess import (
     Excess,
@@ -192,6 +193,38 @@ class Ranking(RankingPlotMixin):
         """Scale with the shortest run time, if it lies before the target; None = it does not."""
         total = self.run_time.total if self.run_time else self.predicted.total
         return scaling_optimum(self.fitted, self.target, total)
+
+    @cached_property
+    def _labels(self) -> dict[int, str]:
+        """Causes that were found so far, by call path."""
+        return {}
+
+    def why(self, rows: IntArray) -> list[str]:
+        """Return why the time of some call paths grows, as one label each.
+
+        The labels need the requirements of the call paths (visits, bytes, operations), which
+        ``LoadOptions.with_requirements`` reads. Without them, only imbalance is known. The cause
+        of an inclusive value is that of the call path whose model grows fastest.
+
+        Parameters
+        ----------
+        rows : call paths
+
+        Returns
+        -------
+        list of str
+            ``"more work"``, ``"more messages"``, ``"longer messages"``, ``"collective log p"``,
+            ``"collective p"``, ``"collective"``, ``"waits for NAME"``, ``"waits"``,
+            ``"imbalance"``, ``"unexplained"``, or ``"-"``: nothing grows, or it is not known.
+        """
+        asked = self.leader[rows] if self.inclusive else np.asarray(rows, np.intp)
+        new = np.array([row for row in asked.tolist() if row >= 0 and row not in self._labels])
+        if len(new):
+            found = find_causes(self.fitted, self.target, np.unique(new))
+            if found is not None:
+                named = zip(found.needs.rows.tolist(), found.labels, strict=True)
+                self._labels.update(named)
+        return [self._labels.get(row, NOTHING) for row in asked.tolist()]
 
     def __repr__(self) -> str:
         return (

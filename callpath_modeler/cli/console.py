@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
@@ -190,22 +190,26 @@ class Console:
 
         return report
 
-    def write(self, content: str | bytes, path: Path | None, *, overwrite: bool) -> None:
+    def write(
+        self, content: str | bytes | Iterator[bytes], path: Path | None, *, overwrite: bool
+    ) -> None:
         """Write a result to a file, or to standard output, text in UTF-8 everywhere.
+
+        Pieces of bytes are written one by one, and only to files.
 
         Raises
         ------
         OutputError
             If the file exists and may not be replaced, or cannot be written.
         """
-        if path is None and isinstance(content, bytes):
-            raise OutputError("this format is binary", hint="write it to a file with -o")
         if isinstance(content, str):
             # File names need not be text: their bytes are written unchanged.
             content = content.encode("utf-8", "surrogateescape")
+            if path is None:
+                _send(content)
+                return
         if path is None:
-            _send(content)
-            return
+            raise OutputError("this format is binary", hint="write it to a file with -o")
         from callpath_modeler.atomic import write_file
 
         write_file(path, content, overwrite=overwrite)

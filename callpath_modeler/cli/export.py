@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 GRAPHS = ("graphml", "dot")
 PROFILES = ("folded", "speedscope", "hatchet")
 EXTRAP, PYTHON, SVG = "extra-p", "python", "svg"
+CUBE = "cubex"
 FLAME, _MODELS, _RANKING = "flame", "models", "ranking"
-_OTHERS = (*GRAPHS, EXTRAP, *PROFILES, SVG, PYTHON)
-_OF_ONE_SCALE = (*PROFILES, SVG)
+_OTHERS = (*GRAPHS, EXTRAP, *PROFILES, CUBE, SVG, PYTHON)
+_OF_ONE_SCALE = (*PROFILES, CUBE, SVG)
 _FLAMES = (SVG, "folded", "speedscope")
 _TABLES = FORMATS[1:]
 
@@ -99,7 +100,8 @@ def command(
     .extra-p of FILE selects its format, and any other suffix JSON Lines. folded, speedscope,
     hatchet and svg are one profile: of the largest runs, or at --target. The profile at the target
     is measured if it was run at least twice, else predicted. folded has whole microseconds. svg is
-    a flame graph that zooms in a browser. python is a module with the models as functions.
+    a flame graph that zooms in a browser. cubex is a file for the viewer of Cube: measured values,
+    predictions and excess work. python is a module with the models as functions.
     """
     from callpath_modeler import pipeline
     from callpath_modeler.cli.render import render_table
@@ -124,6 +126,8 @@ def command(
         return
     if form in _OF_ONE_SCALE:
         question = replace(question, inclusive=False)
+    if form in GRAPHS or what == "ranking":
+        load = load.with_requirements()
     ranking, findings = pipeline.ranking_of(
         experiment,
         question,
@@ -135,8 +139,7 @@ def command(
     fitted = ranking.fitted
     _check_models(fitted, form, what, color_by)
     if form in _OF_ONE_SCALE:
-        text = _of_ranking(ranking, form, at_target=at_target)
-        console.write(text, output, overwrite=force)
+        _write_one_scale(console, ranking, form, output, at_target=at_target, force=force)
     elif form == PYTHON:
         console.write(python_source(fitted), output, overwrite=force)
     elif form in GRAPHS:
@@ -223,12 +226,37 @@ def _measured(
     console.findings(experiment.findings)
 
 
-def _of_ranking(ranking: Ranking, form: str, *, at_target: bool) -> str:
-    """Write the profile of a target; or of the largest runs, with the growth of models."""
+def _write_one_scale(
+    console: Console,
+    ranking: Ranking,
+    form: str,
+    output: Path | None,
+    *,
+    at_target: bool,
+    force: bool,
+) -> None:
+    """Write a ranking at a finite target in a format of one profile."""
     if math.isinf(ranking.target):
         raise UsageError(
             f"{form} at infinity: there is no profile, only growth", hint="--target with a number"
         )
+    if form != CUBE:
+        console.write(_of_ranking(ranking, form, at_target=at_target), output, overwrite=force)
+        return
+    from callpath_modeler.report.cube import cube_of_models
+    from callpath_modeler.units import counted
+
+    made = cube_of_models(ranking)
+    console.write(made.pieces, output, overwrite=force)
+    if made.without_formula:
+        console.note(
+            f"{counted(made.without_formula, 'model')} without a formula in the file, because Cube "
+            "has no steps, ceilings or exponentials; their values are there"
+        )
+
+
+def _of_ranking(ranking: Ranking, form: str, *, at_target: bool) -> str:
+    """Write the profile of a target; or of the largest runs, with the growth of models."""
     if form != SVG:
         of_metric = {ranking.fitted.metric: ranking.value}
         return _profile(form, ranking.fitted.experiment, of_metric)

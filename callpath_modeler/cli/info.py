@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option("--write-manifest", is_flag=True, help="Print a manifest runs.toml of the runs.")
 @click.option("--config", is_flag=True, help="Show the values of options and their origins.")
-@click.option("--advise", is_flag=True, help="Show which scale to run next.")
+@click.option("--advise", is_flag=True, help="Show which scale or setting to run next.")
 @model_options
 @load_options
 @output_options
@@ -134,7 +134,7 @@ def _advise(
         progress=console.progress("read"),
         default_factor=FURTHER,
     )
-    advice = advise(fitted, value)
+    advice = advise(fitted, value, progress=console.progress("advise"))
     if form == TABLE:
         output.write_lines(console, advice_text(fitted, advice, style=output.style(console)))
     else:

@@ -12,6 +12,7 @@ from callpath_modeler.cli.console import Console, Notes
 from callpath_modeler.cli.expectation_option import EXPECT, check_ranking
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
+    A_FILE,
     EXPERIMENT,
     fit_options,
     load_options,
@@ -70,6 +71,12 @@ the largest run on. It has at most three marks if no run was repeated.
 @PLOT
 @click.option("--explain-trust", is_flag=True, help="Explain the marks of trust.")
 @EXPECT
+@click.option(
+    "--verify",
+    type=A_FILE,
+    metavar="RUNS",
+    help="Compare the predictions with these runs at the target, which the models have not seen.",
+)
 @target_options
 @load_options
 @fit_options
@@ -86,6 +93,7 @@ def command(
     table: TableRequest,
     explain_trust: bool,
     expect: Path | None,
+    verify: Path | None,
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
@@ -101,7 +109,7 @@ def command(
     import numpy as np
 
     from callpath_modeler.expectation_check import reading_for
-    from callpath_modeler.pipeline import rankings_of
+    from callpath_modeler.pipeline import rankings_of, verification_of
     from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
     from callpath_modeler.report.ranking import ranking_text
     from callpath_modeler.report.ranking_table import ranking_table
@@ -109,11 +117,8 @@ def command(
     if explain_trust:
         console.note(_TRUST.rstrip(), asked=True)
     form = table.form
-    if plot is not None and group_by is not None:
-        raise UsageError(
-            "--plot and --group-by exclude each other: a plot is of one ranking",
-            hint="--where NAME=VALUE chooses a group",
-        )
+    if group_by is not None:
+        _refuse_with_groups(plot, verify)
     if expect is not None:
         load = reading_for(expect, question.metric, load)
     groups = rankings_of(
@@ -121,10 +126,14 @@ def command(
         question,
         group_by,
         by=by,
-        load_options=load,
+        load_options=load.with_requirements(),
         fit_options=fitting,
         progress=console.progress("read"),
     )
+    verified = {
+        value: None if verify is None else verification_of(ranking, verify, load)
+        for value, (ranking, _) in groups.items()
+    }
     checks = {value: check_ranking(ranking, expect) for value, (ranking, _) in groups.items()}
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     findings, notes = of_groups(group_by, groups), Notes.FULL
@@ -149,6 +158,7 @@ def command(
                     style=table.style(console),
                     invocation=of_group(again, load.where, group_by, value) if group_by else again,
                     check=checks[value],
+                    verified=verified[value],
                     complete=complete,
                 )
             return lines
@@ -161,12 +171,23 @@ def command(
         table.write_lines(console, lines)
     else:
         tables = {
-            value: ranking_table(ranking, chosen[value][: table.top], own, checks[value])
+            value: ranking_table(
+                ranking, chosen[value][: table.top], own, checks[value], verified[value]
+            )
             for value, (ranking, own) in groups.items()
         }
         content = joined(tables, group_by) if group_by else tables[""]
         table.write_table(console, content)
     console.findings(findings, notes)
+
+
+def _refuse_with_groups(plot: Path | None, verify: Path | None) -> None:
+    for path, what in ((plot, "--plot"), (verify, "--verify")):
+        if path is not None:
+            raise UsageError(
+                f"{what} and --group-by exclude each other: {what} is for one ranking",
+                hint="--where NAME=VALUE chooses a group",
+            )
 
 
 def _plot(

@@ -98,7 +98,7 @@ def command(
     content = PageContent(
         ranking=ranking,
         forecast=forecast(known, ranking.target) if known is not None else None,
-        needs=explain_all(ranking, ranking.order[:top].tolist()),
+        causes=explain_all(ranking, ranking.order[:top].tolist()),
         check=check_ranking(ranking, expect),
         findings=findings,
         making=_making(click.get_current_context(), experiment, fitted.experiment),

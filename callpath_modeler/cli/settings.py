@@ -38,11 +38,13 @@ _OF_ONE_RUN = frozenset({
 
 _APART: Mapping[str, frozenset[str]] = {
     "fit": frozenset({"metric"}),  # which models are kept
+    "refine": frozenset({"metric"}),  # filters are about time
     "excess": frozenset({"at"}),  # where measured values are held
     "check": frozenset({"target", "at", "metric", "inclusive", "exclusive"}),  # FILE.toml says it
     "baseline": frozenset({"inclusive", "exclusive", "top"}),  # what expectations are written
     "report": frozenset({"top"}),  # charts
     "guidelines": frozenset({"fail_on"}),  # verdicts
+    "guidelines_diff": frozenset({"fail_on"}),  # changes of verdicts
 }
 """Options that mean something else in one command, where files do not set them."""
 

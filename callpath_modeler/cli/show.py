@@ -9,6 +9,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.one_call_path import row_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -17,13 +18,11 @@ from callpath_modeler.cli.options import (
     target_options,
 )
 from callpath_modeler.cli.plot_option import PLOT, write_plot
-from callpath_modeler.errors import UsageError
 from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.target_query import PredictionQuery
 
 
@@ -68,13 +67,13 @@ def command(
         progress=console.progress("read"),
         default_factor=FURTHER,
     )
-    row = _found(ranking.fitted.experiment, callpath)
+    row = row_of(ranking.fitted.experiment, callpath)
     lines = model_text(
         ranking,
         row,
         style=TextStyle(width=console.width, ascii_only=console.ascii_only),
         linear=linear,
-        needs=explain(ranking, row),
+        cause=explain(ranking, row),
     )
     if plot is not None:
         from callpath_modeler.report.plot.drawing import model_drawing
@@ -84,15 +83,3 @@ def command(
         write_plot(console, drawing, plot, force=force)
     render_lines(console, lines, None, force=False)
     console.findings(findings)
-
-
-def _found(experiment: Experiment, callpath: str) -> int:
-    """Return the row of a call path; an error mentions options that may have excluded it."""
-    from callpath_modeler.profile.pattern import find_one
-    from callpath_modeler.profile.pruning import excluded_call_paths
-
-    try:
-        return find_one(experiment.tree, callpath)
-    except UsageError as error:
-        message = error.message + excluded_call_paths(experiment)
-        raise UsageError(message, hint=error.hint) from None

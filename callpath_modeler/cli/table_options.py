@@ -38,11 +38,13 @@ class _NumberOrAll(click.IntRange):
         return sys.maxsize if value == "all" else int(super().convert(value, param, ctx))
 
 
+NUMBER_OF_ROWS = _NumberOrAll(1)
+
 _TABLE = (
     click.option(
         "-n",
         "--top",
-        type=_NumberOrAll(1),
+        type=NUMBER_OF_ROWS,
         metavar="N",
         help="Number of rows, or all; in a view, on every level. Default: rank fits the terminal; "
         "10 in other tables, files and pipes; else all.",
@@ -140,9 +142,10 @@ class TableRequest:
             If the suffix selects no format, or columns are requested for a text table.
         """
         form = self.output.form
-        if form == TABLE and self.columns is not None:
+        if form in {TABLE, HTML} and self.columns is not None:
+            what = "text tables" if form == TABLE else "pages"
             raise UsageError(
-                "--columns does not apply to text tables", hint="add -f csv, tsv, json or markdown"
+                f"--columns does not apply to {what}", hint="add -f csv, tsv, json or markdown"
             )
         return form
 

@@ -107,8 +107,10 @@ OF_MODELS = {
     "CPM305": FindingKind(
         what="Lines of a benchmark were not used",
         why="They are error messages, or repetitions that failed. Too many of them may hide a "
-        "problem of the measurement.",
-        remedy="Look at these lines. Enlarge the window of ReproMPI if its repetitions fail.",
+        "problem of the measurement. PGChecker's grouped table has mock-ups only where they were "
+        "faster, and a test of such a selection would find violations by chance.",
+        remedy="Look at these lines. Enlarge the window of ReproMPI if its repetitions fail. Give "
+        "the table raw of PGChecker instead of grouped.",
         example="mpi_bench_r3.dat: 10 lines not used, the first is 22",
     ),
 }

@@ -260,4 +260,10 @@ OF_PROFILES = {
         remedy="Measure the calls of MPI as well, e.g. with Caliper's mpi service.",
         example="app.p16: 16 processes, but no call of MPI or SHMEM",
     ),
+    "CPM180": FindingKind(
+        what="A profile holds predictions and not measurements",
+        why="A model of predictions repeats their errors. Costs below zero are read as zero.",
+        remedy="Move the file of `cpmodel export -f cubex` out of the directory of the runs.",
+        example="models.cubex: models of p = 4096",
+    ),
 }

@@ -7,6 +7,7 @@ from enum import IntEnum
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, IntArray
+from callpath_modeler.profile.call_class import OVERHEAD, CallClass
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import Region
 
@@ -28,28 +29,39 @@ class Activity(IntEnum):
     MEASUREMENT = 3
 
 
+_CALLS = frozenset(
+    each
+    for each in CallClass
+    if each.is_collective
+    or each
+    in {
+        CallClass.POINT_TO_POINT,
+        CallClass.ONE_SIDED,
+        CallClass.WAIT,
+        CallClass.MANAGEMENT,
+    }
+)
+"""Classes of communication calls; input and output in the paradigm MPI is one as well."""
 _COMMUNICATION = frozenset({"mpi", "shmem"})
-_THREADS = frozenset({"openmp", "pthread"})
+_THREADS = frozenset({CallClass.OPENMP, CallClass.THREADS})
 _BODIES = frozenset({"master", "masked"})
 """Roles of OpenMP constructs whose own time is that of the statements inside them."""
-_FLUSHES = frozenset({"MEASUREMENT OFF", "TRACE BUFFER FLUSH"})
 _ARTIFICIAL = "artificial"
 _OMP_STATES, _OMP_WORK = "<omp ", "<omp work>"
 """HPCToolkit's names of the states of OpenMP threads, and of the state with work."""
 
 
 def activity_of(region: Region) -> Activity:
-    """Return what a region does, from its paradigm, its role and its name."""
-    if region.paradigm in _COMMUNICATION:
+    """Return what a region does, from its class, its role and its name."""
+    kind = region.call_class
+    if region.paradigm in _COMMUNICATION or kind in _CALLS:
         return Activity.COMMUNICATION
     if region.name.startswith(_OMP_STATES) and region.name != _OMP_WORK:
         return Activity.THREADING
-    if region.paradigm in _THREADS and not (region.computes or _is_body(region)):
+    if kind in _THREADS and not _is_body(region):
         return Activity.THREADING
-    if region.name in _FLUSHES:
-        return Activity.MEASUREMENT
     # Other artificial regions have the time of the program outside of all measured functions.
-    if region.paradigm == "measurement" and region.role != _ARTIFICIAL:
+    if kind is CallClass.MEASUREMENT and (region.role != _ARTIFICIAL or region.name in OVERHEAD):
         return Activity.MEASUREMENT
     return Activity.COMPUTATION
 

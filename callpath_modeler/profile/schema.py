@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from callpath_modeler.printable import printable
+from callpath_modeler.profile.call_class import CallClass, call_class
 from callpath_modeler.units import base_and_factor
 
 PROGRAM = "<program>"
@@ -25,10 +26,6 @@ _CYCLES = re.compile(r"cyc|clock|stall|_stl", re.IGNORECASE)
 _POWER = re.compile(r"10\^(-?\d{1,2})\s*(\S+)")
 _LIBRARIES = frozenset({"mpi", "openmp", "pthread", "measurement", "cuda", "shmem"})
 """Paradigms of libraries and of the measurement."""
-_OPENMP_WORK = frozenset({"loop", "parallel", "sections", "section", "single", "task", "workshare"})
-"""Roles of OpenMP regions with the program's own computation; the other regions wait."""
-_WAITING = frozenset({"mpi", "shmem", "openmp", "pthread"})
-"""Paradigms whose functions wait for other processes or threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +75,9 @@ class Region:
         return self.paradigm not in _LIBRARIES
 
     @property
-    def computes(self) -> bool:
-        """True for computation: code of the program, or an OpenMP construct with work."""
-        return self.role in _OPENMP_WORK if self.paradigm == "openmp" else self.is_own
-
-    @property
-    def waits(self) -> bool:
-        """True if the region may wait for other processes or threads."""
-        return self.paradigm in _WAITING and not self.computes
+    def call_class(self) -> CallClass:
+        """What the region does, such as computation or a kind of collective operation."""
+        return call_class(self.name, self.paradigm, self.role)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ _MOST = 500
 """Largest number of subtrees of a run."""
 _LEAST = 1e-3
 """Smallest share of the time of a subtree with parts of its own."""
+_LARGEST = 1e15
+"""Largest plausible time of a thread in seconds; larger ones come from damaged files."""
 _INSTRUCTIONS = ("papi_tot_ins", "instructions", "inst_retired:any_p", "perf::instructions")
 _CYCLES = ("papi_tot_cyc", "cycles", "cpu-cycles", "perf::cycles", "perf::cpu-cycles")
 """Names of counters in lower case, the most common first."""
@@ -96,6 +98,10 @@ def read_balance(source: ProfileSource, stated: DeclaredUnits, request: BalanceR
     sums = source.sums_of_threads(metric, group, subtrees * activities)
     time = sums.values.reshape(subtrees, activities, -1)
     time *= stated.factors.get(metric, 1.0)
+    if not (time <= _LARGEST).all():
+        raise DataError(
+            f"a thread has more than {_LARGEST:g} s of {metric}", hint="measure the run again"
+        )
     outer = _outer(merged, chosen)
     parts = np.empty((subtrees, PARTS))
     # Inner subtrees come after outer ones, so every subtree is complete when its turn comes.

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 API_VERSION = 1
 """Version of the contract; it increases with every change that breaks existing readers."""
 
+CREATOR_OF_MODELS = "callpath-modeler"
+"""First word of the creator of files that hold predictions of this program."""
+
 
 class Match(IntEnum):
     """Evidence that a path is a profile of a reader.

@@ -156,7 +156,7 @@ def recognise_scaling(
     chosen = _longest_series(runs, workers)
     of_run = np.array([runs[i].parameters[workers] for i in chosen])
     is_sum = reduction is Reduction.SUM and workers == "p"
-    own = np.array([region.computes for region in tree.regions])
+    own = np.array([region.call_class.computes for region in tree.regions])
     work = own[tree.region]
 
     def slope_of(values: MetricValues, rows: BoolArray) -> float:

@@ -232,12 +232,24 @@ class GroupSums(BlockSink):
             return
         of_block = group[order]
         begins = np.flatnonzero(np.diff(of_block, prepend=-1))
-        self._sums[of_block[begins]] += np.add.reduceat(block[order], begins, axis=0)
+        # Damaged values may be huge.
+        with np.errstate(over="ignore"):
+            self._sums[of_block[begins]] += np.add.reduceat(block[order], begins, axis=0)
 
     def result(self, scale: float = 1.0) -> ThreadSums:
-        """Return the sums in SI base units: `scale` of them is 1 as stored."""
+        """Return the sums; no more blocks can be added.
+
+        Parameters
+        ----------
+        scale : factor to SI base units
+        """
         process, column = self._columns.threads_in_order
-        return ThreadSums(self._sums[:, column] * scale, process)
+        is_sorted = np.array_equal(column, np.arange(self._columns.stored))
+        # The sums may take most of the memory, so they are copied only if they must be.
+        values = self._sums if is_sorted else self._sums[:, column]
+        with np.errstate(over="ignore"):
+            values *= scale
+        return ThreadSums(values, process)
 
 
 class Reducer(BlockSink):

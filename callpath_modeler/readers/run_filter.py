@@ -53,6 +53,10 @@ class RunCondition:
     sign: str
     text: str
 
+    def as_text(self) -> str:
+        """Return the condition as it was given."""
+        return f"{self.name}{self.sign}{self.text}"
+
     def holds(self, value: str | float | None) -> bool:
         """Return whether a parameter or a text of the metadata meets the condition.
 
@@ -119,7 +123,7 @@ class RunSelection:
                 chosen = [run for run in chosen if condition.holds(metadata_value(run, name))]
                 self.open.remove(condition)
                 if not chosen:
-                    told = f"{name}{condition.sign}{condition.text}"
+                    told = condition.as_text()
                     raise DataError(f"no run is left where {told}", hint="see `cpmodel info`")
         return chosen
 

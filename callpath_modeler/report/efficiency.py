@@ -337,6 +337,8 @@ def _footer(shown: EfficiencyView, subtrees: IntArray, invocation: Invocation) -
         lines.append(
             f"lost: time of the subtree without computation, share: its run time; both as shares "
             f"of the run time of the program at {at}"
+            + "; subtrees have models of their own, so predicted shares are rough"
+            * last.is_predicted
         )
         rest = len(shown.known) - len(subtrees)
         if rest > 0:

@@ -150,6 +150,7 @@ def _graph_of_ranking(ranking: Ranking, check: Check | None) -> nx.DiGraph[str]:
         "excess_exclusive": _known(ranking.excess.exclusive),
         "predicted": _known(ranking.predicted.value),
         "trust": [mark if mark >= 0 else None for mark in ranking.trust.tolist()],
+        "why": ranking.why(rows),
         "growth": growth_texts(ranking, rows),
         "model": formula_texts(ranking, rows),
         "status": fitted.statuses(rows),

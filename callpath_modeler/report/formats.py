@@ -124,6 +124,11 @@ def _records(table: Table) -> Iterator[dict[str, Cell]]:
         yield dict(zip(table.columns, row, strict=True))
 
 
+def known_or_none(value: float) -> float | None:
+    """Return a number as a cell; None = it is not known (NaN)."""
+    return None if math.isnan(value) else value
+
+
 def json_number(value: float) -> float | str | None:
     """Return a number that JSON can hold: NaN becomes null, infinity becomes the text ``inf``."""
     if math.isfinite(value):

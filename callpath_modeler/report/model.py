@@ -9,16 +9,17 @@ from functools import partial
 import numpy as np
 from rich.cells import cell_len, set_cell_size
 
+from callpath_modeler.analysis.causes import Cause
 from callpath_modeler.analysis.excess import measured_excess, scaling_over
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.rank import FIRST, Ranking
-from callpath_modeler.analysis.requirements import Requirements
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.answer import at_text, cost_text, target_text
+from callpath_modeler.report.causes import cause_lines, imbalance_facts
 from callpath_modeler.report.change_points import formula_from_text, from_text, law_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
@@ -26,7 +27,6 @@ from callpath_modeler.report.curve import curve_of, measured_of
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.measured_only import OVERLAP_NOTE, comparison_note, scales_note
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text
-from callpath_modeler.report.requirements import imbalance_facts, requirement_lines
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.units import (
     counted,
@@ -60,11 +60,11 @@ def model_text(
     *,
     linear: bool,
     style: TextStyle,
-    needs: Requirements | None = None,
+    cause: Cause | None = None,
 ) -> list[str]:
     """Return the lines of `cpmodel show` for the call path in `row` at the target.
 
-    `needs` holds its requirements besides time, if they are known.
+    `cause` tells why it grows, if that is known.
     """
     fitted = ranking.fitted
     tree = fitted.experiment.tree
@@ -99,7 +99,7 @@ def model_text(
         "",
         *_excess(ranking, row),
         "",
-        *(requirement_lines(ranking, row, needs, style=style) if needs else ()),
+        *(cause_lines(ranking, cause, style=style) if cause and cause.has_needs else ()),
         *_dressed(value_facts(ranking, row)),
         *_dressed(imbalance_facts(uneven, row, style=style)),
         "",

@@ -18,6 +18,7 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import View, ViewKind
 from callpath_modeler.report.answer import target_text
+from callpath_modeler.report.causes import imbalance_facts
 from callpath_modeler.report.change_points import formula_from_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
@@ -30,7 +31,6 @@ from callpath_modeler.report.model import (
     imbalances,
 )
 from callpath_modeler.report.ranking_table import model_range_texts
-from callpath_modeler.report.requirements import imbalance_facts
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.units import (
     counted,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
+from callpath_modeler.analysis.causes import NOTHING, Driver
 from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.target_costs import deviation
@@ -35,7 +36,7 @@ from callpath_modeler.report.columns import (
     value_titles,
 )
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
-from callpath_modeler.report.layout import TextColumn, table, wrap
+from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
 from callpath_modeler.report.measured_only import (
     OVERLAP_NOTE,
     comparison_note,
@@ -47,6 +48,7 @@ from callpath_modeler.report.measured_only import (
 from callpath_modeler.report.ranking_table import growth_range_texts
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
+from callpath_modeler.report.verification import verification_cells, verification_sentences
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -58,6 +60,7 @@ from callpath_modeler.units import (
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check import Check
+    from callpath_modeler.analysis.verification import Verification
 
 _GREY = "dim"
 _START_UP = frozenset(
@@ -67,8 +70,11 @@ _START_UP = frozenset(
 )  # fmt: skip
 """Lower-case names of functions that start or end a program."""
 
-_FIRST_TO_GO = 6
+_FIRST_TO_GO = 7
 """Rank of columns that a narrow table drops first."""
+
+_CAUSE = 26
+"""Width of a cause, in cells."""
 
 _WORTH_A_WORD = 0.005
 """Excess work from which call paths without a line are mentioned."""
@@ -81,6 +87,7 @@ def ranking_text(
     style: TextStyle,
     invocation: Invocation = EXPERIMENT,
     check: Check | None = None,
+    verified: Verification | None = None,
     complete: bool = True,
 ) -> list[Text]:
     """Return a ranking as text: the answer, the table, and notes.
@@ -92,13 +99,18 @@ def ranking_text(
     style : width, length of names, and characters of text
     invocation : command lines for the same experiment
     check : results of expectations, which become a column; None = no expectations
+    verified : measurements at the target, which become a sentence and columns; None = none
     complete : False = only the answer, the table and the next command
     """
     names = distinct_names(ranking.fitted.experiment.tree, rows, full=style.full_names)
     others = remainder(ranking, rows)
     # Characters are replaced before the layout, because replacing them changes widths.
     say = style.say
-    made = [*ranking_cells(ranking, rows, others, style=style).values()]
+    cells = ranking_cells(ranking, rows, others, style=style)
+    made = [*cells.values()]
+    if verified is not None:
+        after = 1 + [*cells].index("band")
+        made[after:after] = verification_cells(ranking, verified, rows, others, style=style)
     if check is not None:
         has_total = ranking.fitted.metric.additive
         made.append(verdict_cells(check, rows.tolist(), bool(len(others)), has_total=has_total))
@@ -111,6 +123,8 @@ def ranking_text(
         verdict(ranking, style=style),
         *turning_notes(ranking, style=style),
     ]
+    if verified is not None:
+        answer += verification_sentences(ranking, verified, style=style)
     footer = _footer(ranking, body[0].plain, ids, invocation, check)
     footer = footer if complete else ["", *footer[-1:]]
     return [
@@ -198,8 +212,9 @@ def ranking_cells(
         ``rank``, ``measured`` (at the largest scale, unless that is the target and was measured),
         ``value``, ``band`` (not at infinity), ``model`` (error of the model, where the target was
         measured), ``maximum`` and ``imbalance`` (over processes, at the largest scale, next to
-        exclusive means and sums), ``share``, ``excess``, ``growth``, ``trust``. In a comparison,
-        ``base`` (at the smaller scale), ``loss`` and ``own_loss`` (excess work).
+        exclusive means and sums), ``share``, ``excess``, ``growth``, ``why`` (unless nothing
+        grows), ``trust``. In a comparison, ``base`` (at the smaller scale), ``loss`` and
+        ``own_loss`` (excess work).
     """
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
 
@@ -236,6 +251,7 @@ def ranking_cells(
     ]
     bands = [band(ranking.low[row], ranking.high[row]) for row in rows]
     trust = map(marks_text, ranking.trust[rows].tolist())
+    why = [*map(cause_text, ranking.why(rows))]
     before = [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)]
     after = [*ranking.share[rows], *sums(ranking.share)]
     largest_at, target_at = value_titles(ranking)
@@ -255,11 +271,14 @@ def ranking_cells(
         "imbalance": TextColumn(
             "imbalance", [*map(ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
         ),
-        "share": TextColumn("share", [*share_texts(ranking, before, after), ""], droppable=4),
-        "excess": TextColumn("excess", excess, droppable=5),
+        "share": TextColumn("share", [*share_texts(ranking, before, after), ""], droppable=5),
+        "excess": TextColumn("excess", excess, droppable=6),
         "growth": TextColumn("growth", [*growth, *blank, ""], right=False, droppable=1),
+        "why": TextColumn("why", [*why, *blank, ""], right=False, droppable=4),
         "trust": TextColumn("trust", [*trust, *blank, ""], droppable=3),
     }
+    if all(label == NOTHING for label in why):
+        del columns["why"]
     if ranking.is_comparison:
         before = [*ranking.at_base[rows], *sums(ranking.at_base)]
         before.append(float(np.nansum(fitted.at_smallest())))
@@ -273,6 +292,15 @@ def ranking_cells(
         del columns["share"], columns["excess"]
         columns = {name: replace(c, cells=c.cells[:-1]) for name, c in columns.items()}
     return informative(ranking, columns)
+
+
+def cause_text(label: str) -> str:
+    """Return a cause with a short name of the call path that is waited for."""
+    waits = f"{Driver.SOURCE.value} "
+    if not label.startswith(waits):
+        return label
+    name = short_name(label.removeprefix(waits))
+    return waits + shorten([name], _CAUSE - len(waits))
 
 
 def losses_of(ranking: Ranking, rows: IntArray, others: IntArray) -> dict[str, TextColumn]:

@@ -12,12 +12,14 @@ import numpy as np
 
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.analysis.verification import Verification
 from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth, changes_since
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.verdicts import verdict_columns, verdict_header
+from callpath_modeler.report.verification import verification_columns, verification_header
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
@@ -130,6 +132,7 @@ def ranking_table(
     rows: IntArray | None = None,
     findings: Sequence[Finding] = (),
     check: Check | None = None,
+    verified: Verification | None = None,
 ) -> Table:
     """Return a ranking as a table: ranked call paths, worst first, then those without a value.
 
@@ -139,6 +142,7 @@ def ranking_table(
     rows : rows of the experiment, in order; None = all
     findings : findings for JSON
     check : results of expectations about the same models; None = no expectations
+    verified : measurements at the target, which become columns; None = none
 
     Returns
     -------
@@ -152,6 +156,7 @@ def ranking_table(
     """
     check_type(ranking, Ranking, "ranking")
     check_type(check, (Check, NoneType), "check")
+    check_type(verified, (Verification, NoneType), "verified")
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     rows = all_rows(ranking) if rows is None else tree.chosen(rows)
     ids = tree.ids()
@@ -186,6 +191,7 @@ def ranking_table(
     for name, values in numbers.items():
         shown = np.where(is_ranked, values, np.nan) if name in of_target else values
         columns[name] = shown[rows].tolist()
+    columns["why"] = [*ranking.why(rows)]
     columns["trust"] = [mark if mark >= 0 else None for mark in ranking.trust[rows].tolist()]
     columns["top10"] = np.where(is_ranked, ranking.first, np.nan)[rows].tolist()
     # Status and growth belong to the same model: the fastest growing one.
@@ -209,6 +215,9 @@ def ranking_table(
     if check is not None:
         columns |= verdict_columns(check, rows.tolist())
         header["expectations"] = verdict_header(check)
+    if verified is not None:
+        columns |= verification_columns(verified, rows)
+        header["verification"] = verification_header(verified)
     unit = fitted.metric.unit
     united = (
         "maximum_at_largest",
@@ -219,6 +228,7 @@ def ranking_table(
         "high",
         "loss",
         *of_models,
+        *(["verified_value"] if verified is not None else []),
     )
     return Table(columns, dict.fromkeys(united, unit), header)
 

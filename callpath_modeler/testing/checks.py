@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -155,6 +156,15 @@ def check_sums_of_threads(source: ProfileSource, metric: Metric) -> None:
         np.testing.assert_allclose(found, expected, rtol=CLOSE, atol=1e-300)
 
 
+def _sum_threads(source: ProfileSource) -> None:
+    """Sum the values of threads over all call paths, if the profile has such values."""
+    if isinstance(source, ThreadSource):
+        group = np.zeros(len(source.call_tree), np.intp)
+        for metric in (d.metric.name for d in readable(source) if d.metric.additive):
+            with suppress(DataError):
+                source.sums_of_threads(metric, group, 1)
+
+
 def check_error(error: InputError, path: Path) -> None:
     """Check that an error names its file, in one line."""
     assert path.name in error.message
@@ -170,6 +180,7 @@ def read_or_refused(reader: Reader, path: Path) -> None:
                 check_tree(source.call_tree)
                 for reduced in read_all(source).values():
                     check_values(reduced, len(source.call_tree))
+                _sum_threads(source)
                 source.findings()
     except InputError as error:
         check_error(error, path)

@@ -33,7 +33,11 @@ WORK = ROOT / "build" / "pictures"
 LARGEST = 150_000
 """Maximum size of a picture in bytes."""
 
-RUNS = "sample_profiles/lulesh"
+RUNS = "sample_profiles/stencil"
+PREDICTED = f"{RUNS} --target 1024"
+BUG = "**/find_owners"
+"""A call path that grows, in the runs above."""
+REAL_RUNS = "sample_profiles/lulesh"
 FLAME_RUNS = "sample_profiles/snap"
 CALL_PATH = "**/TimeIncrement/MPI_Allreduce"
 CPMODEL = (sys.executable, "-m", "callpath_modeler")
@@ -45,13 +49,13 @@ _WORD = re.compile(r"[\u2580-\u259f\u2800-\u28ff]+|[^\s\u2580-\u259f\u2800-\u28f
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 COMMANDS = {
-    "rank": (f"cpmodel rank {RUNS} --target 1000 -n 6", None),
-    "show": (f"cpmodel show {RUNS} '{CALL_PATH}' --target 1000", ("", "quality")),
+    "rank": (f"cpmodel rank {PREDICTED} -n 6", None),
+    "show": (f"cpmodel show {PREDICTED} '{BUG}'", ("", "quality")),
     "requirements": (
-        f"cpmodel show {RUNS} '{CALL_PATH}' --target 1000",
+        f"cpmodel show {REAL_RUNS} '{CALL_PATH}' --target 1000",
         ("requirements", "called by"),
     ),
-    "excess": (f"cpmodel excess {RUNS} --pair 8,125 --view bottom-up --depth 2", None),
+    "excess": (f"cpmodel excess {REAL_RUNS} --pair 8,125 --view bottom-up --depth 2", None),
     "info": (f"cpmodel info {RUNS}", None),
     "check": (f"cpmodel check {RUNS} expectations.toml", None),
 }
@@ -116,7 +120,7 @@ def take_browser() -> None:
         "TEXTUAL_SCREENSHOT_LOCATION": str(WORK),
         "TEXTUAL_SCREENSHOT_FILENAME": "browse.svg",
     }
-    words = [*CPMODEL, "browse", RUNS, "--target", "1000"]
+    words = [*CPMODEL, "browse", *shlex.split(PREDICTED)]
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 32, 130, 0, 0))
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
@@ -131,7 +135,7 @@ def take_browser() -> None:
     if browser.returncode:
         raise SystemExit(f"cpmodel browse: exit status {browser.returncode}")
     shown = (WORK / "browse.svg").read_text("utf-8")
-    title = f"cpmodel browse {RUNS} --target 1000"
+    title = f"cpmodel browse {PREDICTED}"
     keep_svg("browse", shown.replace(">Browser<", f">{title}<"))
 
 
@@ -168,7 +172,7 @@ def write_notebook_cell(ranking: cpm.Ranking, path: Path) -> None:
     """Write a page with a ranking as the output of a notebook cell."""
     source = (
         "import callpath_modeler as cpm\n\n"
-        f'fitted = cpm.fit(cpm.load("{RUNS}"))\n'
+        f'fitted = cpm.fit(cpm.load("{REAL_RUNS}"))\n'
         "cpm.rank(fitted, target=1000)"
     )
     path.write_text(
@@ -187,7 +191,7 @@ pre {{ background: #f5f5f5; border: 1px solid #e0e0e0; margin: 0; padding: 8px; 
 
 def take_python() -> None:
     """Take the pictures of objects in a notebook."""
-    fitted = cpm.fit(cpm.load(ROOT / RUNS))
+    fitted = cpm.fit(cpm.load(ROOT / REAL_RUNS))
     model = fitted[CALL_PATH]
     # The text is black, and the site may have a dark background.
     chart = model._repr_svg_().replace("<svg ", '<svg style="background: white" ', 1)
@@ -200,9 +204,9 @@ def take_python() -> None:
 def take_plots() -> None:
     """Draw the plots for papers."""
     options = {
-        "plot-model.svg": f"show {RUNS} '{CALL_PATH}' --target 1000",
-        "plot-ranking.svg": f"rank {RUNS} --target 1000 -n 6",
-        "plot-excess.svg": f"excess {RUNS} --pair 8,125 -n 5 --min-share 5%",
+        "plot-model.svg": f"show {REAL_RUNS} '{CALL_PATH}' --target 1000",
+        "plot-ranking.svg": f"rank {REAL_RUNS} --target 1000 -n 6",
+        "plot-excess.svg": f"excess {REAL_RUNS} --pair 8,125 -n 5 --min-share 5%",
     }
     for name, words in options.items():
         command = [*CPMODEL, "-q", *shlex.split(words), "--plot", str(PICTURES / name), "--force"]
@@ -218,7 +222,7 @@ def take_flame() -> None:
 def take_report() -> None:
     """Take a picture of the page of `cpmodel report`."""
     report = WORK / "report.html"
-    printed_to = f"cpmodel report {RUNS} --target 1000 --force -o {report}"
+    printed_to = f"cpmodel report {PREDICTED} --force -o {report}"
     subprocess.run([*CPMODEL, *shlex.split(printed_to)[1:]], cwd=WORK, check=True)
     take_page("report", report, 1280, 760)
 

@@ -24,7 +24,7 @@ NAMES = {
     "Making models": ("fit", "FitOptions", "SearchSpace", "Fitted", "CallPathModel"),
     "Rankings": ("rank", "By", "Ranking", "ranking_table", "graph"),
     "Excess work": ("losses", "Losses", "excess_work", "measured_excess", "Excess"),
-    "Requirements and advice": ("explain", "Requirements", "advise", "Advice"),
+    "Causes and advice": ("explain", "Cause", "advise", "Advice"),
     "Comparisons": ("compare", "Compared", "difference_table"),
     "Expectations": ("check", "Check", "BrokenExpectationsError"),
 }

@@ -82,6 +82,8 @@ class Judged:
     basis : [C] `MEASURED`, `MOCK_UP`, `COMPOSED`, `BETWEEN` or `PREDICTED`
     composed : [C] sum of the functions that a measured mock-up executes; NaN = no mock-up, or the
         functions were not measured
+    runs : [C, R] times of the left and of the right side in each mpirun; None = predicted. Between
+        two sizes, the right side has the times of the longer message.
     means : mean of the checks of each guideline and group; empty = not tested
     """
 
@@ -91,6 +93,7 @@ class Judged:
     verdicts: GuidelineVerdicts
     basis: tuple[str, ...]
     composed: FloatArray
+    runs: tuple[FloatArray, FloatArray] | None = None
     means: Mapping[tuple[Guideline, Group], MeanOfChecks] = field(default_factory=dict)
 
     def take(self, rows: Sequence[int]) -> Judged:
@@ -102,6 +105,7 @@ class Judged:
             self.verdicts.take(rows),
             tuple(self.basis[row] for row in rows),
             self.composed[[*rows]],
+            None if self.runs is None else (self.runs[0][[*rows]], self.runs[1][[*rows]]),
             self.means,
         )
 

@@ -57,7 +57,7 @@ def verification_text(found: Verification, style: TextStyle, top: int) -> list[T
         ]
         names = [[_say(style, row.guideline.short)] for row in shown]
         title, dots = "guideline", _say(style, "…")
-        columns = _fitting(columns, max(len(name) for (name,) in names), style.width)
+        columns = fitting(columns, max(len(name) for (name,) in names), style.width)
         lines += [
             Text(""),
             *table(columns, names, style.width, title=title, ellipsis=dots),
@@ -183,7 +183,7 @@ def _columns(found: Verification, shown: Sequence[Row], style: TextStyle) -> lis
     return [*columns, TextColumn("in", groups, right=False)] if any(groups) else columns
 
 
-def _fitting(columns: Sequence[TextColumn], longest: int, width: int | None) -> list[TextColumn]:
+def fitting(columns: Sequence[TextColumn], longest: int, width: int | None) -> list[TextColumn]:
     """Return the columns that leave room for whole guidelines; drop others as far as allowed."""
     kept = list(columns)
     while width is not None and sum(c.width + GAP for c in kept) + longest > width:

@@ -8,6 +8,13 @@ from callpath_modeler.report.junit import CaseStatus, JUnitCase
 from callpath_modeler.units import as_option, counted, percent, setting_text, signed_percent
 from cpmodel_guidelines.answer import Judged, Row, VerdictTally, Verification
 from cpmodel_guidelines.campaigns.campaign import Campaign
+from cpmodel_guidelines.changes.comparison import (
+    CampaignChange,
+    CheckPair,
+    FunctionChange,
+    GuidelineChange,
+    VerdictChange,
+)
 from cpmodel_guidelines.judge import GuidelineVerdict
 from cpmodel_guidelines.matrix import Matrix, MatrixRow, published_matrices
 from cpmodel_guidelines.published import PublishedCheck
@@ -122,3 +129,76 @@ def _published_case(campaign: Campaign, matrix: Matrix, row: MatrixRow) -> JUnit
         return JUnitCase(text, classname, CaseStatus.SKIPPED, message, KIND)
     message = f"{text}: no violation is shown"
     return JUnitCase(text, classname, CaseStatus.PASSED, message, KIND)
+
+
+def change_cases(changes: CampaignChange, *, worse: bool) -> list[JUnitCase]:
+    """Return one test case per guideline and group: new violations fail.
+
+    Parameters
+    ----------
+    worse : each function is a test case as well, which fails if the function is slower
+    """
+    cases = [_change_case(changes, each) for each in changes.guidelines]
+    if worse:
+        slower = {id(each) for each in changes.slower()}
+        cases += [
+            _function_case(changes, each, is_slower=id(each) in slower)
+            for each in changes.functions
+        ]
+    return cases
+
+
+def _change_case(changes: CampaignChange, of: GuidelineChange) -> JUnitCase:
+    text, change = of.guideline.text, of.change
+    status, message = {
+        VerdictChange.NEW: (CaseStatus.FAILED, f"{text} is newly violated"),
+        VerdictChange.SHOWN: (
+            CaseStatus.SKIPPED,
+            f"{text} is violated; before, it was not decided, and a larger slowdown is not shown",
+        ),
+        VerdictChange.STILL: (CaseStatus.SKIPPED, f"{text} is still violated"),
+        VerdictChange.HIDDEN: (
+            CaseStatus.SKIPPED,
+            f"{text} was violated; now it is not decided: measure more mpiruns",
+        ),
+        VerdictChange.MENDED: (CaseStatus.PASSED, f"{text} was violated and holds now"),
+        VerdictChange.OPEN: (CaseStatus.SKIPPED, f"{text} is not decided: measure more mpiruns"),
+        VerdictChange.HOLDS: (CaseStatus.PASSED, f"{text} holds"),
+    }[change]
+    pairs = [changes.pairs[k] for k in of.pairs if changes.pairs[k].change is change]
+    lines = [_pair_text(changes, pair) for pair in pairs[:_MOST]]
+    if not pairs:
+        lines = ["in the mean of all settings"]
+    classname = class_of(changes.after.benchmark.experiment.name, of.group)
+    return JUnitCase(text, classname, status, message, KIND, "\n".join(lines))
+
+
+def _pair_text(changes: CampaignChange, pair: CheckPair) -> str:
+    told = []
+    for name, side, k in (
+        ("before", changes.before, pair.before),
+        ("after", changes.after, pair.after),
+    ):
+        verdicts = side.here.verdicts
+        by = signed_percent(float(verdicts.factor[k]) - 1)
+        told.append(f"{name} {by} ({verdicts.verdict(k)})")
+    return f"{as_option(dict(pair.setting))}: {', '.join(told)}"
+
+
+def _function_case(changes: CampaignChange, of: FunctionChange, *, is_slower: bool) -> JUnitCase:
+    times, means = changes.times, changes.means
+    lines = [
+        f"{as_option(dict(setting))}: {signed_percent(float(times.ratio[row]) - 1)}"
+        for setting, row in zip(of.settings, of.rows, strict=True)
+        if times.larger[row]
+    ]
+    if means.larger[of.number]:
+        lines.append(f"mean of all settings: {signed_percent(float(means.ratio[of.number]) - 1)}")
+    classname = class_of(changes.after.benchmark.experiment.name, of.group)
+    if is_slower:
+        message = f"{of.function} is slower than before"
+        status = CaseStatus.FAILED
+    else:
+        status, message = CaseStatus.PASSED, f"{of.function} is not shown to be slower"
+    name = f"time of {of.function}"
+    return JUnitCase(name, classname, status, message, "time", "\n".join(lines[:_MOST]))

@@ -245,7 +245,11 @@ def _judged_here(
     found = judge_measured(sides, method, tolerance=limits.tolerance, confidence=limits.confidence)
     basis = tuple(_basis(check, known) for check in checks)
     composed = _composed(finder, checks, known)
-    every = Judged(tuple(checks), left, right, found.verdicts, basis, composed, found.means)
+    every = Judged(
+        *(tuple(checks), left, right, found.verdicts, basis, composed),
+        runs=(sides.left, sides.right),
+        means=found.means,
+    )
     return every.take(_deciding(every)), found
 
 

@@ -174,7 +174,8 @@ class HpctoolkitProfile:
             values = np.nan_to_num(found.values[known])
             sums[:, column] = np.bincount(group[known], values, groups)
         self._note(metric, noticed)
-        return ThreadSums(sums * stored.scale, process)
+        sums *= stored.scale
+        return ThreadSums(sums, process)
 
     def _nothing(self, reduction: Reduction) -> Reduced:
         value = np.nan if reduction is Reduction.IMBALANCE else 0.0

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callpath_modeler.diagnostics import Notices
+from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import MetricStatus
+from callpath_modeler.readers.base import CREATOR_OF_MODELS
 from callpath_modeler.readers.reductions import Noticed
 
 if TYPE_CHECKING:
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 class ProfileNotices(Notices):
     """Collector of the findings of a Cube profile."""
 
+    def __init__(self, subject: str) -> None:
+        super().__init__(subject)
+        self._is_measured = True
+
     def of_definitions(
         self,
         container: Container,
@@ -33,6 +39,10 @@ class ProfileNotices(Notices):
     ) -> None:
         """Add findings about the definitions."""
         locations = definitions.locations
+        if definitions.attributes.get("Creator", "").startswith(CREATOR_OF_MODELS):
+            self._is_measured = False
+            target = shortened(definitions.attributes.get("Target", "a target"))
+            self.note("CPM180", f"models of {target}")
         if container.resynchronised:
             self.note("CPM124", "members are not where the headers say")
         if repaired:
@@ -81,7 +91,8 @@ class ProfileNotices(Notices):
         if noticed.not_finite:
             count = noticed.not_finite
             self.note("CPM117", f"{name}: {count} values", count, about=name)
-        if not noticed.negative:
+        # Lost costs of superlinear call paths are below zero.
+        if not noticed.negative or not self._is_measured:
             return
         if stored.is_counter and stored.kind.value != "INCLUSIVE":
             self.of_counter(stored, noticed.negative)

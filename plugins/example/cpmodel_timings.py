@@ -17,7 +17,7 @@ import numpy as np
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, Metric, MetricStatus, Region
-from callpath_modeler.readers.base import Match, Reduced
+from callpath_modeler.readers.base import Match, Reduced, ThreadSums
 from callpath_modeler.readers.reductions import statistic
 
 
@@ -76,6 +76,13 @@ class Timings:
             exclusive = statistic(self.seconds, over_locations)
             total = float(statistic(whole_program, over_locations)[0])
         return Reduced(exclusive, total, run_time=float(whole_program.max()))
+
+    def sums_of_threads(self, metric, group, groups):
+        if metric != "time":
+            raise KeyError(metric)
+        sums = np.zeros((groups, self.seconds.shape[1]))
+        np.add.at(sums, group[group >= 0], self.seconds[group >= 0])
+        return ThreadSums(sums, np.arange(sums.shape[1]))
 
     def findings(self):
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 
@@ -14,7 +15,9 @@ def test_the_scales_to_run_next_are_told_with_what_they_cost(run, stored):
     assert lines[0].startswith("At p = 1000 the total is 325 s (149 … 1 180 s): a band of × 7.96")
     assert lines[3].split()[:2] == ["run", "at"]
     assert [line.split()[0] for line in lines[4:6]] == ["p=216", "p=512"]
-    assert lines[-1] == "p = 512 narrows the band at p = 1000 most."
+    assert lines[-1] == (
+        "p = 512 narrows the band at p = 1000 most. p = 216 narrows it most per core-hour."
+    )
 
 
 def test_without_a_target_it_is_about_four_times_the_largest_run(run, stored):
@@ -24,6 +27,7 @@ def test_without_a_target_it_is_about_four_times_the_largest_run(run, stored):
     assert told["units"] == {"time": "s"}
     (row,) = told["rows"]
     assert row["scale"] == 216
+    assert row["core_hours"] == pytest.approx(3 * 216 * row["time"] / 3600)
     assert row["band_ratio_least"] <= row["band_ratio"] <= row["band_ratio_most"]
 
 
@@ -57,10 +61,33 @@ def test_what_is_known_exactly_needs_no_run(run, tmp_path):
         done.out.splitlines()[-1]
         == "The cost at p = 128 is known well enough: no further run is needed."
     )
+    assert [line.split()[-2:] for line in done.out.splitlines()[4:5]] == [["-", "-"]]
 
 
-def test_of_several_parameters_the_others_are_to_be_held(run, tmp_path):
-    table = tmp_path / "runs.csv"
-    rows = [f"main,{p},{n},{n * p**0.5}" for p in (2, 4, 8, 16, 32) for n in (10, 20, 40)]
-    table.write_text("\n".join(["callpath,p,n,time[s]", *rows]) + "\n", "utf-8")
-    run("info", table, "--advise").fails(4, "several parameters vary: p, n", "--where n=40")
+def two_parameters(path, noise=0.1):
+    rng = np.random.default_rng(7)
+    rows = [
+        f"main/{name},{p},{n},{value * (1 + noise * rng.standard_normal())}"
+        for p in (2, 4, 8, 16, 32)
+        for n in (10, 20, 40)
+        for _ in range(3)
+        for name, value in (("a", 3 + 0.1 * n * np.log2(p)), ("b", n))
+    ]
+    path.write_text("\n".join(["callpath,p,n,time[s]", *rows]) + "\n", "utf-8")
+    return path
+
+
+def test_in_several_parameters_settings_are_proposed(run, tmp_path):
+    table = two_parameters(tmp_path / "runs.csv")
+    told = json.loads(run("info", table, "--advise", "--at", "p=512,n=80", "-f", "json").out)
+    settings = [(row["scale"], row["n"]) for row in told["rows"]]
+    assert set(settings) == {(64, 40), (128, 40), (64, 80), (32, 80), (64, 10), (256, 40)}
+    assert told["at"] == {"p": 512, "n": 80}
+    costs = [row["core_hours"] for row in told["rows"]]
+    assert costs == sorted(costs)
+    for row in told["rows"]:
+        assert row["core_hours"] == pytest.approx(3 * row["scale"] * row["time"] / 3600)
+        assert row["band_ratio_least"] <= row["band_ratio"] <= row["band_ratio_most"]
+        gain = 1 - np.log(row["band_ratio"]) / np.log(told["band_ratio"])
+        assert row["gain"] == pytest.approx(gain)
+        assert row["gain_per_core_hour"] == pytest.approx(gain / row["core_hours"])

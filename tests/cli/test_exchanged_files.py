@@ -72,7 +72,43 @@ def test_one_profile_is_as_measured_or_with_a_target_as_predicted(run, samples, 
     assert "MPI_Allreduce" in measured.out
 
 
-@pytest.mark.parametrize("form", ["folded", "speedscope", "hatchet"])
+def test_models_for_viewers_of_cube_have_the_values_of_the_ranking(run, stored, tmp_path):
+    path = tmp_path / "models.cubex"
+    done = run("export", stored, "--target", "4096", "-o", path)
+    assert (done.status, done.out) == (0, "")
+    assert "models without a formula in the file" in done.err
+    table = csv.DictReader(io.StringIO(run("rank", stored, "-n", "all", "-e", *RANK).out))
+    wanted = {row["callpath"]: float(row["value_at_target[s]"]) for row in table}
+    values = run("export", path, "-m", "time_at_target", "--what", "values", "-f", "csv").out
+    found = {row["callpath"]: float(row["value[s]"]) for row in csv.DictReader(io.StringIO(values))}
+    assert found == pytest.approx(wanted)
+    again = tmp_path / "again.cubex"
+    assert run("export", stored, "--target", "4096", "-f", "cubex", "-o", again).status == 0
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_models_for_viewers_of_cube_need_a_file_and_replace_none(run, stored, tmp_path):
+    path = tmp_path / "models.cubex"
+    path.write_text("mine")
+    run("export", stored, "-o", path).fails(6, "exists")
+    assert path.read_text() == "mine"
+    run("export", stored, "-f", "cubex").fails(6, "binary", "-o")
+    assert run("export", stored, "-o", path, "--force", "-i").status == 0
+
+
+def test_models_in_several_parameters_have_formulas_along_one(run, tmp_path):
+    lines = ["callpath,p,n,time [s]"]
+    lines += [
+        f"main,{p},{n},{1 + 0.5 * p + 0.1 * n * n}" for p in (2, 4, 8, 16, 32) for n in (1, 2, 4, 8)
+    ]
+    (tmp_path / "runs.csv").write_text("\n".join([*lines, ""]))
+    path = tmp_path / "models.cubex"
+    done = run("export", tmp_path / "runs.csv", "--at", "p=64,n=8", "-o", path)
+    assert done.status == 0, done.err
+    assert b"Model of the exclusive value over x = p at n = 8" in path.read_bytes()
+
+
+@pytest.mark.parametrize("form", ["folded", "speedscope", "hatchet", "cubex"])
 def test_a_profile_at_infinity_is_refused(run, samples, form):
     done = run("export", samples / "lulesh", "-f", form, "--target", "inf")
     done.fails(2, f"{form} at infinity", "--target with a number")

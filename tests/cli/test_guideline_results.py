@@ -115,6 +115,16 @@ def test_the_page_is_one_file_without_script_and_with_escaped_names(run, tmp_pat
     run("guidelines", path, "-f", "html").fails(2, "-f html is the format of a matrix")
 
 
+def test_options_that_do_not_go_together_are_refused(run, planted, tmp_path):
+    html = ("guidelines", planted, "--matrix", "-f", "html")
+    run(*html, "--nrep", "rse=0.01").fails(2, "--nrep has no verdicts for --matrix")
+    run(*html, "--columns", "group").fails(2, "--columns does not apply to pages")
+    path = tmp_path / "r.xml"
+    run("guidelines", planted, "--nrep", "rse=0.01", "--junit", path).fails(2, "--nrep")
+    assert not path.exists()
+    run("info", planted, "-o", tmp_path / "p.html").fails(2, "suffix")
+
+
 def test_names_with_control_characters_do_not_reach_the_terminal(run, tmp_path):
     path = table_file(tmp_path / "t.csv", (EVIL,))
     for form in ("table", "csv", "json", "html"):
@@ -202,3 +212,141 @@ def test_a_predicted_violation_fails_in_junit_if_it_fails_the_command(run, tmp_p
     assert run(*options, "--fail-on", "predicted").status == 1
     message = cases(out)[1]["Allreduce <= Reduce + Bcast"][2].get("message")
     assert "is predicted to be slower than Reduce + Bcast" in message
+
+
+# Comparisons of campaigns.
+
+
+def changed(tmp_path, before=1.0, after=1.4, name="Open MPI", other="Open MPI"):
+    """Write tables in which Allreduce takes these factors of its allowed time."""
+    return (
+        table_file(tmp_path / "before.csv", (name,), slow=0.8 * before),
+        table_file(tmp_path / "after.csv", (other,), slow=0.8 * after),
+    )
+
+
+def test_a_new_violation_is_told_and_fails_the_command(run, tmp_path):
+    before, after = changed(tmp_path, 1.0, 1.6)
+    outcome = run("guidelines", "diff", before, after, "--fail-on", "new")
+    assert outcome.status == 1
+    assert outcome.out.startswith("1 guideline is newly violated. The worst is Open MPI: Allreduce")
+    (row,) = [line for line in outcome.out.splitlines() if line.startswith("new ")]
+    assert row.split()[:5] == ["new", "-20", "%", "+28", "%"]
+    assert "+60 %" in row
+    assert row.endswith("Allreduce ≤ Reduce + Bcast")
+    assert "1 function is slower" in outcome.out
+    back = run("guidelines", "diff", after, before, "--fail-on", "worse")
+    assert back.status == 0
+    assert "1 mended" in back.out
+    assert "No function is shown to be slower, 1 faster." in " ".join(back.out.split())
+
+
+def test_a_slower_function_fails_on_worse_alone(run, tmp_path):
+    before, after = changed(tmp_path, 1.0, 1.15)
+    assert run("guidelines", "diff", before, after, "--fail-on", "new").status == 0
+    assert run("guidelines", "diff", before, after, "--fail-on", "worse").status == 1
+    assert run("guidelines", "diff", before, after).status == 0
+
+
+def test_changes_as_csv_and_json_have_a_row_per_check(run, tmp_path):
+    before, after = changed(tmp_path, 1.0, 1.6)
+    options = ("guidelines", "diff", before, after)
+    rows = [*csv.DictReader(io.StringIO(run(*options, "-f", "csv").out))]
+    told = json.loads(run(*options, "-f", "json").out)
+    assert len(rows) == len(told["rows"])
+    chosen = [row for row in told["rows"] if row["guideline"] == "Allreduce <= Reduce + Bcast"]
+    assert [row["at"] for row in chosen] == ["p=4,size=8", "p=4,size=1024"]
+    for row in chosen:
+        assert (row["change"], row["before_verdict"], row["after_verdict"]) == (
+            "new", "holds", "violated",
+        )  # fmt: skip
+        assert row["time_ratio_low"] < 1.6 < row["time_ratio_high"]
+        assert row["time_is"] == row["factor_is"] == "larger"
+        assert row["time_ratio_rate"] <= 0.05
+    assert told["counts"]["new"] == 1
+    assert told["tested"]
+    (function,) = [each for each in told["functions"] if each["function"] == "Allreduce"]
+    assert (function["settings"], function["slower"], function["faster"]) == (2, 2, 0)
+    assert function["mean_time_ratio"] == pytest.approx(1.6, rel=1e-3)
+
+
+def test_libraries_are_matched_by_name(run, tmp_path):
+    before, after = changed(tmp_path, name="Open MPI 4", other="Open MPI 5")
+    run("guidelines", "diff", before, after).fails(4, "no library in common", "NAME=BEFORE")
+    both = table_file(tmp_path / "both.csv", ("Open MPI 4", "MPICH"), (4, 8))
+    out = " ".join(run("guidelines", "diff", before, both).out.split())
+    assert "Only after, not compared: MPICH, p = 8, size = 1024, p = 8, size = 8" in out
+
+
+def test_names_on_the_command_line_match_folders(run, tmp_path):
+    folders = [
+        bench.write(tmp_path / name, "reprompi", law)
+        for name, law in (("old", bench.flawless), ("new", bench.planted))
+    ]
+    named = [f"MPI={folder}" for folder in folders]
+    outcome = run("guidelines", "diff", *named, "--fail-on", "new", "-f", "json")
+    assert outcome.status == 1
+    told = json.loads(outcome.out)
+    new = {row["guideline"] for row in told["rows"] if row["guideline_change"] == "new"}
+    assert new == {"Allreduce <= Reduce + Bcast", "Reduce_scatter <= Allreduce(p*m)"}
+    same = run("guidelines", "diff", named[0], named[0], "--fail-on", "worse")
+    assert same.status == 0
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_changes_fit_a_terminal(run, tmp_path, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = run("guidelines", "diff", *changed(tmp_path, name=EVIL, other=EVIL)).out
+    assert max(map(len, out.splitlines())) <= width
+    assert "\x1b" not in out
+    assert "new" in out
+    assert run("--ascii", "guidelines", "diff", *changed(tmp_path)).out.isascii()
+
+
+def test_junit_of_a_comparison_fails_for_new_violations_alone(run, tmp_path):
+    path = tmp_path / "r.xml"
+    before, after = changed(tmp_path, 1.0, 1.6)
+    options = ("--junit", path, "--force")
+    run("guidelines", "diff", before, after, *options)
+    suites, found = cases(path)
+    assert (suites.get("name"), suites.get("failures")) == ("cpmodel guidelines diff", "1")
+    _, tag, failure = found["Allreduce <= Reduce + Bcast"]
+    assert tag == "failure"
+    assert failure.get("message") == "Allreduce <= Reduce + Bcast is newly violated"
+    assert failure.text.splitlines()[0] == (
+        "p=4,size=8: before -20 % (holds), after +28 % (violated)"
+    )
+    run("guidelines", "diff", before, after, *options, "--fail-on", "worse")
+    assert cases(path)[1]["time of Allreduce"][1] == "failure"
+    run("guidelines", "diff", after, after, *options)
+    assert cases(path)[1]["Allreduce <= Reduce + Bcast"][1] == "skipped"
+
+
+def test_a_comparison_needs_two_campaigns(run, tmp_path):
+    before, after = changed(tmp_path)
+    run("guidelines", "diff", before).fails(2, "diff compares two campaigns, not 1")
+    run("guidelines", "diff", before, after, after).fails(2, "diff compares two campaigns, not 3")
+    run("guidelines", "diff", before, tmp_path / "none").fails(3)
+
+
+@pytest.mark.parametrize("mpiruns", [1, 3])
+def test_too_few_mpiruns_cannot_pass_a_comparison_of_times(run, tmp_path, mpiruns):
+    path = table_file(tmp_path / "few.csv", processes=(4, 8, 16, 32, 64), mpiruns=mpiruns)
+    run("guidelines", "diff", path, path, "--fail-on", "worse").fails(4, "too few mpiruns")
+    outcome = run("guidelines", "diff", path, path, "--fail-on", "new")
+    assert outcome.status == 0
+    assert "Changes of times are not tested: there are too few mpiruns." in " ".join(
+        outcome.out.split()
+    )
+
+
+def test_real_campaigns_of_an_idle_and_of_a_noisy_machine(run, shared_data):
+    home = shared_data / "mpi_guidelines"
+    folders = [home / name / "raw_data" for name in ("openmpi414_p4", "openmpi414_quiet_p4")]
+    told = json.loads(run("guidelines", "diff", *folders, "-f", "json").out)
+    assert told["counts"]["still violated"] == 4
+    assert told["counts"]["new"] == 0
+    faster = {each["function"] for each in told["functions"] if each["faster"]}
+    slower = {each["function"] for each in told["functions"] if each["slower"]}
+    assert slower == set()
+    assert "Reduce_scatter_block" in faster

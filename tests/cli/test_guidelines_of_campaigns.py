@@ -55,6 +55,19 @@ def test_all_forms_of_a_flawed_library_have_the_planted_violations(run, tmp_path
     assert sizes == {f"p={P},size={size}" for size in SIZES}
 
 
+def test_all_forms_of_a_library_have_the_same_violated_checks(run, tmp_path):
+    found = {}
+    for suite in ("reprompi", "osu", "imb", "skampi"):
+        folder = bench.write(tmp_path, suite, bench.planted)
+        found[suite] = {
+            (row["guideline"], row["at"])
+            for row in table(run("guidelines", folder, "-f", "csv", "-n", "all"))
+            if row["verdict"] == "violated"
+        }
+    assert len(found["reprompi"]) > len(SIZES)
+    assert {*map(frozenset, found.values())} == {frozenset(found["reprompi"])}
+
+
 # Mock-ups and composed sums.
 
 MOCK_UP = {

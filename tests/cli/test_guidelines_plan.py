@@ -272,3 +272,11 @@ def test_blocks_that_are_too_large_for_mpi_are_left_out(run, tmp_path):
     out, plans = plan(run, tmp_path / "plan", "--sizes", "8,64,512,1024,1000000000")
     assert max(plans[0]["sizes"]) == 1024
     assert "1 size whose blocks together exceed 2 GiB" in out
+
+
+def test_mock_ups_of_a_list_that_the_benchmark_lacks_are_named(run, tmp_path):
+    path = tmp_path / "list.json"
+    path.write_text('[{"orig": "MPI_Bcast", "mock": "MPI_Bcast_with_MPI_Allgatherv"}]')
+    out, _ = plan(run, tmp_path / "plan", "--rule", path)
+    assert "Your ReproMPI needs GL_Bcast_as_Allgatherv" in out
+    assert ("GL_Bcast_as_Allgatherv", 8) in input_of(tmp_path / "plan")

@@ -18,49 +18,9 @@ from rule_readers import (
     open_mpi_6,
     pgmpitunelib,
 )
+from tuned_library import NAMES, SIZES, campaign, flawless, slow_allreduce, with_the_rule
 
-SIZES = (16, 64, 256, 1024, 4096, 16384)
 ALLREDUCE, RSB, BCAST = 2, 13, 7
-
-
-def flawless(name, size, p=4):
-    """Return times in µs that meet every guideline."""
-    whole = p * size
-    return {
-        "MPI_Bcast": 4.0 + 0.4e-3 * size,
-        "MPI_Reduce": 4.4 + 1.1e-3 * size,
-        "MPI_Allreduce": 6.4 + 1.2e-3 * size,
-        "MPI_Gather": 2.0 + 0.8e-3 * size,
-        "MPI_Scatter": 2.1 + 0.8e-3 * size,
-        "MPI_Allgather": 4.2 + 1.2e-3 * size,
-        "MPI_Reduce_scatter_block": 4.9 + 1.0e-3 * whole,
-    }[name]
-
-
-NAMES = ("MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Gather", "MPI_Scatter", "MPI_Allgather",
-         "MPI_Reduce_scatter_block")  # fmt: skip
-
-
-def campaign(folder, law, ps=(4,), mpiruns=10, seed=1, names=NAMES, noise=0.02):
-    """Write output of ReproMPI."""
-    folder.mkdir()
-    rng = np.random.default_rng(seed)
-    for p in ps:
-        for run in range(mpiruns):
-            lines = [f"#@nprocs={p}", "test nrep count runtime_sec"]
-            for name in names:
-                for size in SIZES:
-                    time = law(name, size, p) * float(np.exp(noise * rng.standard_normal()))
-                    lines += [f"{name} {k} {size} {time * 1e-6:.12f}" for k in range(3)]
-            (folder / f"p{p}_r{run}.dat").write_text("\n".join([*lines, ""]))
-    return folder
-
-
-def slow_allreduce(name, size, p):
-    """Return a flawless library, but for an Allreduce that is slow from 256 to 1024 bytes."""
-    if name == "MPI_Allreduce" and size in (256, 1024):
-        return 2 * (flawless("MPI_Reduce", size, p) + flawless("MPI_Bcast", size, p))
-    return flawless(name, size, p)
 
 
 def slow_gather(name, size, p):
@@ -211,6 +171,35 @@ def test_hostile_names_of_libraries_stay_in_comments(run, tmp_path, library):
     assert "\x1b[31m" not in told.out
 
 
+def test_sizes_that_a_library_does_not_have_are_left_out(run, tmp_path):
+    """Open MPI keeps sizes as ``long``, and PGMPITuneLib as positive ``int``."""
+    p, sizes = 10**6, (0, 8, 2**31, 2**53)
+    path = tmp_path / "bench.csv"
+    rng = np.random.default_rng(3)
+    lines = ["call,p,size,mpirun,latency_us"]
+    for run_number in range(8):
+        for size in sizes:
+            for name, time in (("Allgather", 90), ("Gather", 5), ("Bcast", 4), ("Alltoall", 9)):
+                noisy = time * float(np.exp(0.02 * rng.normal()))
+                lines.append(f"{name},{p},{size},{run_number},{noisy}")
+    path.write_text("\n".join([*lines, ""]))
+    rule = ("--rule", "Allgather <= Gather + Bcast")
+    told = run("guidelines", "tune", path, *rule, "-f", "openmpi")
+    assert told.status == 0, told.err
+    old = open_mpi_4(told.out)
+    new = open_mpi_6(run("guidelines", "tune", path, *rule, "-f", "openmpi6").out)
+    for size, has_rule in ((0, True), (8 * p, True), (p * 2**31, True), (2**62, False)):
+        assert (at_in_open_mpi_4(old, 0, p, size) is not None) == has_rule
+        assert (at_in_open_mpi_6(new, "allgather", p, size) is not None) == has_rule
+    folder = tmp_path / "profiles"
+    assert run("guidelines", "tune", path, "-f", "pgmpitunelib", "-o", folder).status == 0
+    found = pgmpitunelib((folder / f"p{p}/allgather.prf").read_text())
+    assert found[2] == [(8, 8, "allgather_as_alltoall")]
+    notes = {row["size"]: row["pgmpitunelib_note"]
+             for row in rows(run("guidelines", "tune", path, "-f", "csv"))}  # fmt: skip
+    assert "no such size" in notes["2147483648.0"]
+
+
 # Measured algorithms.
 
 
@@ -308,12 +297,7 @@ def outcomes(found):
 
 
 def test_a_promise_is_kept(run, before, tmp_path):
-    def tuned(name, size, p):
-        if name == "MPI_Allreduce" and size in (256, 1024):
-            return flawless("MPI_Reduce", size, p) + flawless("MPI_Bcast", size, p)
-        return flawless(name, size, p)
-
-    after = campaign(tmp_path / "after", tuned, seed=9)
+    after = campaign(tmp_path / "after", with_the_rule, seed=9)
     found = rows(run("guidelines", "tune", before, "--verify", after, "-f", "csv"))
     assert outcomes(found) == [("Allreduce", "256.0", "kept"), ("Allreduce", "1024.0", "kept")]
     for row in found:
@@ -346,9 +330,7 @@ def test_a_gain_that_is_smaller_than_promised_is_a_broken_promise(run, before, t
 
 def test_what_became_slower_fails(run, before, tmp_path):
     def tuned(name, size, p):
-        if name == "MPI_Allreduce" and size in (256, 1024):
-            return flawless("MPI_Reduce", size, p) + flawless("MPI_Bcast", size, p)
-        return flawless(name, size, p) * (1.5 if (name, size) == ("MPI_Bcast", 4096) else 1)
+        return with_the_rule(name, size, p) * (1.5 if (name, size) == ("MPI_Bcast", 4096) else 1)
 
     after = campaign(tmp_path / "after", tuned, seed=9)
     found = rows(run("guidelines", "tune", before, "--verify", after, "-f", "csv"), 1)
@@ -382,6 +364,23 @@ def test_the_promise_of_an_algorithm_is_its_own_time(run, tmp_path):
                     else flawless(n, s, p), seed=9)  # fmt: skip
     found = rows(run("guidelines", "tune", *sources, "--verify", kept, "-f", "csv"))
     assert {row["outcome"] for row in found if row["function"] == "Bcast"} == {"kept"}
+
+
+def test_without_rules_there_is_nothing_to_verify(run, tmp_path):
+    folder = campaign(tmp_path / "flawless", flawless)
+    run("guidelines", "tune", folder, "--verify", folder).fails(4, "nothing to verify")
+
+
+def test_a_file_that_could_not_be_used_leaves_the_promise_open(run, before, tmp_path):
+    def tuned(name, size, p):
+        is_tuned = name == "MPI_Allreduce" and size in (256, 1024)
+        return flawless(name, size, p) * (1 if not is_tuned else 0.9)
+
+    after = campaign(tmp_path / "after", tuned, seed=9)
+    (after / "p4_r99.dat").write_text("test nrep count runtime_sec\nMPI_Bcast 0 x 1\n")
+    told = run("guidelines", "tune", before, "--verify", after)
+    assert "2 kept" in told.out
+    assert told.status == 3
 
 
 def test_rules_and_verification_exclude_each_other(run, before):

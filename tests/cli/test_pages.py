@@ -69,9 +69,8 @@ LINES = [
 # The files for the commands of the pages.
 
 
-def lulesh(path, data):  # noqa: ARG001
-    path.mkdir()
-    (path / "lulesh").symlink_to(ROOT / "sample_profiles" / "lulesh")
+def samples(path, data):  # noqa: ARG001
+    path.symlink_to(ROOT / "sample_profiles")
 
 
 def mpi(path, data):
@@ -119,7 +118,7 @@ def on_a_grid(path, data):  # noqa: ARG001
 
 
 INPUTS = {
-    "sample_profiles": lulesh,
+    "sample_profiles": samples,
     "mpi_data.csv": mpi,
     "IntelMPI.csv": library,
     "OpenMPI.csv": library,

@@ -185,6 +185,11 @@ def _guidelines(path: Path) -> None:
         _command(*told, "--target", "4096")
         return
     read_campaign(files, strict=True)
+    for form in ("json", "openmpi", "openmpi6"):
+        try:
+            _command("guidelines", "tune", str(path), "--processes", "4", "-f", form)
+        except (DataError, UsageError) as error:
+            check_refusal(error, path)
     # A single number of processes allows no target, and means allow no number of repetitions.
     ways = ("--compat", "pgmpi"), ("--nrep", "rse=0.1,cov_median=0.1/3"), ("--target", "4096"), ()
     for words in ways:

@@ -81,11 +81,15 @@ def test_values_that_are_not_positive_are_named_with_their_parameter():
     )
 
 
-def test_advice_is_about_one_parameter_and_holds_the_others():
+def test_advice_without_a_setting_before_the_target_names_all_parameters():
     models = cpm.fit(experiment(p=SCALES, n=(10, 20, 30)))
-    assert told(lambda: cpm.advise(models, 64)) == (
-        "several parameters vary: p, n; advice is about one",
-        "hold the others, e.g. --where n=30",
+    assert told(lambda: cpm.advise(models, 1.5 * SCALES[-1])) == (
+        f"there is no scale between the largest run, p = {SCALES[-1]:g}, n = 30, and the target",
+        "ask about a larger one with --target",
+    )
+    assert told(lambda: cpm.advise(models, 64, [SCALES[0]])) == (
+        f"no run to advise at p = {SCALES[0]:g}, n = 30",
+        "scales that were not run yet",
     )
 
 

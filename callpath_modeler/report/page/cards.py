@@ -10,6 +10,7 @@ from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.answer import at_text
+from callpath_modeler.report.causes import imbalance_facts, requirement_rows, verdict
 from callpath_modeler.report.change_points import formula_from_text, from_text
 from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve, sketch
@@ -45,7 +46,6 @@ from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.page.ranking import coloured, trust_text
 from callpath_modeler.report.ranking import losses_of
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text, growth_text
-from callpath_modeler.report.requirements import imbalance_facts, requirement_rows, verdict
 from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import parameter_value, percent, quantity
 
@@ -76,7 +76,8 @@ def _card(
     uneven: ImbalanceSources | None,
     names: CallPathLinks,
 ) -> Html:
-    ranking, needs = content.ranking, content.needs.get(row)
+    ranking, cause = content.ranking, content.causes.get(row)
+    cause = cause if cause and cause.has_needs else None
     is_one_model = not ranking.inclusive and ranking.leader[row] >= 0
     fitted, key = ranking.fitted, names.anchor(row)
     at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
@@ -92,12 +93,12 @@ def _card(
     facts += [("source", source)] if source else []
     facts += imbalance_facts(uneven, row)
     facts += neighbour_facts(ranking, row)
-    facts += [("needs", verdict(ranking, row, needs))] if needs else []
+    facts += [("why", verdict(ranking, cause))] if cause else []
     more = tag(
         "details",
         tag("summary", "Numbers"),
         _numbers(ranking, row, curve),
-        *([plain_table(requirement_rows(ranking, row, needs), "Requirements")] if needs else []),
+        *([plain_table(requirement_rows(ranking, cause), "Requirements")] if cause else []),
         *_excess(steps, row),
         tag(
             "p",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from callpath_modeler.analysis.causes import Cause
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.analysis.requirements import Requirements
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.fingerprints import Fingerprint
 from callpath_modeler.report.efficiency import EfficiencyView
@@ -49,8 +49,8 @@ class PageContent:
     findings : data quality findings
     making : the origin of the page
     top : number of call paths with cards
-    needs : requirements of these call paths besides time, by row, where they are known
     efficiency : factors of parallel efficiency, or the reason why there are none; "" = no section
+    causes : why these call paths grow, by row, where that is known
     """
 
     ranking: Ranking
@@ -59,5 +59,5 @@ class PageContent:
     findings: Sequence[Finding]
     making: Provenance
     top: int
-    needs: Mapping[int, Requirements] = field(default_factory=dict)
     efficiency: EfficiencyView | str = ""
+    causes: Mapping[int, Cause] = field(default_factory=dict)

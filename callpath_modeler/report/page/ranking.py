@@ -74,13 +74,14 @@ def ranking_rows(
     charts : one for each of `rows`, or empty
     """
     columns = ranking_cells(ranking, rows, others, style=DEFAULT_STYLE)
-    numbers = _numbers(ranking, rows)
+    numbers, blank = _numbers(ranking, rows), [float("nan")] * len(rows)
     heads = [_head(name, column) for name, column in columns.items()]
     heads[1:1] = [head("call path"), *([head("chart")] if charts else ())]
     body = []
     for k, (row, path) in enumerate(zip(rows.tolist(), names.paths(rows), strict=True)):
         cells = [
-            _cell(name, coloured(column, k), numbers[name][k]) for name, column in columns.items()
+            _cell(name, coloured(column, k), numbers.get(name, blank)[k])
+            for name, column in columns.items()
         ]
         of_row = [tag("th", names.link(row, path), scope="row"), *map(cell, charts[k : k + 1])]
         body.append(tag("tr", *cells[:1], *of_row, *cells[1:]))
@@ -131,6 +132,8 @@ def _head(name: str, column: TextColumn) -> Html:
 
 
 def _cell(name: str, text: str, value: float) -> Html:
+    if name == "why":
+        return cell(text, kind=name)
     if name == "growth":
         return tag("td", text, class_=name, data_order=value)
     if name == "trust":

@@ -121,7 +121,7 @@ class Campaign:
         without_outliers : remove outliers by Tukey's rule first, as the published code does
         """
         reduce = without_tukey_outliers if without_outliers else np.asarray
-        return np.array([np.median(reduce(each.times)) for each in self.measurements])
+        return np.array([_median(reduce(each.times)) for each in self.measurements])
 
     def mpiruns(self) -> dict[tuple[str, int], int]:
         """Return the number of mpiruns of each library and number of processes."""
@@ -129,6 +129,12 @@ class Campaign:
         for each in self.measurements:
             most[each.series] = max(most.get(each.series, 0), each.mpirun)
         return most
+
+
+def _median(times: FloatArray) -> float:
+    # np.median takes ten times as long for few times.
+    ordered, last = np.sort(times), len(times) - 1
+    return float(ordered[last // 2] + ordered[(last + 1) // 2]) / 2
 
 
 def campaign_of(

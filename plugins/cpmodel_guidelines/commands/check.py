@@ -128,6 +128,10 @@ def check(
         raise UsageError("--fail-on predicted needs a target", hint="add --target P")
     campaign, catalogues = judging.campaign(experiment, load, question)
     if nrep is not None:
+        if matrix or junit is not None:
+            raise UsageError(
+                "--nrep has no verdicts for --matrix and --junit", hint="call cpmodel twice"
+            )
         _repetitions(console, campaign, table, nrep, nrep_batches)
         return
     output = _Output(console, table, junit, is_matrix=matrix, ahead=fail_on == "predicted")

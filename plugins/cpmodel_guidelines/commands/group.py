@@ -6,6 +6,7 @@ import click
 
 from callpath_modeler.cli.default_group import DefaultGroup
 from cpmodel_guidelines.commands.check import check
+from cpmodel_guidelines.commands.diff import diff
 from cpmodel_guidelines.commands.plan import plan
 from cpmodel_guidelines.commands.tune import tune
 
@@ -24,3 +25,4 @@ def command(ctx: click.Context) -> None:
 command.add_command(check, "check")
 command.add_command(tune, "tune")
 command.add_command(plan, "plan")
+command.add_command(diff, "diff")

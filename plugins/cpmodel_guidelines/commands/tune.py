@@ -120,6 +120,7 @@ def tune(
         promises_table,
         promises_text,
     )
+    from cpmodel_guidelines.tuning.rules_files import require_rules
     from cpmodel_guidelines.tuning.tuner import campaign_of_sources, tuned
 
     console: Console = ctx.obj
@@ -144,23 +145,19 @@ def tune(
         _write(console, found.rules[group, of], table)
     elif after is not None:
         promised = found.rules[group_of(found.gains, library), Library(loaded)]
-        kept = hold(
-            promised,
-            given.campaign,
-            _after(after, processes),
-            guidelines,
-            question,
-        )
+        require_rules(promised, "there is nothing to verify")
+        kept = hold(promised, given.campaign, _after(after, processes), guidelines, question)
+        findings = (*found.found.findings, *kept.findings)
         if form == TABLE:
             style = table.style(console)
             lines = promises_text(found, kept, style, table.top or _TOP_OF_A_TABLE)
             table.write_lines(console, lines)
         else:
             table.write_table(console, promises_table(found, kept))
-        console.findings(kept.findings)
+        console.findings(findings)
         if kept.fails:
             ctx.exit(EXIT_NO)
-        refuse_incomplete(kept.findings)
+        refuse_incomplete(findings)
         return
     elif form == TABLE:
         style = table.style(console)

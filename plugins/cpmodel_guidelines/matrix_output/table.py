@@ -14,11 +14,12 @@ from cpmodel_guidelines.rules import GuidelineKind
 def matrix_table(content: MatrixContent) -> Table:
     """Return the marks or verdicts of all matrices, and nested cells as a field of JSON."""
     sizes = sorted({(each.axis, size) for each in content.matrices for size in each.columns})
-    rows = [
-        {**_identity(matrix, row), **{_title(*size): _sign(matrix, row, *size) for size in sizes}}
-        for matrix in content.matrices
-        for row in matrix.rows
-    ]
+    rows: list[dict[str, Cell]] = []
+    for matrix in content.matrices:
+        at = {(matrix.axis, size): k for k, size in enumerate(matrix.columns)}
+        for row in matrix.rows:
+            signs = {_title(*size): _sign(row, at.get(size)) for size in sizes}
+            rows.append({**_identity(matrix, row), **signs})
     names = [*rows[0]] if rows else []
     columns: dict[str, list[Cell]] = {name: [row[name] for row in rows] for name in names}
     nested = [
@@ -49,11 +50,9 @@ def _identity(matrix: Matrix, row: MatrixRow) -> dict[str, Cell]:
     }
 
 
-def _sign(matrix: Matrix, row: MatrixRow, axis: str, size: float) -> str | None:
+def _sign(row: MatrixRow, column: int | None) -> str | None:
     """Return the mark of a violation, or the verdict; None = not measured."""
-    if axis != matrix.axis or size not in matrix.columns:
-        return None
-    cell = row.cells[matrix.columns.index(size)]
+    cell = None if column is None else row.cells[column]
     return None if cell is None else cell.mark or str(cell.verdict)
 
 

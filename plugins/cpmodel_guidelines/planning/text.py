@@ -24,12 +24,18 @@ def _of_suite(plan: Plan) -> Iterator[str]:
         f"{plan.workload.suite}: {counted(plan.mpiruns, 'mpirun')} of {functions} at "
         f"{counted(len(plan.sizes), 'size')}, {_time(total)}, {significant(hours)} node hours"
     )
-    mock_ups = sum(bool(each.mock_up) for each in plan.workload.guidelines)
-    sums = len(plan.workload.guidelines) - mock_ups
+    planned = plan.workload.guidelines
+    mock_ups = sum(bool(each.mock_up) for each in planned)
+    sums = len(planned) - mock_ups
     yield (
         f"  guidelines between functions: {mock_ups} with measured mock-ups, {sums} with sums of "
         "separately measured functions"
     )
+    added = [
+        each.mock_up for each in plan.workload.guidelines if each.mock_up and not each.is_known
+    ]
+    if added:
+        yield f"  Your ReproMPI needs {', '.join(added)}: ReproMPI 1.0 has no such mock-up."
     rows = zip(plan.wish.scales, plan.times, plan.node_hours, plan.limits, strict=True)
     for k, (scale, time, of_nodes, limit) in enumerate(rows):
         calls = int(plan.repetitions[k].sum())

@@ -74,6 +74,11 @@ class PlannedGuideline:
             return ""
         return reprompi_mock_up(guideline.left.function, guideline.parts)
 
+    @property
+    def is_known(self) -> bool:
+        """Return whether ReproMPI has the mock-up; lists of users may name others."""
+        return (self.guideline.left.function, self.guideline.parts) in _MOCK_UPS_OF_REPROMPI
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
@@ -135,10 +140,10 @@ def workload(suite: SuiteToRun, guidelines: Sequence[Guideline]) -> Workload:
 def _planned(suite: SuiteToRun, guideline: Guideline) -> PlannedGuideline | None:
     """Return a guideline with its right side; None = the suite has none."""
     if suite is SuiteToRun.REPROMPI:
-        known = (guideline.left.function, guideline.parts) in _MOCK_UPS_OF_REPROMPI
+        found = PlannedGuideline(guideline, MOCK_UP)
         # Lists of PGMPI name mock-ups that their users have.
-        if known or not guideline.is_composable:
-            return PlannedGuideline(guideline, MOCK_UP)
+        if found.is_known or not guideline.is_composable:
+            return found
     return PlannedGuideline(guideline, SUM) if guideline.is_composable else None
 
 

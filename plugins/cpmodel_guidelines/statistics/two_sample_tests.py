@@ -12,7 +12,7 @@ from itertools import accumulate
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.distributions import normal_share, student_share
+from callpath_modeler.modeling.distributions import normal_share, student_quantile, student_share
 
 _LEAST_VARIANCE = 1e-24
 """Variance of logarithms up to which times are equal."""
@@ -34,6 +34,46 @@ def welch_chances(left: FloatArray, right: FloatArray) -> FloatArray:
     -------
     [C] p-values; NaN if a side has fewer than two times, or no side scatters
     """
+    difference, variance, dof = _welch(left, right)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = difference / np.sqrt(variance)
+    tested = variance > _LEAST_VARIANCE
+    found = np.full(len(left), np.nan)
+    found[tested] = student_share(dof[tested], -t[tested])
+    return found
+
+
+def two_sided(greater: FloatArray, less: FloatArray) -> FloatArray:
+    """Return two-sided p-values from those of both one-sided tests; NaN = no test."""
+    found: FloatArray = np.minimum(2 * np.minimum(greater, less), 1.0)
+    return found
+
+
+def welch_interval(
+    left: FloatArray, right: FloatArray, confidence: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the mean logarithm of left over right, with the ends of Welch's interval.
+
+    Parameters
+    ----------
+    left, right : [C, R] values of mpiruns; NaN = missing
+    confidence : level of the intervals
+
+    Returns
+    -------
+    [C] each; ends are NaN if a side has fewer than two values
+    """
+    difference, variance, dof = _welch(left, right)
+    dof = np.where(variance > 0, dof, 1.0)
+    known = np.isfinite(dof) & np.isfinite(variance)
+    reach = np.full(len(variance), np.nan)
+    quantile = student_quantile(dof[known], 0.5 + confidence / 2)
+    reach[known] = quantile * np.sqrt(variance[known])
+    return difference, difference - reach, difference + reach
+
+
+def _welch(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the difference of mean logarithms, its variance, and degrees of freedom, [C] each."""
     means, parts, shares = [], [], []
     for side in (left, right):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -44,12 +84,7 @@ def welch_chances(left: FloatArray, right: FloatArray) -> FloatArray:
         parts.append(part)
     variance = parts[0] + parts[1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = (means[0] - means[1]) / np.sqrt(variance)
-        dof = variance**2 / (shares[0] + shares[1])
-    tested = variance > _LEAST_VARIANCE
-    found = np.full(len(left), np.nan)
-    found[tested] = student_share(dof[tested], -t[tested])
-    return found
+        return means[0] - means[1], variance, variance**2 / (shares[0] + shares[1])
 
 
 def mean_chances(left: FloatArray, right: FloatArray) -> FloatArray:

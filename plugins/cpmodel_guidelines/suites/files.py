@@ -92,7 +92,8 @@ def benchmark_files(sources: Sequence[str], processes: int | None = None) -> Ben
     Raises
     ------
     InputError
-        If some sources are output of benchmarks and others are not, or a folder is too large.
+        If some sources are output of benchmarks and others are not, if a source has ratios only,
+        or if a folder is too large.
     """
     found: list[BenchmarkFile] = []
     catalogues: list[Path] = []
@@ -106,6 +107,7 @@ def benchmark_files(sources: Sequence[str], processes: int | None = None) -> Ben
             if (suite := _suite_of(each)) is not None
         ]
         if not here:
+            _refuse_ratios(files)
             others.append(source)
         found += here
         if path.is_dir():
@@ -184,6 +186,16 @@ def _suite_of(path: Path) -> Suite | None:
     """Return the suite of a file; None = not the output of a benchmark."""
     head = first_text(path) if path.is_file() else ""
     return next((suite for suite in SUITES if suite.matches(head)), None) if head else None
+
+
+def _refuse_ratios(files: Iterable[Path]) -> None:
+    """Raise an error for a table of ratios; beside tables with times, it is left out."""
+    for path in files:
+        if path.is_file() and headed.has_ratios(first_text(path)):
+            raise InputError(
+                f"{path}: this table of PGChecker has ratios, and no times",
+                hint="give its table raw or detailed, or its files data_*.dat",
+            )
 
 
 def _stated_processes(path: Path, source: Path) -> int | None:

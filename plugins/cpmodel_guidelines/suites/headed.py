@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from operator import itemgetter
-from pathlib import Path
 
 from callpath_modeler.printable import shortened
 from cpmodel_guidelines.campaigns.campaign import Cell, Detail, Section
@@ -51,6 +50,11 @@ _OF_CHECKER = {
     "runtime": (Detail.MEANS, 1e-3),
 }
 """The same for tables of PGChecker. Its table ``raw`` has the title ``runtime`` for seconds."""
+_GROUPED, _FASTEST = "collective", "fastest_mockup"
+"""Titles of PGChecker's grouped table: the function, and the mock-up that is faster, if any."""
+_RATIOS = "relative_runtime"
+"""Title of PGChecker's table of ratios."""
+_OF_GROUPED = {"default_median": (Detail.MEDIANS, 1e-3)}
 _OTHERS = frozenset(
     {"process", "errorcode", "total_nrep", "valid_nrep", "min_sec", "max_sec", "pred_method",
      "pred_value", "ci_lower", "ci_upper", "ssize", "sd", "q1", "q3", "nnp", "n", "nodes", "ppn",
@@ -127,7 +131,8 @@ def columns_of(line: str, *, of_checker: bool = False) -> Columns | None:
     cells = line.split(delimiter) if delimiter else line.split()
     # PGChecker writes N for nodes and n for repetitions.
     titles = tuple("nodes" if cell == "N" else cell.strip().strip('"').lower() for cell in cells)
-    if not {*_FUNCTION} & {*titles} or len({*titles}) < len(titles):
+    is_grouped = of_checker and {_GROUPED, _FASTEST, "default_median"} <= {*titles}
+    if not (is_grouped or {*_FUNCTION} & {*titles}) or len({*titles}) < len(titles):
         return None
     if "pred_method" in titles and not {"nrep", "pred_value"} <= {*titles}:
         return None
@@ -136,7 +141,7 @@ def columns_of(line: str, *, of_checker: bool = False) -> Columns | None:
         return None
     known = {*_FUNCTION, *_SIZE, *_PROCESSES, *_MPIRUN, *_OBSERVATION, *_LIBRARY, *_TIMES, *_OTHERS,
              *_OF_CHECKER, _BEGIN, _END, _GLOBAL_BEGIN, _GLOBAL_END, time[0]}  # fmt: skip
-    if {*titles} - known:
+    if {*titles} - known - ({_GROUPED, _FASTEST} if is_grouped else {*()}):
         return None
     found = Columns(titles, delimiter, *time)
     # Other tables of users have their own reader, which knows more forms.
@@ -149,6 +154,8 @@ def _time_of(titles: Sequence[str], *, of_checker: bool) -> tuple[str, Detail, f
     if _BEGIN in titles and _END in titles and "process" in titles:
         return "", Detail.OBSERVATIONS, 1.0
     known = _OF_CHECKER if of_checker else _TIMES
+    if of_checker and _FASTEST in titles:
+        known = _OF_GROUPED
     if of_checker and "run_id" in titles:
         return ("runtime", Detail.COPIED_OBSERVATIONS, 1.0) if "runtime" in titles else None
     for title, (detail, unit) in known.items():
@@ -177,6 +184,14 @@ def matches(head: str) -> bool:
             if not of_checker and _DELIMITERS[0] in line:
                 return False
     return False
+
+
+def has_ratios(head: str) -> bool:
+    """Return whether the beginning of a file is PGChecker's table of ratios, without times."""
+    lines = head.splitlines()
+    return any(_CHECKER.match(line) for line in lines) and any(
+        _RATIOS in line.split() for line in lines
+    )
 
 
 def read(source: Source, lines: Iterable[str]) -> list[Section]:
@@ -280,9 +295,7 @@ class _Reader:
             self._take_row(line, text, self.columns)
 
     def _refuse_titles(self, line: int, text: str) -> None:
-        """Raise an error if a line is a row without titles, or a table of ratios."""
-        if "relative_runtime" in text.split():
-            self.source.fail(line, "this table has ratios, and no times", "give the table raw")
+        """Raise an error if a line is a row without titles."""
         if text.split(maxsplit=1)[0].startswith(("MPI_", "GL_")):
             hint = "the file begins in the middle; copy it again"
             self.source.fail(line, "a row before the titles of the columns", hint)
@@ -300,7 +313,7 @@ class _Reader:
 
     def _take_row(self, line: int, text: str, columns: Columns) -> None:
         cells = columns.cells(text)
-        place = columns.index(_FUNCTION)
+        place = columns.index((*_FUNCTION, _GROUPED))
         assert place is not None, "titles contain the function"
         name = cells[place].rstrip("*") if place < len(cells) else ""
         if not self._is_row(cells, name, columns):
@@ -323,7 +336,7 @@ class _Reader:
     def _is_row(self, cells: Sequence[str], name: str, columns: Columns) -> bool:
         """Return whether a line belongs to the table; error messages may be mixed with it."""
         if self.collective:
-            return name == "default" or "_as_" in name
+            return name in {"default", self.collective} or "_as_" in name
         if columns.delimiter or name in self.known or name.startswith(("MPI_", "GL_")):
             return True
         if len(cells) != len(columns.titles) or not _NAME.fullmatch(name):
@@ -334,7 +347,7 @@ class _Reader:
         """Return the function of a row; PGChecker states mock-ups in titles and file names."""
         if self.collective:
             return self.collective if name == "default" else name
-        found = _CHECKER_FILE.fullmatch(Path(self.source.path).name)
+        found = _CHECKER_FILE.fullmatch(self.source.path.name)
         if found is not None and found[1] == name and found[2] != "default":
             return found[2]
         return name
@@ -367,6 +380,8 @@ class _Reader:
             return
         seconds = self._seconds(line, cells[columns.titles.index(columns.time)], columns.unit)
         section.add(line, name, size, seconds)
+        if _FASTEST in columns.titles and len(cells) == len(columns.titles):
+            self.source.selected += 1
         is_whole = columns.is_plain and len(cells) == len(columns.titles)
         if is_whole and (times := section.times.get(Cell(name, size))) is not None:
             self.earlier[columns.key(cells)] = times

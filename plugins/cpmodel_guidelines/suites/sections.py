@@ -30,6 +30,7 @@ class Source:
     processes : number of processes by the path or the user; None = unknown
     zeros, unused : number of times of zero and of lines that were not used
     first_zero, first_unused : their first lines
+    selected : number of times that the file has because of their result, so they are not used
     """
 
     path: Path
@@ -39,6 +40,7 @@ class Source:
     first_zero: int = 0
     unused: int = 0
     first_unused: int = 0
+    selected: int = 0
 
     def fail(self, line: int, what: str, hint: str) -> NoReturn:
         """Raise an error that names the file and a line.
@@ -163,6 +165,12 @@ class Source:
         if self.unused:
             message = f"{counted(self.unused, 'line')} not used, the first is {self.first_unused}"
             found.append(Finding("CPM305", str(self.path), message, self.unused))
+        if self.selected:
+            message = (
+                f"{counted(self.selected, 'time')} of mock-ups not used: this table only has those "
+                "that are faster"
+            )
+            found.append(Finding("CPM305", str(self.path), message, self.selected))
         return found
 
 

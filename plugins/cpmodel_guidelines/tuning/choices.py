@@ -18,7 +18,7 @@ from cpmodel_guidelines.tuning.open_mpi import (
     Algorithm,
     Scale,
 )
-from cpmodel_guidelines.tuning.pgmpitunelib import MOCK_UPS
+from cpmodel_guidelines.tuning.pgmpitunelib import LARGEST, MOCK_UPS
 from cpmodel_guidelines.tuning.ranges import ProcessRange, SizeRange, process_ranges, size_ranges
 
 What = Algorithm | str
@@ -30,6 +30,10 @@ class Library(StrEnum):
 
     OPEN_MPI = "openmpi"
     PGMPITUNELIB = "pgmpitunelib"
+
+
+_SIZES = {Library.OPEN_MPI: (0, 2**63 - 2), Library.PGMPITUNELIB: (1, LARGEST)}
+"""First and last size that a rule can have. A rule of Open MPI is followed by another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,24 +122,25 @@ def rules_of(gains: Gains, library: Library, group: Group) -> Rules:
     found: dict[str, dict[int, tuple[SizeRange, ...]]] = {}
     written: dict[Place, tuple[What, Gain]] = {}
     unselected: dict[Place, str] = {}
-    for (function, processes), here in ways.items():
-        sizes = gains.measured[group, function, processes]
+    for (function, processes), every in ways.items():
+        sizes, here = gains.measured[group, function, processes], every
         selector = _selector(library, function)
         if selector is None:
             chosen = _for_all_sizes(here, sizes)
-            ranges_of_sizes: tuple[SizeRange, ...] = ()
-            if chosen:
-                ranges_of_sizes = (SizeRange(0, None, chosen[0][0]),)
-            else:
+            made = tuple(SizeRange(0, None, what) for what, _ in chosen[:1])
+            if not chosen:
                 why = COLLECTIVES[function].reason
                 unselected |= {gain.place: why for _, gain in here}
         else:
+            least, most = _SIZES[library]
+            units = [each for size in sizes if least <= (each := selector(size, processes)) <= most]
+            known = {*units}
+            here = [row for row in every if selector(row[1].place.size, processes) in known]
             best = best_of(tuple(gain for _, gain in here))
             chosen = [(what, gain) for what, gain in here if best[gain.place] is gain]
             whats = {selector(gain.place.size, processes): what for what, gain in chosen}
-            units = [selector(size, processes) for size in sizes]
-            ranges_of_sizes = size_ranges(units, whats)
-        found.setdefault(function, {})[processes] = ranges_of_sizes
+            made = size_ranges(units, whats)
+        found.setdefault(function, {})[processes] = made
         written |= {gain.place: (what, gain) for what, gain in chosen}
     ranges: dict[str, tuple[ProcessRange, ...]] = {}
     for function, of_processes in found.items():
@@ -146,7 +151,7 @@ def rules_of(gains: Gains, library: Library, group: Group) -> Rules:
             ranges[function] = extended
     best = best_of(mine)
     unwritten = tuple(
-        Unwritten(gain, _too_wide(unselected.get(place)) or _unknown(library, gain))
+        Unwritten(gain, _too_wide(unselected.get(place)) or _why(library, gain))
         for place, gain in best.items()
         if place not in written
     )
@@ -180,8 +185,10 @@ def _for_all_sizes(
     return max(found, key=lambda each: min(gain.low for _, gain in each), default=[])
 
 
-def _unknown(library: Library, gain: Gain) -> str:
+def _why(library: Library, gain: Gain) -> str:
     """Return why a library cannot use a faster way."""
+    if expressed(library, gain) is not None:
+        return "rules of this library have no such size"
     if gain.guideline.kind is not GuidelineKind.PATTERN:
         return "only the program can do this"
     if library is Library.PGMPITUNELIB:

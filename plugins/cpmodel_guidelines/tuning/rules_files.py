@@ -17,7 +17,7 @@ from callpath_modeler.units import parameter_value, percent
 from cpmodel_guidelines.tuning.choices import Rules, Unwritten, What
 from cpmodel_guidelines.tuning.gains import Gain, Place
 from cpmodel_guidelines.tuning.open_mpi import COLLECTIVES, Algorithm
-from cpmodel_guidelines.tuning.pgmpitunelib import COUNTED, LARGEST
+from cpmodel_guidelines.tuning.pgmpitunelib import COUNTED
 from cpmodel_guidelines.tuning.ranges import ProcessRange, SizeRange
 
 _DEFAULT = (0, 0, 0)
@@ -117,37 +117,31 @@ def profiles(rules: Rules) -> dict[str, str]:
         name = function.lower().replace("_", "")
         for entry in entries:
             heading = _heading(rules, written.get((function, entry.low), {}))
-            text = _profile(heading, function, entry)
-            if text:
-                found[f"p{entry.low}/{name}.prf"] = text
+            found[f"p{entry.low}/{name}.prf"] = _profile(heading, function, entry)
     return found
 
 
 def _profile(heading: Sequence[str], function: str, entry: ProcessRange) -> str:
-    """Return the profile of a function on a number of processes; "" = it has no range."""
-    told = [
-        (max(each.low, 1), min(LARGEST if each.high is None else each.high, LARGEST), each)
-        for each in entry.sizes
-    ]
-    # The library replaces no call with an empty message.
-    told = [row for row in told if row[0] <= row[1]]
-    if not told:
-        return ""
-    names = [*dict.fromkeys(str(each.what) for _, _, each in told)]
+    """Return the profile of a function on a number of processes."""
+    names = [*dict.fromkeys(str(each.what) for each in entry.sizes)]
     lines = [f"# {line}" for line in heading]
     if function in COUNTED:
         lines.append("# Sizes are numbers of elements. They were measured with elements of a byte.")
     lines += [f"MPI_{function} # collective", f"{entry.low} # number of processes"]
     lines.append(f"{len(names)} # number of mock-ups")
     lines += [f"{number} {name}" for number, name in enumerate(names, 1)]
-    lines.append(f"{len(told)} # number of ranges; then: first and last size, and mock-up")
-    lines += [f"{low} {high} {names.index(str(each.what)) + 1}" for low, high, each in told]
+    lines.append(f"{len(entry.sizes)} # number of ranges; then: first and last size, and mock-up")
+    lines += [f"{e.low} {e.high} {names.index(str(e.what)) + 1}" for e in entry.sizes]
     # Blank lines are not allowed.
     return "\n".join([*lines, ""])
 
 
-def require_rules(rules: Rules) -> None:
+def require_rules(rules: Rules, so: str = "nothing is written") -> None:
     """Raise an error if there is no rule.
+
+    Parameters
+    ----------
+    so : what follows from that, for the message
 
     Raises
     ------
@@ -162,7 +156,7 @@ def require_rules(rules: Rules) -> None:
         place = first.gain.place
         why = f"{place.function} <= {first.gain.way}: {first.reason}"
     raise DataError(
-        f"no rule, so nothing is written: {why}",
+        f"no rule, so {so}: {why}",
         hint="'cpmodel guidelines tune' without -f lists all gains",
     )
 

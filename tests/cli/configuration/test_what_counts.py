@@ -223,7 +223,7 @@ no_progress = true
         "info": [], "fit": ["-o", tmp_path / "k.cpm"], "rank": [], "show": ["main/f"], "views": [],
         "diff": [runs], "excess": [], "efficiency": [], "export": ["-f", "csv"],
         "baseline": ["-o", tmp_path / "e.toml"], "check": [tmp_path / "e.toml"],
-        "report": ["-o", tmp_path / "r.html"],
+        "report": ["-o", tmp_path / "r.html"], "refine": [],
     }  # fmt: skip
     without_runs = {"plugins": [], "completion": ["bash"], "explain": []}
     others = {"browse", "guidelines", "trace"}

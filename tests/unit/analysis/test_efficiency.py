@@ -20,6 +20,7 @@ from efficient_runs import (
     PARALLEL,
     SOLVE,
     message_passing,
+    uneven,
     write_run,
     write_series,
 )
@@ -277,3 +278,42 @@ def test_measured_profiles_have_the_factors_of_cube(shared_data, name, factors):
     found = asked(folder)
     told = [factor(found, f) for f in (Factor.BALANCE, Factor.COMMUNICATION, Factor.PARALLEL)]
     assert told == pytest.approx(factors, abs=6e-4)
+
+
+def test_other_parameters_are_held_at_their_largest_value(tmp_path):
+    for size, balance in ((10, 0.5), (20, 0.8)):
+        for p in (2, 4, 8):
+            longest = 8 / balance
+            time = message_passing(uneven(p, 8.0, longest), longest / 0.9)
+            write_run(tmp_path, f"app.p{p}.n{size}", [1] * p, time)
+    answer = efficiency_of([tmp_path])
+    assert factor(answer.efficiency, Factor.BALANCE) == pytest.approx(0.8)
+    assert [f.message for f in answer.findings if f.code == "CPM206"]
+    other = efficiency_of([tmp_path], PredictionQuery(at="n=10")).efficiency
+    assert factor(other, Factor.BALANCE) == pytest.approx(0.5)
+    with pytest.raises(UsageError, match="no run is at n = 15"):
+        efficiency_of([tmp_path], PredictionQuery(at="n=15"))
+
+
+def test_computation_is_not_compared_over_sizes(tmp_path):
+    for size in (10, 20, 40):
+        time = message_passing([size * 1.0] * 4, size / 0.9)
+        write_run(tmp_path, f"app.p4.n{size}", [1] * 4, time)
+    found = asked(tmp_path)
+    assert found.line.parameter == "n"
+    assert found.reference is None
+    assert found.factors == (Factor.PARALLEL, Factor.BALANCE, Factor.COMMUNICATION)
+
+
+def test_threads_are_the_workers_if_the_number_of_processes_is_constant(tmp_path):
+    for threads in (1, 2, 4):
+        time = np.zeros((len(NAMES), 2 * threads))
+        time[PARALLEL] = 8 / threads
+        time[MPI, ::threads] = 2
+        write_run(tmp_path, f"app.p2.threads{threads}", [threads] * 2, time)
+    found = asked(tmp_path, load_options=weak(Scaling.STRONG))
+    assert found.line.parameter == "threads"
+    assert found.threads.tolist() == [2, 4, 8]
+    assert factor(found, Factor.SCALABILITY) == pytest.approx(1)
+    assert factor(found, Factor.PROCESSES) == pytest.approx(2 / 4)
+    assert factor(found, Factor.THREADS) == pytest.approx(1)

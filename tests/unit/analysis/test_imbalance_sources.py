@@ -15,8 +15,8 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import MetricValues
 from callpath_modeler.profile.schema import Metric, Reduction, Region
 from callpath_modeler.profile.views import ViewKind, open_view
+from callpath_modeler.report.causes import imbalance_facts
 from callpath_modeler.report.node import NodeReport
-from callpath_modeler.report.requirements import imbalance_facts
 from synthetic import POINTS, experiment
 
 PATHS = ["main", "main/step", "main/step/a", "main/step/MPI_Wait", "main/b", "main/MPI_Send"]

@@ -161,6 +161,54 @@ def test_a_table_of_the_checker_names_functions_by_its_title(tmp_path):
     assert times_of(campaign(tmp_path, text)) == {("MPI_Gather", 8.0, 1): [2e-6]}
 
 
+GROUPED = """MPI Collective: MPI_Gather
+collective  count  N  ppn  n  default_median  slowdown  fastest_mockup  mockup_median
+MPI_Gather  8      2  4    50 0.055953
+MPI_Gather  1024   2  4    50 0.035328        1.4       gather_as_gatherv  0.025000
+"""
+
+
+def test_a_grouped_table_of_the_checker_has_times_of_its_collective(tmp_path):
+    found = campaign(tmp_path, GROUPED)
+    times = {(each.cell.function, each.cell.size): each.times for each in found.measurements}
+    # Mock-ups are in the table only where they are faster, so they are a biased sample.
+    assert times == {
+        ("MPI_Gather", 8.0): pytest.approx([55.953e-6]),
+        ("MPI_Gather", 1024.0): pytest.approx([35.328e-6]),
+    }
+    assert {(each.processes, each.detail) for each in found.measurements} == {(8, Detail.MEDIANS)}
+    (told,) = found.findings
+    assert (told.code, told.count) == ("CPM305", 1)
+    assert "1 time of mock-ups not used: this table only has those that are faster" in told.message
+
+
+def test_a_row_of_a_grouped_table_is_checked(tmp_path):
+    with pytest.raises(InputError, match="line 3: 5 cells instead of 9"):
+        campaign(tmp_path, GROUPED.replace(" 50 0.055953", " 50"))
+    with pytest.raises(InputError, match="line 3: time 'x' is not a number"):
+        campaign(tmp_path, GROUPED.replace("0.055953", "x"))
+
+
+RATIOS = "MPI Collective: MPI_Gather\nmessage_size mockup relative_runtime\n8 default 1\n"
+
+
+def test_a_table_of_ratios_is_refused_with_the_reason(tmp_path):
+    folder = tmp_path / "rel_runtime"
+    folder.mkdir()
+    (folder / "MPI_Gather.txt").write_text(RATIOS)
+    for source in (folder, folder / "MPI_Gather.txt"):
+        with pytest.raises(InputError, match="has ratios, and no times") as caught:
+            benchmark_files([str(source)])
+        assert "raw" in caught.value.hint
+
+
+def test_a_table_of_ratios_beside_times_is_left_out(tmp_path):
+    (tmp_path / "rel.txt").write_text(RATIOS)
+    (tmp_path / "raw.p4.txt").write_text(CHECKER + "default 8 0 0.000002\n")
+    found = benchmark_files([str(tmp_path)])
+    assert [each.path.name for each in found.files] == ["raw.p4.txt"]
+
+
 def test_a_file_of_the_checker_names_its_mock_up_in_its_name(tmp_path):
     path = tmp_path / "data_MPI_Gather_gather_as_reduce.dat"
     path.write_text(PLAIN + "MPI_Gather 0 8 1e-6\n")

@@ -21,7 +21,7 @@ from callpath_modeler.profile.schema import (
     Reduction,
     Region,
 )
-from callpath_modeler.readers.base import Match, Reduced, RunSource, opened_runs
+from callpath_modeler.readers.base import Match, Reduced, RunSource, ThreadSums, opened_runs
 from callpath_modeler.testing import ReaderContract
 
 TEXT = "timings of app\nmain = 1 2\n  solve = 3 5\n" + "  f = 0.125 0.25\n" * 60
@@ -72,6 +72,22 @@ def reducing(change):
 
 def balanced(reduced, _):
     return replace(reduced, imbalance=np.ones(len(reduced.exclusive), np.float32))
+
+
+def summing(change):
+    """Return a reader class whose profiles sum values of threads as `change` does."""
+    return profile(lambda sound: {"sums_of_threads": lambda *asked: change(sound, *asked)})
+
+
+def wrapped_around(sound, _metric, group, groups):
+    sums = np.zeros((groups, sound.seconds.shape[1]))
+    np.add.at(sums, group, sound.seconds)
+    return ThreadSums(sums, np.arange(sums.shape[1]))
+
+
+def one_process_too_many(sound, *asked):
+    right = sound.sums_of_threads(*asked)
+    return ThreadSums(right.values, right.process + 1)
 
 
 def declaring(*metrics):
@@ -258,6 +274,8 @@ BROKEN = [
     ("test_reductions_keep_their_order", reducing(small_maximum)),
     ("test_reductions_keep_their_order", reducing(large_sum)),
     ("test_an_imbalance_in_passing_is_the_one_asked_for", reducing(balanced)),
+    ("test_sums_of_threads_agree_with_the_reductions", summing(wrapped_around)),
+    ("test_sums_of_threads_agree_with_the_reductions", summing(one_process_too_many)),
     ("test_an_unknown_metric_is_a_key_error", profile(all_metrics)),
     ("test_a_damaged_profile_is_read_or_refused", Leaks),
     ("test_a_damaged_profile_is_read_or_refused", Silent),

@@ -1,0 +1,141 @@
+"""Predictions against runs that the models have not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from callpath_modeler.analysis.measured import sum_over
+from callpath_modeler.analysis.pairing import common_line, pair_up
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.analysis.target_costs import Total, deviation
+from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.profile.experiment import Experiment, inclusive_values
+from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.reductions import statistic_of_present
+from callpath_modeler.units import parameter_value, setting_text
+
+FROM = 0.005
+"""Share of the measured total from which call paths count."""
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verification:
+    """Predictions of a ranking, and measurements at its target.
+
+    Columns are [call paths], in the order of the ranking's experiment.
+
+    Attributes
+    ----------
+    runs : number of measured runs
+    value : measured value, the median of the runs; NaN = did not occur
+    modelled : True if the call path has a prediction
+    inside : True if the band contains the measurement
+    counts : True if the measurement is at least `FROM` of the total
+    total : measured run time, or the sum of the call paths if no run time was predicted
+    predicted : the prediction of it, with its band
+    unknown : measured total of the call paths that no run of the models has
+    """
+
+    runs: int
+    value: FloatArray
+    modelled: BoolArray
+    inside: BoolArray
+    counts: BoolArray
+    total: float
+    predicted: Total
+    unknown: float
+
+    @property
+    def holds(self) -> bool:
+        """True if the band of the total contains the measurement."""
+        low, high = (np.array([end]) for end in self.predicted[1:])
+        return bool(_inside(np.array([self.total]), low, high)[0])
+
+    @property
+    def error(self) -> float:
+        """Relative error of the predicted total."""
+        return float(deviation(np.array([self.predicted[0]]), np.array([self.total]))[0])
+
+    @property
+    def judged(self) -> BoolArray:
+        """True for call paths that count and have a prediction."""
+        return self.counts & self.modelled
+
+
+def verify(ranking: Ranking, experiment: Experiment) -> Verification:
+    """Return the measurements of an experiment at the target of a ranking.
+
+    Only runs at the target count, with the other parameters of the models.
+
+    Raises
+    ------
+    UsageError
+        If the target is infinite, or if the models have seen it.
+    DataError
+        If the experiment has no run at the target, or no call path of the ranking.
+    """
+    fitted, target = ranking.fitted, ranking.target
+    parameter = fitted.parameter
+    if np.isinf(target):
+        raise UsageError("--verify needs a finite target", hint="give the scale of the runs")
+    if (fitted.points == target).any() and fitted.held == fitted.measured_at:
+        where = setting_text({parameter: target})
+        raise UsageError(
+            f"the models have seen runs at {where}, so these verify nothing",
+            hint=f"make the models without them: --where '{parameter}<{parameter_value(target)}'",
+        )
+    there = _at_target(experiment, ranking)
+    metric = fitted.metric.name
+    line = common_line(fitted.experiment, there, parameter, fitted.held)
+    pair = pair_up((fitted.experiment, fitted), (there, None), metric, line)
+    runs = pair.new.values[:, pair.new.points == target][:, 0]
+    sums = sum_over(runs)
+    centre = statistic_of_present(runs, Reduction.MEDIAN)
+    exclusive = centre[pair.base.rows]
+    if ranking.inclusive and fitted.metric.additive:
+        value = inclusive_values(fitted.experiment.tree, exclusive)
+    else:
+        value = exclusive
+    known = np.isin(np.arange(len(centre)), pair.base.rows)
+    total, predicted = float(np.nanmedian(sums)), ranking.total
+    run_time = there.columns[metric].run_time
+    if ranking.run_time is not None and run_time is not None:
+        total, predicted = float(np.nanmedian(run_time)), ranking.run_time.total
+    return Verification(
+        runs=int((~np.isnan(sums)).sum()),
+        value=value,
+        modelled=~np.isnan(ranking.low),
+        inside=_inside(value, ranking.low, ranking.high),
+        counts=np.nan_to_num(value) >= FROM * float(np.nanmedian(sums)),
+        total=total,
+        predicted=predicted,
+        unknown=float(np.nansum(centre[~known])),
+    )
+
+
+def _at_target(experiment: Experiment, ranking: Ranking) -> Experiment:
+    """Return the runs at the target, and at the fixed values of the other parameters."""
+    fitted = ranking.fitted
+    known = experiment.runs[0].parameters
+    asked = {**fitted.experiment.constants, **fitted.at(ranking.target)}
+    asked = {name: value for name, value in asked.items() if name in known}
+    parameter = fitted.parameter
+    found = experiment.points(parameter) if parameter in known else np.array([])
+    matches = (experiment.settings([*asked]) == [*asked.values()]).all(axis=1)
+    if parameter not in known or not matches.any():
+        there = ", ".join(map(parameter_value, found.tolist())) or "unknown"
+        raise DataError(
+            f"--verify has no run at {setting_text(asked)}, so nothing can be verified there",
+            hint=f"its runs are at {parameter} = {there}",
+        )
+    return experiment.where(matches)
+
+
+def _inside(value: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
+    slack = _ROUNDING * np.abs(value)
+    return np.asarray((low <= value + slack) & (value - slack <= high))

@@ -1,0 +1,144 @@
+"""`cpmodel refine`: functions to filter, and call paths to instrument more finely."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.expectation_option import EXPECT, check_ranking
+from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    FORCE,
+    load_options,
+    model_options,
+    output_file,
+)
+from callpath_modeler.cli.screen_size import ROWS
+from callpath_modeler.cli.table_options import FORMATS, NUMBER_OF_ROWS, TABLE, OutputRequest
+from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.refinement import VisitCost
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.target_query import PredictionQuery
+
+
+@click.command("refine", cls=Configured)
+@EXPERIMENT
+@output_file("Write the filter for Score-P. Default: only the table.")
+@FORCE
+@click.option(
+    "--visit-cost",
+    metavar="LOW,HIGH",
+    default="0.1us,1us",
+    show_default=True,
+    help="Range of the cost of entering and leaving an instrumented function.",
+)
+@click.option(
+    "-n",
+    "--top",
+    type=NUMBER_OF_ROWS,
+    metavar="N",
+    help="Largest number of rows of each table, or all. Default: 10.",
+)
+@click.option("--wide", is_flag=True, help="Full names, even on a narrow terminal.")
+@click.option(
+    "-f",
+    "--format",
+    "format_",
+    type=click.Choice([form for form in FORMATS if form != "parquet"]),
+    default=TABLE,
+    show_default=True,
+    help="Format of the table on standard output.",
+)
+@EXPECT
+@model_options
+@load_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    visit_cost: str,
+    top: int | None,
+    wide: bool,
+    format_: str,
+    expect: Path | None,
+    question: PredictionQuery,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> None:
+    """Propose a filter for Score-P, and call paths to instrument more finely.
+
+    The filter excludes small and frequent functions, which cost most and tell least. It never
+    excludes a function with more than 1 % of the time, the main program, MPI, OpenMP or other
+    libraries, or callers of those. Call paths are too coarse if they take much of the time, and
+    their model is poor. The default target is 4 times the largest scale.
+    """
+    from callpath_modeler import pipeline
+    from callpath_modeler.analysis.refinement import refine
+    from callpath_modeler.expectation_check import reading_for
+    from callpath_modeler.report.refinement import refinement_table, refinement_text
+    from callpath_modeler.report.score_p_filter import filter_text
+    from callpath_modeler.target_query import FURTHER
+
+    cost = _cost(visit_cost)
+    if expect is not None:
+        load = reading_for(expect, question.metric, load)
+    ranking, findings = pipeline.ranking_of(
+        experiment,
+        question,
+        load_options=load.with_requirements(),
+        fit_options=fitting,
+        progress=console.progress("read"),
+        default_factor=FURTHER,
+    )
+    found = refine(ranking, cost, check_ranking(ranking, expect))
+    if output is not None:
+        console.write(filter_text(found), output, overwrite=force)
+    shown = OutputRequest(format_, None, force=False)
+    if format_ == TABLE:
+        lines = refinement_text(
+            found,
+            top or ROWS,
+            style=shown.style(console, wide=wide),
+            invocation=invocation_of(click.get_current_context()),
+            written=None if output is None else str(output),
+        )
+        shown.write_lines(console, lines)
+    else:
+        shown.write_table(console, refinement_table(found, findings))
+    console.findings(findings)
+
+
+def _cost(text: str) -> VisitCost:
+    """Return a range of times, such as ``0.1us,1us``; the same time twice if there is one."""
+    from callpath_modeler.analysis.refinement import VisitCost
+    from callpath_modeler.printable import shortened
+    from callpath_modeler.units import base_and_factor, parse_quantity
+
+    ends = []
+    for part in text.split(","):
+        try:
+            number, unit = parse_quantity(part)
+        except ValueError:
+            number, unit = 0.0, ""
+        base, factor = base_and_factor(unit)
+        if base != "s" or not number > 0:
+            raise UsageError(
+                f"--visit-cost {shortened(text)!r} is no range of times", hint="e.g. 0.1us,1us"
+            )
+        ends.append(number * factor)
+    if len(ends) > 2 or ends[0] > ends[-1]:
+        raise UsageError(
+            f"--visit-cost {shortened(text)!r} is no range of times", hint="e.g. 0.1us,1us"
+        )
+    return VisitCost(ends[0], ends[-1])

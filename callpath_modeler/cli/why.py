@@ -1,0 +1,79 @@
+"""`cpmodel why`: the cause of the growth of one call path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.one_call_path import row_of
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    fit_options,
+    load_options,
+    target_options,
+)
+from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
+from callpath_modeler.errors import DataError
+
+if TYPE_CHECKING:
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.target_query import PredictionQuery
+
+
+@click.command("why", cls=Configured)
+@EXPERIMENT
+@click.argument("callpath", metavar="CALLPATH")
+@target_options
+@load_options
+@fit_options
+@output_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    callpath: str,
+    question: PredictionQuery,
+    load: LoadOptions,
+    fitting: FitOptions,
+    output: OutputRequest,
+) -> None:
+    """Say why the time of a call path grows.
+
+    The profiles count calls, bytes and operations. If these explain the time, they are the cause:
+    more work, more or longer messages, or a collective operation over more processes. If they do
+    not, the call path waits or slows down. The answer has the laws with their coefficients, and
+    the explained share of the time at the target.
+
+    CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id. The
+    default target is 4 times the largest scale.
+    """
+    from callpath_modeler import pipeline
+    from callpath_modeler.explanation import explain
+    from callpath_modeler.report.causes import why_table, why_text
+    from callpath_modeler.target_query import FURTHER
+
+    form = output.form
+    ranking, findings = pipeline.ranking_of(
+        experiment,
+        question,
+        load_options=load.with_requirements(),
+        fit_options=fitting,
+        progress=console.progress("read"),
+        default_factor=FURTHER,
+    )
+    cause = explain(ranking, row_of(ranking.fitted.experiment, callpath))
+    if cause is None:
+        raise DataError(
+            "no cause is known: causes are of exclusive times",
+            hint="-m time --exclusive, and a call path with a time at several scales",
+        )
+    if form == TABLE:
+        output.write_lines(console, why_text(ranking, cause, style=output.style(console)))
+    else:
+        output.write_table(console, why_table(ranking, cause, findings))
+    console.findings(findings)

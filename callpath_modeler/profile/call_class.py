@@ -1,0 +1,236 @@
+"""Classes of code regions: what a call path does, from the paradigm, the role and the name.
+
+A class decides which cost law can explain the time of a call path. Profilers describe regions in
+different ways: Score-P and OTF2 store a paradigm and a role, other tools only a name. Names of MPI
+functions are read in C spelling (``MPI_Send``, ``PMPI_Send``) and in Fortran spelling
+(``mpi_send_``). The collective operations follow chapter 6 of the MPI standard 4.1.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from functools import cache
+
+
+class CallClass(StrEnum):
+    """What a code region does.
+
+    Attributes
+    ----------
+    COMPUTATION : code of the program
+    POINT_TO_POINT : messages between two processes, and neighbourhood collectives
+    ONE_SIDED : access to the memory of another process
+    BROADCAST, SCATTER, GATHER, REDUCE : rooted collective operations
+    ALLGATHER, ALLREDUCE, ALLTOALL, REDUCE_SCATTER, SCAN : collective operations without a root
+    COLLECTIVE : a collective operation of another kind
+    BARRIER : synchronisation of all processes
+    WAIT : synchronisation with a message or a request
+    MANAGEMENT : start and end of MPI, communicators, data types, and other local calls
+    IO : input and output
+    OPENMP_WORK : OpenMP constructs that contain the program's computation
+    OPENMP : OpenMP synchronisation and management
+    THREADS : synchronisation of threads
+    GPU : calls of an accelerator's library, and kernels
+    MEASUREMENT : overhead of the measurement
+    """
+
+    COMPUTATION = "computation"
+    POINT_TO_POINT = "point-to-point"
+    ONE_SIDED = "one-sided"
+    BROADCAST = "broadcast"
+    SCATTER = "scatter"
+    GATHER = "gather"
+    REDUCE = "reduce"
+    ALLGATHER = "allgather"
+    ALLREDUCE = "allreduce"
+    ALLTOALL = "alltoall"
+    REDUCE_SCATTER = "reduce-scatter"
+    SCAN = "scan"
+    COLLECTIVE = "collective"
+    BARRIER = "barrier"
+    WAIT = "wait"
+    MANAGEMENT = "management"
+    IO = "io"
+    OPENMP_WORK = "openmp work"
+    OPENMP = "openmp"
+    THREADS = "threads"
+    GPU = "gpu"
+    MEASUREMENT = "measurement"
+
+    @property
+    def computes(self) -> bool:
+        """True for computation of the program, with or without OpenMP."""
+        return self in _COMPUTING
+
+    @property
+    def waits(self) -> bool:
+        """True if the region may wait for other processes or threads."""
+        return self in _WAITING
+
+    @property
+    def is_collective(self) -> bool:
+        """True if all processes of a communicator take part."""
+        return self in _COLLECTIVE
+
+
+_COMPUTING = frozenset({CallClass.COMPUTATION, CallClass.OPENMP_WORK})
+_COLLECTIVE = frozenset(
+    {
+        CallClass.BROADCAST,
+        CallClass.SCATTER,
+        CallClass.GATHER,
+        CallClass.REDUCE,
+        CallClass.ALLGATHER,
+        CallClass.ALLREDUCE,
+        CallClass.ALLTOALL,
+        CallClass.REDUCE_SCATTER,
+        CallClass.SCAN,
+        CallClass.COLLECTIVE,
+        CallClass.BARRIER,
+    }
+)
+_WAITING = _COLLECTIVE | {
+    CallClass.POINT_TO_POINT,
+    CallClass.ONE_SIDED,
+    CallClass.WAIT,
+    CallClass.MANAGEMENT,
+    CallClass.OPENMP,
+    CallClass.THREADS,
+}
+
+_OPENMP_WORK = frozenset({"loop", "parallel", "sections", "section", "single", "task", "workshare"})
+"""Roles of OpenMP regions with the program's own computation; the other regions wait."""
+
+_PARADIGMS = {
+    "mpi": CallClass.MANAGEMENT,
+    "openmp": CallClass.OPENMP,
+    "pthread": CallClass.THREADS,
+    "shmem": CallClass.ONE_SIDED,
+    "gaspi": CallClass.ONE_SIDED,
+    "measurement": CallClass.MEASUREMENT,
+    "measurement_system": CallClass.MEASUREMENT,
+    "io": CallClass.IO,
+    "posix": CallClass.IO,
+    **dict.fromkeys(
+        ("cuda", "opencl", "openacc", "hip", "level zero", "openmp_target"), CallClass.GPU
+    ),
+}
+_ROLES = {
+    "point2point": CallClass.POINT_TO_POINT,
+    "rma": CallClass.ONE_SIDED,
+    "barrier": CallClass.BARRIER,
+    "implicit_barrier": CallClass.BARRIER,
+    "coll_one2all": CallClass.BROADCAST,
+    "coll_all2one": CallClass.REDUCE,
+    "coll_all2all": CallClass.COLLECTIVE,
+    "coll_other": CallClass.COLLECTIVE,
+    "coll": CallClass.COLLECTIVE,
+    "wait": CallClass.WAIT,
+    "file_io": CallClass.IO,
+    "file_io_metadata": CallClass.IO,
+}
+"""Classes of MPI and SHMEM regions by role, if the name is not known."""
+OVERHEAD = frozenset({"MEASUREMENT OFF", "TRACE BUFFER FLUSH"})
+"""Artificial regions with time of the measurement."""
+
+_MPI = re.compile(
+    r"p?mpi_(?P<name>[a-z][a-z0-9_]*?)(?:_c|_f08|_f08ts|_f)?_{0,2}(?:\(.*\))?(?: \[.*\])?",
+    re.IGNORECASE,
+)
+"""Name of an MPI function with endings of Fortran, of large counts, and of profilers."""
+_COLLECTIVES = {
+    "bcast": CallClass.BROADCAST,
+    "scatter": CallClass.SCATTER,
+    "scatterv": CallClass.SCATTER,
+    "gather": CallClass.GATHER,
+    "gatherv": CallClass.GATHER,
+    "reduce": CallClass.REDUCE,
+    "allgather": CallClass.ALLGATHER,
+    "allgatherv": CallClass.ALLGATHER,
+    "allreduce": CallClass.ALLREDUCE,
+    "alltoall": CallClass.ALLTOALL,
+    "alltoallv": CallClass.ALLTOALL,
+    "alltoallw": CallClass.ALLTOALL,
+    "reduce_scatter": CallClass.REDUCE_SCATTER,
+    "reduce_scatter_block": CallClass.REDUCE_SCATTER,
+    "scan": CallClass.SCAN,
+    "exscan": CallClass.SCAN,
+    "barrier": CallClass.BARRIER,
+}
+_MESSAGES = re.compile(
+    r"(?:(?:p|i)?[bsr]?send|p?i?m?recv|i?sendrecv(?:_replace)?|i?m?probe|start|startall"
+    r"|[bsrp]?s?send|pready(?:_range|_list)?|parrived|i?neighbor_\w+)(?:_init)?"
+)
+_WAITS = re.compile(r"(?:wait|test)(?:all|any|some)?")
+_ACCESSES = re.compile(
+    r"r?put|r?get|r?accumulate|r?get_accumulate|fetch_and_op|compare_and_swap"
+    r"|win_(?:fence|start|complete|post|wait|test|lock|unlock|lock_all|unlock_all|flush\w*|sync)"
+)
+_FILES = re.compile(r"file_\w+|register_datarep")
+_LOCAL = re.compile(
+    r"init|init_thread|initialized|finalize|finalized|query_thread|is_thread_main|abort|wtime|wtick"
+    r"|comm_\w+|intercomm_\w+|group_\w+|cart_\w+|graph_\w+|dist_graph_\w+|cartdim_get|topo_test"
+    r"|dims_create|type_\w+|op_\w+|info_\w+|win_\w+|attr_\w+|keyval_\w+|errhandler_\w+|error_\w+"
+    r"|add_error_\w+|session_\w+|buffer_\w+|get_\w+|pack\w*|unpack\w*|request_\w+|status_\w+"
+    r"|cancel|pcontrol|address|alloc_mem|free_mem|open_port|close_port|publish_name|lookup_name"
+    r"|unpublish_name|t_\w+|aint_\w+|grequest_\w+|keyval_create|reduce_local"
+)
+
+
+def call_class(name: str, paradigm: str = "", role: str = "") -> CallClass:
+    """Return the class of a region.
+
+    Parameters
+    ----------
+    name : demangled name of the region
+    paradigm : kind of instrumentation as the profile states it, such as ``"mpi"``; "" = not known
+    role : role as the profile states it, such as ``"point2point"``; "" = not known
+
+    Returns
+    -------
+    CallClass
+        Code of an unknown kind is computation.
+
+    Examples
+    --------
+    >>> call_class("mpi_allreduce_"), call_class("PMPI_Waitall"), call_class("solve")
+    (<CallClass.ALLREDUCE: 'allreduce'>, <CallClass.WAIT: 'wait'>, <CallClass.COMPUTATION: 'computation'>)
+    """  # noqa: E501 - the output of the example is one line
+    return _class_of(name, paradigm.lower(), role.lower().replace(" ", "_"))
+
+
+@cache
+def _class_of(name: str, paradigm: str, role: str) -> CallClass:
+    if name in OVERHEAD:
+        return CallClass.MEASUREMENT
+    if paradigm in {"", "mpi", "unknown", "sampling"}:
+        known = _mpi_class(name)
+        if known is not None:
+            return known
+    if role in _ROLES and paradigm in {"mpi", "shmem", "gaspi"}:
+        return _ROLES[role]
+    if paradigm == "openmp" and role in _OPENMP_WORK:
+        return CallClass.OPENMP_WORK
+    other = CallClass.IO if role.startswith("file_io") else CallClass.COMPUTATION
+    return _PARADIGMS.get(paradigm, other)
+
+
+def _mpi_class(name: str) -> CallClass | None:
+    """Return the class of an MPI function; None = the name is no function of the standard."""
+    found = _MPI.fullmatch(name)
+    if found is None:
+        return None
+    plain = found["name"].lower()
+    base = plain.removesuffix("_init")
+    for kind in (base, base.removeprefix("i")):
+        if kind in _COLLECTIVES:
+            return _COLLECTIVES[kind]
+    rules = (
+        (_MESSAGES, CallClass.POINT_TO_POINT),
+        (_WAITS, CallClass.WAIT),
+        (_ACCESSES, CallClass.ONE_SIDED),
+        (_FILES, CallClass.IO),
+        (_LOCAL, CallClass.MANAGEMENT),
+    )
+    return next((kind for names, kind in rules if names.fullmatch(plain)), None)

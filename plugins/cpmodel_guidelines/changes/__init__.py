@@ -1,0 +1,1 @@
+"""Comparison of two campaigns: verdicts before and after, and times of functions."""

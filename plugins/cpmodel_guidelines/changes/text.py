@@ -1,0 +1,270 @@
+"""Changes between two campaigns as lines for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from rich.text import Text
+
+from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
+from callpath_modeler.report.outlined_view import NAMED
+from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.units import counted, percent, setting_text, signed_percent
+from cpmodel_guidelines.answer import Judged, Verification
+from cpmodel_guidelines.changes.comparison import (
+    CampaignChange,
+    FunctionChange,
+    GuidelineChange,
+    Ratios,
+    VerdictChange,
+)
+from cpmodel_guidelines.statistics.adjustment import Control
+from cpmodel_guidelines.text import fitting
+
+_GREY = "dim"
+_STYLES = {
+    VerdictChange.NEW: "bold red",
+    VerdictChange.SHOWN: "red",
+    VerdictChange.STILL: "red",
+    VerdictChange.HIDDEN: "yellow",
+    VerdictChange.MENDED: "green",
+    VerdictChange.OPEN: "yellow",
+    VerdictChange.HOLDS: "green",
+}
+_MEANINGS = {
+    VerdictChange.NEW: "new: it held before, or its slowdown is shown to be larger",
+    VerdictChange.SHOWN: "newly shown: not decided before; a larger slowdown is not shown",
+    VerdictChange.HIDDEN: "no longer shown: it is not decided whether it still is violated",
+}
+_MOST_ONLY = 6
+"""Number of names that only one campaign has, in a note."""
+
+
+def change_text(changes: CampaignChange, style: TextStyle, top: int) -> list[Text]:
+    """Return the headline, changed guidelines, changed times, and notes."""
+    lines = wrap(_say(style, headline(changes)), style.width, "bold")
+    lines += wrap(_say(style, _context(changes)), style.width, _GREY)
+    shown = changes.guidelines[:top]
+    lines += [Text(""), *_guidelines(changes, shown, style)]
+    moved = [*dict.fromkeys([*changes.slower(), *changes.faster()])]
+    if moved:
+        lines += [Text(""), *_functions(changes, moved[:top], style)]
+    lines.append(Text(""))
+    for note in _notes(changes, top, len(moved)):
+        lines += wrap(_say(style, note), style.width, _GREY, "  ")
+    return lines
+
+
+def headline(changes: CampaignChange) -> str:
+    """Return the sentences about new violations and about times."""
+    new = changes.that_are(VerdictChange.NEW)
+    said = f"{_number(len(new))} newly violated"
+    for change, word in (
+        (VerdictChange.SHOWN, "newly shown to be violated"),
+        (VerdictChange.STILL, "still violated"),
+        (VerdictChange.MENDED, "mended"),
+    ):
+        number = len(changes.that_are(change))
+        said += f", {number} {word}" if number else ""
+    if new:
+        said += f". The worst is {_name(new[0])}{_by(changes, new[0])}"
+    slower, faster = len(changes.slower()), len(changes.faster())
+    if not changes.is_tested:
+        return f"{said}. Changes of times are not tested: there are too few mpiruns."
+    verb = "is" if slower == 1 else "are"
+    told = f"{counted(slower, 'function') if slower else 'No function'} {verb} slower"
+    if not slower:
+        told = "No function is shown to be slower"
+    return f"{said}. {told}{f', {faster} faster' if faster else ''}."
+
+
+def _number(count: int) -> str:
+    if not count:
+        return "No guideline is"
+    return f"{counted(count, 'guideline')} {'is' if count == 1 else 'are'}"
+
+
+def _by(changes: CampaignChange, of: GuidelineChange) -> str:
+    if of.deciding is None:
+        return ", in the mean of all settings"
+    pair = changes.pairs[of.deciding]
+    before, after = (_slower(side.here, k) for side, k in
+                     ((changes.before, pair.before), (changes.after, pair.after)))  # fmt: skip
+    return f", {before} before and {after} after at {setting_text(dict(pair.setting))}"
+
+
+def _say(style: TextStyle, text: str) -> str:
+    return style.say(text) if style.ascii_only else text.replace("<=", "≤")
+
+
+def _name(of: GuidelineChange) -> str:
+    return ": ".join(part for part in (shorten(of.group, NAMED), of.guideline.short) if part)
+
+
+def _context(changes: CampaignChange) -> str:
+    names = [_described(each) for each in (changes.before, changes.after)]
+    return f"before: {names[0]} · after: {names[1]} · {counted(len(changes.pairs), 'common check')}"
+
+
+def _described(of: Verification) -> str:
+    runs = of.benchmark.values.shape[2]
+    return f"{of.benchmark.experiment.name}, {counted(runs, 'mpirun')}"
+
+
+def _guidelines(
+    changes: CampaignChange, shown: Sequence[GuidelineChange], style: TextStyle
+) -> list[Text]:
+    before, after = changes.before.here, changes.after.here
+    pairs = [None if each.deciding is None else changes.pairs[each.deciding] for each in shown]
+    lefts = [None if each.deciding is None else changes.of_left[each.deciding] for each in shown]
+    styles = [_STYLES[each.change] for each in shown]
+    columns = [
+        TextColumn("change", [str(each.change) for each in shown], right=False, styles=styles),
+        TextColumn("before", [_slower(before, pair.before) if pair else "mean" for pair in pairs]),
+        TextColumn("after", [_slower(after, pair.after) if pair else "mean" for pair in pairs]),
+        TextColumn(
+            f"{changes.after.confidence:.0%} interval",
+            [_interval(after, pair.after) if pair else "" for pair in pairs],
+            droppable=3,
+        ),
+        TextColumn("left side", [_ratio(changes.times, k) for k in lefts], droppable=2),
+        TextColumn(
+            "at", [_at(changes, pair.setting) if pair else "" for pair in pairs], droppable=4
+        ),
+        TextColumn("settings", [_share(changes, each) for each in shown], droppable=5),
+    ]
+    groups = [shorten(each.group, None if style.width is None else NAMED) for each in shown]
+    if any(groups):
+        columns.append(TextColumn("in", groups, right=False, droppable=6))
+    names = [[_say(style, each.guideline.short)] for each in shown]
+    longest = max(len(name) for (name,) in names)
+    return table(
+        fitting([_said(column, style) for column in columns], longest, style.width),
+        names,
+        style.width,
+        title="guideline",
+        ellipsis=_say(style, "…"),
+    )
+
+
+def _said(column: TextColumn, style: TextStyle) -> TextColumn:
+    return TextColumn(
+        _say(style, column.header),
+        [_say(style, cell) for cell in column.cells],
+        right=column.right,
+        droppable=column.droppable,
+        styles=column.styles,
+    )
+
+
+def _slower(of: Judged, check: int) -> str:
+    return signed_percent(float(of.verdicts.factor[check]) - 1)
+
+
+def _interval(of: Judged, check: int) -> str:
+    return _ends(float(of.verdicts.low[check]), float(of.verdicts.high[check]))
+
+
+def _ends(low: float, high: float) -> str:
+    return "" if np.isnan(low) else f"{signed_percent(low - 1)} … {signed_percent(high - 1)}"
+
+
+def _ratio(of: Ratios, row: int | None) -> str:
+    """Return a change that is shown, as text."""
+    if row is None or not (of.larger[row] or of.smaller[row]):
+        return ""
+    return signed_percent(float(of.ratio[row]) - 1)
+
+
+def _at(changes: CampaignChange, setting: Sequence[tuple[str, float]]) -> str:
+    """Return the values of the parameters that vary."""
+    varying = {each.name for each in changes.after.benchmark.experiment.parameters}
+    return ",".join(f"{name}={value:g}" for name, value in setting if name in varying)
+
+
+def _share(changes: CampaignChange, of: GuidelineChange) -> str:
+    number = sum(changes.pairs[k].change is of.change for k in of.pairs)
+    return f"{number} of {len(of.pairs)}"
+
+
+def _functions(
+    changes: CampaignChange, shown: Sequence[FunctionChange], style: TextStyle
+) -> list[Text]:
+    """Return the functions whose times have changed."""
+    times, means = changes.times, changes.means
+    worst = [_worst(changes, each) for each in shown]
+    ratios = [(means, each.number) if row is None else (times, each.rows[row])
+              for each, row in zip(shown, worst, strict=True)]  # fmt: skip
+    slower = [bool(of.larger[k]) for of, k in ratios]
+    cells = [signed_percent(float(of.ratio[k]) - 1) for of, k in ratios]
+    ends = [_ends(float(of.low[k]), float(of.high[k])) for of, k in ratios]
+    counts = [
+        f"{int((times.larger if is_slower else times.smaller)[[*each.rows]].sum())} of "
+        f"{len(each.rows)}"
+        for each, is_slower in zip(shown, slower, strict=True)
+    ]
+    at = ["mean" if row is None else _at(changes, each.settings[row])
+          for each, row in zip(shown, worst, strict=True)]  # fmt: skip
+    colours = ["red" if each else "green" for each in slower]
+    columns = [
+        TextColumn("time", cells, styles=colours),
+        TextColumn(f"{changes.after.confidence:.0%} interval", ends, droppable=3),
+        TextColumn("at", at, droppable=2),
+        TextColumn("settings", counts, droppable=4),
+    ]
+    names = [[*each.group, each.function] for each in shown]
+    return table(
+        [_said(column, style) for column in columns],
+        names,
+        style.width,
+        title="function",
+        ellipsis=_say(style, "…"),
+    )
+
+
+def _worst(changes: CampaignChange, of: FunctionChange) -> int | None:
+    """Return the setting with the largest change; slower before faster; None = their mean."""
+    times, rows = changes.times, np.array(of.rows, np.intp)
+    for shown, mean in (
+        (times.larger, changes.means.larger),
+        (times.smaller, changes.means.smaller),
+    ):
+        if shown[rows].any():
+            change = np.where(shown[rows], np.abs(np.log(times.ratio[rows])), -1.0)
+            return int(np.argmax(change))
+        if mean[of.number]:
+            return None
+    return None
+
+
+def _notes(changes: CampaignChange, top: int, moved: int) -> Iterator[str]:
+    if len(changes.guidelines) > top:
+        rest = Counter(str(each.change) for each in changes.guidelines[top:])
+        said = ", ".join(f"{number} {word}" for word, number in rest.items())
+        more = counted(len(changes.guidelines) - top, "other guideline")
+        yield f"{more}: {said}. Use -n all to list them."
+    if moved > top:
+        yield f"{counted(moved - top, 'other function')} with another time. Use -n all."
+    for word, names in (("before", changes.only_before), ("after", changes.only_after)):
+        if names:
+            dots = ", ..." if len(names) > _MOST_ONLY else ""
+            yield f"Only {word}, not compared: {', '.join(names[:_MOST_ONLY])}{dots}"
+    words = {each.change for each in changes.guidelines}
+    yield from (said for change, said in _MEANINGS.items() if change in words)
+    if not changes.is_tested:
+        return
+    yield (
+        "left side, time: changes by "
+        f"{percent(changes.after.tolerance)} or more that are not by chance"
+    )
+    rate = percent(changes.after.method.rate)
+    control = changes.after.method.control
+    if control is Control.DISCOVERY:
+        yield f"At most {rate} of these changes are expected to be false."
+    elif control is Control.NONE:
+        yield f"Each time that did not change is called changed with a probability of {rate}."
+    else:
+        yield f"The probability that any of these changes is false is at most {rate}."
+    yield "Verdicts have the error rate of a check of one campaign."
