@@ -170,7 +170,9 @@ def _line(name: str, told: Sequence[Told]) -> tuple[str, ...]:
     errors = [np.concatenate(parts) for parts in zip(*(t.errors() for t in told), strict=True)]
     totals = np.median([each.total_errors for each in told], axis=0)
     inside = np.concatenate([t.verification.inside[t.verification.judged] for t in told])
-    widths = np.concatenate([(t.ranking.high / t.ranking.low)[t.verification.judged] for t in told])
+    widths = np.concatenate(
+        [t.ranking.high[t.verification.judged] / t.ranking.low[t.verification.judged] for t in told]
+    )
     holds = [each.verification.holds for each in told]
     one = len(told) == 1
     return (

@@ -7,12 +7,22 @@ import io
 import struct
 import tarfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from callpath_modeler.profile.schema import Region
+from callpath_modeler.report.cube.definitions import (
+    CubeMetric,
+    attribute_texts,
+    call_path_texts,
+    document,
+    metric_texts,
+    region_texts,
+)
 
 METRICS = {
     "visits": ("UINT64", "<u8", "occ", "Number of visits"),
@@ -117,8 +127,7 @@ def write_cubex(path: Path, run: Measured, creator: str) -> None:
         index = b"CUBEX.INDEX" + struct.pack("<IHBI", 1, 0, 1, len(rows))
         members.append((f"{number}.index", index + rows.astype("<u4").tobytes()))
         members.append((f"{number}.data", _compressed(run.values[name][rows])))
-    text = "".join(_definitions(run, creator)).encode()
-    members.append(("anchor.xml", gzip.compress(text, mtime=0)))
+    members.append(("anchor.xml", gzip.compress(_definitions(run, creator), mtime=0)))
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
         for name, content in members:
             entry = tarfile.TarInfo(name)
@@ -138,32 +147,34 @@ def _compressed(values: NDArray[np.generic]) -> bytes:
     return b"ZCUBEX.DATA" + struct.pack("<Q", len(packed)) + table + b"".join(packed)
 
 
-def _definitions(run: Measured, creator: str) -> Iterator[str]:
-    yield '<?xml version="1.0" encoding="UTF-8"?>\n<cube version="4.4">\n'
-    yield f'<attr key="Creator" value="{creator}"/>\n<metrics>\n'
-    for number, (name, (kind, _, unit, words)) in enumerate(METRICS.items()):
-        yield (
-            f'<metric id="{number}" type="EXCLUSIVE">\n<disp_name>{name}</disp_name>\n'
-            f"<uniq_name>{name}</uniq_name>\n<dtype>{kind}</dtype>\n<uom>{unit}</uom>\n"
-            f"<url></url>\n<descr>{words}</descr>\n</metric>\n"
-        )
-    yield "</metrics>\n<program>\n"
+def _definitions(run: Measured, creator: str) -> bytes:
     names = list(dict.fromkeys(run.names))
-    program = run.names[0]
-    for number, name in enumerate(names):
-        is_mpi = name.startswith("MPI_")
-        paradigm = "measurement" if name == program else "mpi" if is_mpi else "compiler"
-        role = "artificial" if name == program else _ROLES.get(name, "function")
-        module = "" if name == program else "MPI" if is_mpi else f"{program}.c"
-        yield (
-            f'<region id="{number}" mod="{module}" begin="-1" end="-1">\n<name>{name}</name>\n'
-            f"<mangled_name>{name}</mangled_name>\n<paradigm>{paradigm}</paradigm>\n"
-            f"<role>{role}</role>\n<url></url>\n<descr></descr>\n</region>\n"
-        )
-    yield from _call_paths(run.parents, [names.index(name) for name in run.names])
-    yield "</program>\n<system>\n"
-    yield '<systemtreenode Id="0">\n<name>simulated cluster</name>\n<class>machine</class>\n'
-    processes = run.values["time"].shape[1]
+    metrics = [
+        CubeMetric(name, unit, dtype=kind, description=words)
+        for name, (kind, _, unit, words) in METRICS.items()
+    ]
+    return document(
+        attribute_texts({"Creator": creator}),
+        metric_texts(metrics),
+        ["<program>\n"],
+        region_texts([_region(name, run.names[0]) for name in names]),
+        call_path_texts(run.parents, [names.index(name) for name in run.names]),
+        ["</program>\n"],
+        _system(run.values["time"].shape[1]),
+    )
+
+
+def _region(name: str, program: str) -> Region:
+    if name == program:
+        return Region(name, name, paradigm="measurement", role="artificial")
+    if name.startswith("MPI_"):
+        return Region(name, name, "MPI", paradigm="mpi", role=_ROLES.get(name, "function"))
+    return Region(name, name, f"{program}.c", paradigm="compiler", role="function")
+
+
+def _system(processes: int) -> Iterator[str]:
+    yield '<system>\n<systemtreenode Id="0">\n<name>simulated cluster</name>\n'
+    yield "<class>machine</class>\n"
     for rank in range(processes):
         yield (
             f'<systemtreenode Id="{rank + 1}">\n<name>node {rank}</name>\n<class>node</class>\n'
@@ -172,15 +183,4 @@ def _definitions(run: Measured, creator: str) -> Iterator[str]:
             "<rank>0</rank>\n<type>thread</type>\n</location>\n</locationgroup>\n"
             "</systemtreenode>\n"
         )
-    yield "</systemtreenode>\n<topologies>\n</topologies>\n</system>\n</cube>\n"
-
-
-def _call_paths(parents: Iterable[int], regions: Iterable[int]) -> Iterator[str]:
-    path: list[int] = []
-    for row, (caller, region) in enumerate(zip(parents, regions, strict=True)):
-        while path and path[-1] != caller:
-            path.pop()
-            yield "</cnode>\n"
-        yield f'<cnode id="{row}" calleeId="{region}">\n'
-        path.append(row)
-    yield "</cnode>\n" * len(path)
+    yield "</systemtreenode>\n<topologies>\n</topologies>\n</system>\n"

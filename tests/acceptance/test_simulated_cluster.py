@@ -126,6 +126,18 @@ def test_a_run_writes_the_same_bytes_again(folder, tmp_path):
 
 
 @needs_simgrid
+def test_a_sample_profile_is_written_again_bit_for_bit(samples, tmp_path):
+    if "3.32" not in cluster.version():
+        pytest.skip("the sample profiles are from SimGrid 3.32")
+    application, _, where = cluster.SAMPLE.partition(".")
+    run = cluster.Run(application, where, 8, 1)
+    [*cluster.simulate_all([run], tmp_path, 1)]
+    made = tmp_path / run.series / run.name / "profile.cubex"
+    kept = samples / application / run.name / "profile.cubex"
+    assert made.read_bytes() == kept.read_bytes()
+
+
+@needs_simgrid
 def test_another_repetition_has_other_noise(folder, tmp_path):
     again = cluster.Run("stencil", "fat-tree-fast", P, 2)
     [*cluster.simulate_all([again], tmp_path, 1)]
