@@ -221,6 +221,7 @@ no_progress = true
 """)
     commands = {
         "info": [], "fit": ["-o", tmp_path / "k.cpm"], "rank": [], "show": ["main/f"], "views": [],
+        "why": ["main/f"],
         "diff": [runs], "excess": [], "efficiency": [], "export": ["-f", "csv"],
         "baseline": ["-o", tmp_path / "e.toml"], "check": [tmp_path / "e.toml"],
         "report": ["-o", tmp_path / "r.html"], "refine": [],
