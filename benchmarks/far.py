@@ -33,7 +33,8 @@ The runs are those of the table above. The columns count how many of the five (t
 lead the truth are among the five (ten) that lead the prediction: by time, and by excess, which is
 time beyond that at p = 8. Planted: the places of the planted scalability bugs among the predicted
 call paths by growth, `cpmodel rank --by growth`, without call paths below 0.5 % of the predicted
-time; the sum counts the cases with a bug in the first five. Marked: call paths with three or four marks of trust. Kept: those whose truth is as close as
+time; in the lines of all, the cases with a bug in the first five. Marked: call paths with three or
+four marks of trust. Kept: those whose truth is as close as
 their marks say.
 """
 
