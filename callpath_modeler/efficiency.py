@@ -22,6 +22,7 @@ from callpath_modeler.analysis.efficiency import (
     share_of_program,
     without_communication,
 )
+from callpath_modeler.analysis.predict import predict, with_callees
 from callpath_modeler.analysis.sums import as_normal, scores
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.diagnostics import Finding
@@ -31,7 +32,7 @@ from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Centre
 from callpath_modeler.modeling.distributions import normal_share
 from callpath_modeler.pipeline import FitOptions, fit
-from callpath_modeler.profile.balance import PARTS
+from callpath_modeler.profile.balance import PARTS, Part
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, MetricValues
 from callpath_modeler.profile.pattern import Patterns
@@ -122,7 +123,10 @@ def efficiency_of(
     findings = [*experiment.findings, *memory_findings(found.experiment)]
     if at is not None and at not in found.scales:
         try:
-            found, more = _predicted(found, at, replace(fit_options, aggregate=aggregate))
+            found, more = _predicted(
+                *(found, at, replace(fit_options, aggregate=aggregate)),
+                whole=load_options is None or not load_options.ignore,
+            )
             findings += more
         except DataError:
             if required:
@@ -203,9 +207,14 @@ def _finite(target: float | None) -> float | None:
 
 
 def _predicted(
-    found: Efficiency, target: float, options: FitOptions
+    found: Efficiency, target: float, options: FitOptions, *, whole: bool
 ) -> tuple[Efficiency, list[Finding]]:
-    """Return the factors with an estimate at a target."""
+    """Return the factors with an estimate at a target.
+
+    Parameters
+    ----------
+    whole : whether the parts are those of all call paths
+    """
     subtrees = len(found.rows)
     value = np.zeros((subtrees, INGREDIENTS))
     draws = np.zeros((_DRAWS, subtrees, INGREDIENTS))
@@ -225,8 +234,50 @@ def _predicted(
             findings += [each for each in findings_at(fitted, target) if each.subject == "target"]
         value[:, columns] = of_lines.reshape(subtrees, len(columns))
         draws[:, :, columns] = drawn.reshape(_DRAWS, subtrees, len(columns))
+    if whole:
+        _raise_to_call_paths(found, target, options, (value, draws), generator)
     estimate = _estimate(found, target, value, draws, options.confidence)
     return replace(found, estimates=(*found.estimates, estimate)), findings
+
+
+def _raise_to_call_paths(
+    found: Efficiency,
+    target: float,
+    options: FitOptions,
+    predicted: tuple[FloatArray, FloatArray],
+    generator: np.random.Generator,
+) -> None:
+    """Raise the communication where models of call paths predict a longer run time.
+
+    A slow call path that grows fast is hardly visible in the parts of the whole program, but it has
+    a model of its own. No process is slower than the slowest, so the run time of a subtree is at
+    least the mean over processes, which is the sum of the predictions of its call paths.
+
+    Parameters
+    ----------
+    predicted : ingredients, [subtrees, ingredients], and draws of them, [draws, subtrees,
+        ingredients]; changed in place
+    """
+    experiment = replace(found.experiment, balances=())
+    if experiment.reduction is not Reduction.MEAN:
+        return
+    fitted = fit(experiment, found.metric, replace(options, parameter=found.line.parameter))
+    own = predict(fitted, target)
+    whole = with_callees(experiment.tree, own)
+    rows = found.rows[1:]
+    bounds = np.stack([
+        np.concatenate([[total], column[rows]])
+        for total, column in zip(own.total(), (whole.value, whole.low, whole.high), strict=True)
+    ])  # fmt: skip
+    at = scores(fitted.models.confidence)
+    quantiles = as_normal(bounds[0], bounds[1], bounds[2], fitted.models.confidence)
+    value, draws = predicted
+    for ingredients, bound in (
+        (value, np.nan_to_num(bounds[0])),
+        (draws, _drawn(np.maximum.accumulate(quantiles, axis=1), at, generator)),
+    ):
+        lacking = np.maximum(bound - ingredients[..., :PARTS].sum(axis=-1), 0.0)
+        ingredients[..., Part.COMMUNICATION] += lacking
 
 
 def _models(
@@ -269,15 +320,20 @@ def _draw(
         quantiles = np.stack(
             [mixture.quantile(float(normal_share(score)))[:, 0] for score in at], axis=1
         )
+    drawn = _drawn(quantiles, at, generator)
+    known = fitted.modelled
+    return np.where(known, value, np.nan), np.where(known, drawn, np.nan)
+
+
+def _drawn(quantiles: FloatArray, at: FloatArray, generator: np.random.Generator) -> FloatArray:
+    """Return independent draws of rows, [draws, n], from quantiles [n, k] at normal scores [k]."""
     # The middle of each of as many equal shares as there are draws, in random order.
     probability = (np.arange(_DRAWS) + 0.5) / _DRAWS
     grid = np.interp(probability, normal_share(at), np.arange(len(at)))
     below = np.minimum(grid.astype(np.intp), len(at) - 2)
     share = (grid - below)[:, None]
     drawn = (1 - share) * quantiles[:, below].T + share * quantiles[:, below + 1].T
-    drawn = generator.permuted(drawn, axis=0)
-    known = fitted.modelled
-    return np.where(known, value, np.nan), np.where(known, drawn, np.nan)
+    return generator.permuted(drawn, axis=0)
 
 
 def _estimate(

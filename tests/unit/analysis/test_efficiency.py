@@ -339,3 +339,18 @@ def test_threads_are_the_workers_if_the_number_of_processes_is_constant(tmp_path
     assert factor(found, PopFactor.SCALABILITY) == pytest.approx(1)
     assert factor(found, PopFactor.PROCESSES) == pytest.approx(2 / 4)
     assert factor(found, PopFactor.THREADS) == pytest.approx(1)
+
+
+def test_predictions_hold_what_was_measured_at_the_target(samples):
+    """A call path with root-only work grows until the target, where the program was measured."""
+    found = asked(samples / "stencil", "1024")
+    measured = asked(samples / "stencil.p1024")
+    for name in (PopFactor.PARALLEL, PopFactor.BALANCE, PopFactor.COMMUNICATION):
+        low, high = found.last.low[PRODUCT, name][0], found.last.high[PRODUCT, name][0]
+        assert low <= factor(measured, name) <= high, name
+
+
+def test_a_subtree_takes_at_least_what_its_call_paths_are_predicted_to_take(samples):
+    # Without this rule, root-only work is hardly visible in the parts of the program.
+    found = asked(samples / "stencil", "1024")
+    assert factor(found, PopFactor.COMMUNICATION) < 0.85
