@@ -75,24 +75,17 @@ class ImbalanceSources:
         above = np.where(computes, np.nan_to_num(mean * (ratio - 1)), 0.0)
         return cls(fitted, mean, ratio, above, np.concatenate([[0.0], np.cumsum(above)]))
 
-    def near(self, row: int) -> ImbalanceSource | None:
-        """Return the computation whose imbalance may cause the wait time of a call path.
+    def caller_near(self, row: int) -> int | None:
+        """Return the caller whose computation may cause the wait time of a call path.
 
-        It lies below the nearest caller in which the imbalance makes up at least half of the wait
-        time; else it is that of the whole program. Profiles hold sums over the run. A process that
-        is late in one step and early in the next has no imbalance there, so balanced computation
-        may also cause waiting.
+        It is the nearest caller in which the imbalance makes up at least half of the wait time, or
+        else the whole program. None = the call path does not wait, or all computation is balanced.
 
         Parameters
         ----------
         row : the call path that waits
-
-        Returns
-        -------
-        Uneven or None
-            None if it does not wait, or if all computation is balanced.
         """
-        tree, above, upto = self.fitted.experiment.tree, self.above, self.upto
+        tree, upto = self.fitted.experiment.tree, self.upto
         wait = float(self.mean[row])
         if not (tree.regions[tree.region[row]].call_class.waits and wait > 0 and upto[-1] > 0):
             return None
@@ -100,8 +93,34 @@ class ImbalanceSources:
         while tree.parent[caller] != ROOT and total < _ENOUGH * wait:
             caller = int(tree.parent[caller])
             total = float(upto[tree.end[caller]] - upto[caller])
+        return caller
+
+    def near(self, row: int) -> ImbalanceSource | None:
+        """Return the computation whose imbalance may cause the wait time of a call path.
+
+        Profiles hold sums over the run. A process that is late in one step and early in the next
+        has no imbalance there, so balanced computation may also cause waiting.
+
+        Parameters
+        ----------
+        row : the call path that waits
+
+        Returns
+        -------
+        ImbalanceSource or None
+            None if it does not wait, or if all computation is balanced.
+        """
+        caller = self.caller_near(row)
+        if caller is None:
+            return None
+        tree, above = self.fitted.experiment.tree, self.above
         rows = caller + np.flatnonzero(above[caller : tree.end[caller]] > 0)
         rows = rows[np.argsort(-above[rows], kind="stable")]
         return ImbalanceSource(
-            caller, rows, above[rows], self.ratio[rows], float(above[rows].sum()), wait
+            caller,
+            rows,
+            above[rows],
+            self.ratio[rows],
+            float(above[rows].sum()),
+            float(self.mean[row]),
         )

@@ -27,12 +27,14 @@ _GROWS = 1.1
 """Factor between base and target from which on a time grows."""
 _SURE = 2.6
 """Growth in standard errors that chance does not explain (99 %, two sides)."""
-_VERY_SURE = 3.3
+_VERY_SURE = 4.0
 """Growth in standard errors from which on it counts even if the band of the model is wide."""
 _CLEAR = 0.6
 """Probability from which on requirements, or waiting, are the cause."""
 _MOSTLY = 0.5
 """Share of the growth from which on a driver is the cause."""
+_FEWEST = 3
+"""Number of scales from which on a growth has a cause."""
 _UNEVEN = 1.25
 """Growth of the ratio of largest to mean from which on imbalance may be a cause."""
 _BEYOND_CHANCE = 1.5
@@ -433,7 +435,8 @@ def _grows(needs: Needs, fitted: Fitted) -> BoolArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         base = needs.time[at, first] * needs.ideal[first]
         factor = needs.at_target * needs.ideal[-1] / base
-    later = needs.points[first] < needs.points[-1]
+    # Any two times lie on many laws, so they tell no cause.
+    later = (needs.points[first] < needs.points[-1]) & (used.sum(axis=1) >= _FEWEST)
     found = (score > _SURE) & later & (np.nan_to_num(factor) >= _GROWS)
     doubtful = np.flatnonzero(found & (score <= _VERY_SURE))
     if len(doubtful):
@@ -462,7 +465,7 @@ def _uneven(needs: Needs, classes: FloatArray) -> BoolArray:
     computes = np.array([kind.computes for kind in classes.tolist()], bool)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = needs.largest / needs.mean
-    known = np.isfinite(ratio).all(axis=1) & computes
+    known = np.isfinite(ratio).all(axis=1) & computes & (ratio.shape[1] >= _FEWEST)
     if not known.any():
         return known
     ratio = np.where(known[:, None], ratio, 1.0)

@@ -354,8 +354,8 @@ def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | No
     if sources is None:
         return None, source
     tree = fitted.experiment.tree
-    near = [sources.near(int(row)) for row in rows]
-    waiting = [k for k, each in enumerate(near) if each is not None]
+    near = [sources.caller_near(row) for row in rows.tolist()]
+    waiting = [k for k, caller in enumerate(near) if caller is not None]
     if not waiting:
         return None, source
     line, name = fitted.line, fitted.metric.name
@@ -364,14 +364,19 @@ def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | No
     longer = np.where(computes, longer, 0.0)
     upto = np.vstack([np.zeros(longer.shape[1]), np.cumsum(longer, axis=0)])
     above = by_point(fitted, longer)
+    gain = np.nan_to_num(above[:, -1] - above[:, 0])
+    most: dict[int, int] = {}
     delays = np.zeros((len(waiting), longer.shape[1]))
     for number, k in enumerate(waiting):
-        found = near[k]
-        assert found is not None  # only call paths that wait
-        caller = found.caller
-        delays[number] = upto[tree.end[caller]] - upto[caller]
-        gain = above[found.rows, -1] - above[found.rows, 0]
-        source[k] = int(found.rows[np.argmax(gain)])
+        caller = near[k]
+        assert caller is not None  # only call paths that wait
+        end = int(tree.end[caller])
+        delays[number] = upto[end] - upto[caller]
+        if caller not in most:
+            # Only computation with imbalance at the largest scale makes others wait.
+            uneven = np.where(sources.above[caller:end] > 0, gain[caller:end], -np.inf)
+            most[caller] = caller + int(np.argmax(uneven))
+        source[k] = most[caller]
     cube, _, scatter, _ = _cube(fitted, delays)
     of_waiting, _ = amounts_at(fitted, cube, target)
     values, error = np.zeros((len(rows), len(fitted.points) + 1)), np.zeros(len(rows))
