@@ -42,7 +42,7 @@ KINDS = ("pattern", "monotony", "split")
 
 _CAMPAIGNS = 300
 """Number of campaigns in each cell."""
-_FILED = {5: 150, 10: 100, 30: 50}
+_FILED = {5: 150, 10: 100, 30: 25}
 """Number of campaigns in files in each cell, by the number of mpiruns; reading takes long."""
 
 ERROR_NOTES = """\
@@ -56,7 +56,7 @@ test of means of logarithms, confirmed by ranks. *ranks* is the rank-sum test. *
 published method, which promises no rate for a campaign."""
 
 FILE_NOTES = """\
-Cells with 5, 10 and 30 mpiruns have 150, 100 and 50 campaigns of 9 collectives, 15 mock-ups and
+Cells with 5, 10 and 30 mpiruns have 150, 100 and 25 campaigns of 9 collectives, 15 mock-ups and
 21 sizes at p = 4. They are written as files of ReproMPI and checked as `cpmodel guidelines`
 does: patterns with mock-ups, patterns with sums, longer messages, and messages in pieces. Times
 are equal up to 1 KiB, and proportional to the size from there on. So all guidelines of mock-ups

@@ -13,8 +13,8 @@ from callpath_modeler.analysis.efficiency import (
     ALONE,
     INGREDIENTS,
     Efficiency,
-    Factor,
     FactorsAtScale,
+    PopFactor,
     Scheme,
     factors_of,
     measured_efficiency,
@@ -147,8 +147,11 @@ def _read(
     options = options.of_metric(metric)
     ignored, hidden = tuple(options.ignore), tuple(options.hide)
     request = BalanceRequest(metric, ignored)
-    # The values of threads do not depend on the statistic over processes.
-    read = replace(options.read, balance=request, locations=None)
+    # The values of threads do not depend on the statistic over processes. A ratio has no run time.
+    locations = options.read.locations
+    if locations is Reduction.IMBALANCE:
+        locations = None
+    read = replace(options.read, balance=request, locations=locations)
     experiment = load(sources, replace(options, ignore=(), hide=(), read=read), progress)
     preset = options.preset
     named = tuple(
@@ -283,12 +286,12 @@ def _estimate(
     """Return the factors at a target from predicted ingredients, [subtrees, ...], and draws."""
     threads = np.array(found.threads_at(target))
     ends = (1 - confidence) / 2, (1 + confidence) / 2
-    of_value: dict[tuple[Scheme, Factor], FloatArray] = {}
+    of_value: dict[tuple[Scheme, PopFactor], FloatArray] = {}
     low, high = dict(of_value), dict(of_value)
     for scheme in Scheme:
         centre = factors_of(value, threads, found.reference, scheme)
         drawn = factors_of(np.moveaxis(draws, 0, 1), threads, found.reference, scheme)
-        for factor in Factor:
+        for factor in PopFactor:
             with np.errstate(invalid="ignore"):
                 edges = np.quantile(drawn[factor], ends, axis=1)
             of_value[scheme, factor] = centre[factor]

@@ -418,8 +418,13 @@ def _ranked(
     fitted: Fitted, target: float, by: str | None, question: PredictionQuery
 ) -> tuple[Ranking, tuple[Finding, ...]]:
     """Return a ranking at a target, and all findings."""
-    if by == By.GROWTH:
-        refuse_prediction(fitted, "--by growth")
+    if by in {By.GROWTH, By.SHARE}:
+        refuse_prediction(fitted, f"--by {by}")
+    if by == By.LOSS and fitted.is_measured_only and not fitted.compares(target):
+        raise UsageError(
+            f"--by {by}: there is no smaller scale to compare with",
+            hint="omit the option, or give profiles of two scales",
+        )
     usual = By.LOSS if fitted.compares(target) else By.VALUE
     order = usual if by is None else By(by)
     ranking = rank(

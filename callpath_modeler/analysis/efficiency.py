@@ -54,7 +54,7 @@ class Scheme(StrEnum):
     ADDITIVE = "additive"
 
 
-class Factor(StrEnum):
+class PopFactor(StrEnum):
     """A factor of efficiency; the order is that of tables."""
 
     GLOBAL = "global_efficiency"
@@ -72,16 +72,23 @@ class Factor(StrEnum):
 
 
 LEAVES = (
-    Factor.BALANCE,
-    Factor.COMMUNICATION,
-    Factor.SERIAL,
-    Factor.REGIONS,
-    Factor.SCALABILITY,
+    PopFactor.BALANCE,
+    PopFactor.COMMUNICATION,
+    PopFactor.SERIAL,
+    PopFactor.REGIONS,
+    PopFactor.SCALABILITY,
 )
 """Factors without a factor below them; counters only explain the last one."""
-_OF_THREADS = frozenset({Factor.PROCESSES, Factor.THREADS, Factor.SERIAL, Factor.REGIONS})
-_OF_COUNTERS = frozenset({Factor.INSTRUCTIONS, Factor.IPC, Factor.FREQUENCY})
-_OF_GROWTH = frozenset({Factor.GLOBAL, Factor.SCALABILITY, *_OF_COUNTERS})
+_OF_THREADS = frozenset(
+    {
+        PopFactor.PROCESSES,
+        PopFactor.THREADS,
+        PopFactor.SERIAL,
+        PopFactor.REGIONS,
+    }
+)
+_OF_COUNTERS = frozenset({PopFactor.INSTRUCTIONS, PopFactor.IPC, PopFactor.FREQUENCY})
+_OF_GROWTH = frozenset({PopFactor.GLOBAL, PopFactor.SCALABILITY, *_OF_COUNTERS})
 
 
 class Ingredient(IntEnum):
@@ -125,9 +132,9 @@ class FactorsAtScale:
 
     scale: float
     runs: int
-    value: Mapping[tuple[Scheme, Factor], FloatArray]
-    low: Mapping[tuple[Scheme, Factor], FloatArray]
-    high: Mapping[tuple[Scheme, Factor], FloatArray]
+    value: Mapping[tuple[Scheme, PopFactor], FloatArray]
+    low: Mapping[tuple[Scheme, PopFactor], FloatArray]
+    high: Mapping[tuple[Scheme, PopFactor], FloatArray]
     share: FloatArray
 
     @property
@@ -167,7 +174,7 @@ class Efficiency:
     processes: int
     reference: Reference | None
     aggregate: Centre
-    factors: tuple[Factor, ...]
+    factors: tuple[PopFactor, ...]
     estimates: tuple[FactorsAtScale, ...]
 
     def __repr__(self) -> str:
@@ -178,7 +185,7 @@ class Efficiency:
     @property
     def is_hybrid(self) -> bool:
         """True if processes have several threads, or OpenMP regions."""
-        return Factor.THREADS in self.factors
+        return PopFactor.THREADS in self.factors
 
     @property
     def last(self) -> FactorsAtScale:
@@ -203,7 +210,7 @@ class Efficiency:
 
 def factors_of(
     ingredients: FloatArray, threads: FloatArray, reference: Reference | None, scheme: Scheme
-) -> dict[Factor, FloatArray]:
+) -> dict[PopFactor, FloatArray]:
     """Return all factors of efficiency.
 
     Parameters
@@ -223,35 +230,35 @@ def factors_of(
     outside = useful + serial + regions
     longest = outside + uneven
     whole = longest + calling
-    found: dict[Factor, FloatArray] = {}
+    found: dict[PopFactor, FloatArray] = {}
     with np.errstate(divide="ignore", invalid="ignore"):
-        found[Factor.PARALLEL] = useful / whole
+        found[PopFactor.PARALLEL] = useful / whole
         if scheme is Scheme.MULTIPLICATIVE:
-            found[Factor.PROCESSES] = outside / whole
-            found[Factor.BALANCE] = outside / longest
-            found[Factor.THREADS] = useful / outside
-            found[Factor.SERIAL] = (useful + regions) / outside
-            found[Factor.REGIONS] = useful / (useful + regions)
+            found[PopFactor.PROCESSES] = outside / whole
+            found[PopFactor.BALANCE] = outside / longest
+            found[PopFactor.THREADS] = useful / outside
+            found[PopFactor.SERIAL] = (useful + regions) / outside
+            found[PopFactor.REGIONS] = useful / (useful + regions)
         else:
-            found[Factor.PROCESSES] = 1 - (uneven + calling) / whole
-            found[Factor.BALANCE] = 1 - uneven / whole
-            found[Factor.THREADS] = 1 - (serial + regions) / whole
-            found[Factor.SERIAL] = 1 - serial / whole
-            found[Factor.REGIONS] = 1 - regions / whole
-        found[Factor.COMMUNICATION] = longest / whole
+            found[PopFactor.PROCESSES] = 1 - (uneven + calling) / whole
+            found[PopFactor.BALANCE] = 1 - uneven / whole
+            found[PopFactor.THREADS] = 1 - (serial + regions) / whole
+            found[PopFactor.SERIAL] = 1 - serial / whole
+            found[PopFactor.REGIONS] = 1 - regions / whole
+        found[PopFactor.COMMUNICATION] = longest / whole
         found |= _growth(ingredients, threads, reference)
-    found[Factor.GLOBAL] = found[Factor.PARALLEL] * found[Factor.SCALABILITY]
+    found[PopFactor.GLOBAL] = found[PopFactor.PARALLEL] * found[PopFactor.SCALABILITY]
     # Factors below the program may have no time at all: they are not known.
-    return {factor: found[factor] for factor in Factor}
+    return {factor: found[factor] for factor in PopFactor}
 
 
 def _growth(
     ingredients: FloatArray, threads: FloatArray, reference: Reference | None
-) -> dict[Factor, FloatArray]:
+) -> dict[PopFactor, FloatArray]:
     """Return the factors that compare the computation with that of the reference."""
     useful = ingredients[..., Part.USEFUL]
     if reference is None:
-        return dict.fromkeys(sorted(_OF_GROWTH - {Factor.GLOBAL}), np.full(useful.shape, np.nan))
+        return dict.fromkeys(sorted(_OF_GROWTH - {PopFactor.GLOBAL}), np.full(useful.shape, np.nan))
     more = threads / reference.threads if reference.scaling is Scaling.STRONG else 1.0
     shape = (len(ingredients), *[1] * (ingredients.ndim - 2))
 
@@ -263,10 +270,10 @@ def _growth(
     base_ipc = base(Ingredient.INSTRUCTIONS) / base(Ingredient.CYCLES)
     frequency = cycles / useful
     return {
-        Factor.SCALABILITY: base(Part.USEFUL) / (useful * more),
-        Factor.INSTRUCTIONS: base(Ingredient.INSTRUCTIONS) / (instructions * more),
-        Factor.IPC: ipc / base_ipc,
-        Factor.FREQUENCY: frequency / (base(Ingredient.CYCLES) / base(Part.USEFUL)),
+        PopFactor.SCALABILITY: base(Part.USEFUL) / (useful * more),
+        PopFactor.INSTRUCTIONS: base(Ingredient.INSTRUCTIONS) / (instructions * more),
+        PopFactor.IPC: ipc / base_ipc,
+        PopFactor.FREQUENCY: frequency / (base(Ingredient.CYCLES) / base(Part.USEFUL)),
     }
 
 
@@ -439,7 +446,7 @@ def _measured(found: Efficiency, centres: FloatArray, scale: int) -> FactorsAtSc
     for scheme in Scheme:
         of_centre = factors_of(centres[:, scale], threads, found.reference, scheme)
         of_runs = factors_of(runs, threads, found.reference, scheme)
-        for factor in Factor:
+        for factor in PopFactor:
             several = of_runs[factor] if count > 1 else np.full(runs.shape[:2], np.nan)
             value[scheme, factor] = of_centre[factor]
             low[scheme, factor] = np.fmin.reduce(several, axis=1)
@@ -459,7 +466,7 @@ def share_of_program(ingredients: FloatArray) -> FloatArray:
     return np.asarray(whole / np.nanmax(whole))
 
 
-def _known(found: Efficiency, estimates: Sequence[FactorsAtScale]) -> tuple[Factor, ...]:
+def _known(found: Efficiency, estimates: Sequence[FactorsAtScale]) -> tuple[PopFactor, ...]:
     """Return the factors of the program that are known, in order."""
     last = estimates[-1].value
     parts = found.ingredients[0, :, :, :PARTS]
@@ -468,7 +475,7 @@ def _known(found: Efficiency, estimates: Sequence[FactorsAtScale]) -> tuple[Fact
     inside = np.nansum(parts[..., Part.SERIAL] + parts[..., Part.REGIONS]) > 0
     hybrid = threads or inside
     factors = []
-    for factor in Factor:
+    for factor in PopFactor:
         if factor in _OF_THREADS and not hybrid:
             continue
         # A single scale is not compared with itself.

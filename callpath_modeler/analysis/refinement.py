@@ -22,7 +22,7 @@ from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.modeling import FitStatus
+from callpath_modeler.modeling import FitStatus, centre
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import PROGRAM, Region
@@ -51,7 +51,7 @@ _OFTEN = 0.01
 _SMALL = 0.1
 """Smallest estimated overhead of a small function, as a share of its own time."""
 
-_COMPILER = "compiler"
+COMPILER = "compiler"
 """Paradigm of functions that a compiler instruments; filters apply to no others."""
 
 _LIBRARY = re.compile(r"P?MPI_|omp_|GOMP_|__kmpc_|pthread_|shmem_|cuda[A-Z]|hip[A-Z]")
@@ -126,8 +126,8 @@ class SmallFunction:
     most_visits : sum over its call paths of the visits of the process with most; NaN = not known
     per_visit : exclusive time per visit at the largest scale, seconds
     share : share of the exclusive time at the largest scale
-    largest_share : the largest share in any run, or of its slowest process; or of one of its call
-        paths with its callees
+    largest_share : the largest share at any measured setting, or on the slowest process; or of one
+        of its call paths with its callees
     share_at_target : share of the exclusive time at the target
     share_at_most : the same for the upper ends of bands; NaN = no model
     kept : reason to keep it; None = the filter excludes it
@@ -194,9 +194,9 @@ def refine(
     It is frequent if that cost is at least a thousandth of the run time, or if it has a hundredth
     of all visits. The filter excludes small and frequent functions unless
 
-    - the function takes more than `MOST` of the time in any run, on the slowest process, or at the
-      target with its band, summed over all its call paths; or one of its call paths does, with its
-      callees
+    - the function takes more than `MOST` of the time at any measured setting, on the slowest
+      process of the largest one, or at the target with its band, summed over all its call paths; or
+      one of its call paths does, with its callees
     - its cost at the target is not known
     - it calls MPI or another library, directly or not
     - its cost grows faster than that of every function that stays
@@ -288,15 +288,22 @@ class _Measured:
         self.at_most[unknown] = np.nan
 
 
-def _shares_of_runs(ranking: Ranking) -> Iterator[FloatArray]:
-    """Yield the shares of call paths in the time of each run, then those of its slowest process."""
-    experiment, name = ranking.fitted.experiment, ranking.fitted.metric.name
-    values, maxima = experiment.values(name), experiment.maxima(name)
-    for run in range(len(experiment.runs)):
-        total = np.nansum(values[:, run])
-        if total > 0:
-            yield np.nan_to_num(values[:, run]) / total
-            yield np.nan_to_num(maxima[:, run]) / total
+def _measured_shares(ranking: Ranking) -> Iterator[FloatArray]:
+    """Yield the shares of call paths in the time of each setting, then of the slowest process.
+
+    Shares of a setting are those of the means over repetitions, and those of the centres that
+    models use. The slowest process of each call path is that of the largest scale.
+    """
+    fitted = ranking.fitted
+    _, values = fitted.experiment.by_setting(fitted.metric.name, fitted.parameters)
+    occurred = ~np.isnan(values)
+    mean = np.nan_to_num(values).sum(axis=2) / np.maximum(occurred.sum(axis=2), 1)
+    for costs in (mean, np.nan_to_num(centre(values, fitted.models.aggregate))):
+        for column in costs.T:
+            if column.sum() > 0:
+                yield column / column.sum()
+    if ranking.total_at_largest > 0:
+        yield np.nan_to_num(ranking.maxima_at_largest[0]) / ranking.total_at_largest
 
 
 def _mean(values: FloatArray) -> FloatArray:
@@ -350,7 +357,7 @@ def _small(ranking: Ranking, measured: _Measured, cost: VisitCost) -> list[Small
     most_visits = summed(measured.most_visits)
     at_target, at_most = summed(measured.at_target), summed(measured.at_most)
     largest, with_callees = np.zeros(len(names)), tree.inclusive(measured.at_target)
-    for share in _shares_of_runs(ranking):
+    for share in _measured_shares(ranking):
         largest = np.fmax(largest, summed(share))
         with_callees = np.fmax(with_callees, tree.inclusive(share))
     np.maximum.at(largest, function, with_callees)
@@ -409,7 +416,7 @@ def _can_be_filtered(ranking: Ranking, function: IntArray, names: Sequence[str])
     """
     tree = ranking.fitted.experiment.tree
     regions = [
-        region.paradigm == _COMPILER
+        region.paradigm == COMPILER
         and not _LIBRARY.match(region.name)
         and not {region.mangled, short_name(region.name)} & _MAIN
         for region in tree.regions
@@ -424,7 +431,7 @@ def _can_be_filtered(ranking: Ranking, function: IntArray, names: Sequence[str])
 def _calls_libraries(ranking: Ranking) -> BoolArray:
     """Return whether a call path has callees of libraries, directly or not, [call paths]."""
     tree = ranking.fitted.experiment.tree
-    own = {_COMPILER, "user"}
+    own = {COMPILER, "user"}
     others = np.array([region.paradigm not in own for region in tree.regions])[tree.region]
     return np.asarray(tree.largest_below(others.astype(np.int8)) > others)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from callpath_modeler.analysis.ensemble import NOTICEABLE
 from callpath_modeler.analysis.rank import By
 from callpath_modeler.analysis.target_costs import deviation
 from callpath_modeler.profile.pattern import short_name
@@ -73,8 +74,11 @@ def verdict(ranking: Ranking, *, style: TextStyle) -> str:
         growth = fitted.models.growth(row).text(fitted.parameter, pretty=not style.ascii_only)
         return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
     if ranking.is_comparison:
-        lost = percent(float(ranking.excess.exclusive[row]))
+        excess = float(ranking.excess.exclusive[row])
+        lost = percent(excess)
         answer = f"{cost_text(ranking, style=style)}. {comparison_sentence(ranking, style=style)}"
+        if ranking.by is By.LOSS and excess < NOTICEABLE:
+            return answer
         most = "loses most" if ranking.by is By.LOSS else "is first, and loses"
         return f"{answer} {name} {most}: {lost} exclusive."
     growth = f" and {growth_of(fitted, row, pretty=not style.ascii_only)}"

@@ -12,9 +12,9 @@ from rich.text import Text
 from callpath_modeler.analysis.efficiency import (
     LEAVES,
     Efficiency,
-    Factor,
     FactorsAtScale,
     Ingredient,
+    PopFactor,
     Scheme,
 )
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
@@ -42,31 +42,31 @@ _FINE = 0.01
 _SAME = 0.95
 """Share of the loss of a caller from which on a callee stands for it."""
 _LABELS = {
-    Factor.GLOBAL: "global efficiency",
-    Factor.PARALLEL: "parallel efficiency",
-    Factor.PROCESSES: "MPI efficiency",
-    Factor.BALANCE: "load balance",
-    Factor.COMMUNICATION: "communication efficiency",
-    Factor.THREADS: "OpenMP efficiency",
-    Factor.SERIAL: "serial regions",
-    Factor.REGIONS: "parallel regions",
-    Factor.SCALABILITY: "computation scalability",
-    Factor.INSTRUCTIONS: "instruction scaling",
-    Factor.IPC: "IPC scaling",
-    Factor.FREQUENCY: "frequency scaling",
+    PopFactor.GLOBAL: "global efficiency",
+    PopFactor.PARALLEL: "parallel efficiency",
+    PopFactor.PROCESSES: "MPI efficiency",
+    PopFactor.BALANCE: "load balance",
+    PopFactor.COMMUNICATION: "communication efficiency",
+    PopFactor.THREADS: "OpenMP efficiency",
+    PopFactor.SERIAL: "serial regions",
+    PopFactor.REGIONS: "parallel regions",
+    PopFactor.SCALABILITY: "computation scalability",
+    PopFactor.INSTRUCTIONS: "instruction scaling",
+    PopFactor.IPC: "IPC scaling",
+    PopFactor.FREQUENCY: "frequency scaling",
 }
 _ABOVE = {
-    Factor.PARALLEL: Factor.GLOBAL,
-    Factor.PROCESSES: Factor.PARALLEL,
-    Factor.BALANCE: Factor.PROCESSES,
-    Factor.COMMUNICATION: Factor.PROCESSES,
-    Factor.THREADS: Factor.PARALLEL,
-    Factor.SERIAL: Factor.THREADS,
-    Factor.REGIONS: Factor.THREADS,
-    Factor.SCALABILITY: Factor.GLOBAL,
-    Factor.INSTRUCTIONS: Factor.SCALABILITY,
-    Factor.IPC: Factor.SCALABILITY,
-    Factor.FREQUENCY: Factor.SCALABILITY,
+    PopFactor.PARALLEL: PopFactor.GLOBAL,
+    PopFactor.PROCESSES: PopFactor.PARALLEL,
+    PopFactor.BALANCE: PopFactor.PROCESSES,
+    PopFactor.COMMUNICATION: PopFactor.PROCESSES,
+    PopFactor.THREADS: PopFactor.PARALLEL,
+    PopFactor.SERIAL: PopFactor.THREADS,
+    PopFactor.REGIONS: PopFactor.THREADS,
+    PopFactor.SCALABILITY: PopFactor.GLOBAL,
+    PopFactor.INSTRUCTIONS: PopFactor.SCALABILITY,
+    PopFactor.IPC: PopFactor.SCALABILITY,
+    PopFactor.FREQUENCY: PopFactor.SCALABILITY,
 }
 """The factor above each factor; one that is not shown is skipped."""
 _PARTS = {
@@ -123,7 +123,7 @@ class EfficiencyView:
                     hint="choose a caller",
                 )
         else:
-            listed &= last.value[self.scheme, Factor.PARALLEL] > 0
+            listed &= last.value[self.scheme, PopFactor.PARALLEL] > 0
             listed &= found.rows != tree.roots[0] if len(tree.roots) == 1 else True
             _drop_callers(tree, found.rows, listed, lost, last.share)
         places = np.flatnonzero(listed)
@@ -134,7 +134,7 @@ class EfficiencyView:
         """Positions of the listed subtrees, those that lose most first."""
         return self.known[: self.top]
 
-    def depth(self, factor: Factor) -> int:
+    def depth(self, factor: PopFactor) -> int:
         """Return the number of shown factors above a factor."""
         depth, above = 0, _ABOVE.get(factor)
         while above is not None:
@@ -142,12 +142,12 @@ class EfficiencyView:
             above = _ABOVE.get(above)
         return depth
 
-    def value(self, estimate: FactorsAtScale, factor: Factor, subtree: int = 0) -> float:
+    def value(self, estimate: FactorsAtScale, factor: PopFactor, subtree: int = 0) -> float:
         """Return the value of a factor."""
         return float(estimate.value[self.scheme, factor][subtree])
 
     def band(
-        self, estimate: FactorsAtScale, factor: Factor, subtree: int = 0
+        self, estimate: FactorsAtScale, factor: PopFactor, subtree: int = 0
     ) -> tuple[float, float]:
         """Return the range of the repetitions, or the band of the prediction; NaN = none."""
         key = self.scheme, factor
@@ -164,7 +164,7 @@ def _drop_callers(
         listed[place] = not (inside & same).any()
 
 
-def label_of(factor: Factor) -> str:
+def label_of(factor: PopFactor) -> str:
     """Return the name of a factor."""
     return _LABELS[factor]
 
@@ -176,7 +176,7 @@ def share_text(share: float) -> str:
 
 def lost_of(estimate: FactorsAtScale, scheme: Scheme) -> FloatArray:
     """Return the time of subtrees without computation, as a share of the run time."""
-    return np.asarray(estimate.share * (1 - estimate.value[scheme, Factor.PARALLEL]))
+    return np.asarray(estimate.share * (1 - estimate.value[scheme, PopFactor.PARALLEL]))
 
 
 def efficiency_text(
@@ -206,11 +206,11 @@ def efficiency_text(
 def verdict(shown: EfficiencyView) -> str:
     """Return the sentence that answers: how efficient, and which factor is the lowest."""
     found, last = shown.efficiency, shown.efficiency.last
-    value = shown.value(last, Factor.PARALLEL)
+    value = shown.value(last, PopFactor.PARALLEL)
     at = setting_text(found.line.at(last.scale))
     said = f"{found.experiment.name}: parallel efficiency {share_text(value)}"
     if last.is_predicted:
-        said += f" ({range_text(shown, last, Factor.PARALLEL)}) predicted"
+        said += f" ({range_text(shown, last, PopFactor.PARALLEL)}) predicted"
     said += f" at {at}"
     values = {factor: shown.value(last, factor) for factor in LEAVES if factor in found.factors}
     known = {factor: each for factor, each in values.items() if each == each}  # noqa: PLR0124
@@ -252,7 +252,7 @@ def context_lines(shown: EfficiencyView) -> list[str]:
 
 
 def range_text(
-    shown: EfficiencyView, estimate: FactorsAtScale, factor: Factor, subtree: int = 0
+    shown: EfficiencyView, estimate: FactorsAtScale, factor: PopFactor, subtree: int = 0
 ) -> str:
     """Return the band of a prediction as text; ``-`` = the factor is not known."""
     low, high = shown.band(estimate, factor, subtree)
@@ -262,7 +262,7 @@ def range_text(
 
 
 def value_text(
-    shown: EfficiencyView, estimate: FactorsAtScale, factor: Factor, subtree: int = 0
+    shown: EfficiencyView, estimate: FactorsAtScale, factor: PopFactor, subtree: int = 0
 ) -> str:
     """Return the value of a factor as text; ``-`` = it is not known."""
     value = shown.value(estimate, factor, subtree)
@@ -298,19 +298,19 @@ def _subtrees(shown: EfficiencyView, subtrees: IntArray, *, style: TextStyle) ->
         TextColumn("share", [share_text(last.share[k]) for k in subtrees], droppable=4),
     ]
     heads = {
-        Factor.PARALLEL: ("parallel", 0),
-        Factor.BALANCE: ("balance", 3),
-        Factor.COMMUNICATION: ("comm.", 3),
-        Factor.THREADS: ("OpenMP", 3),
-        Factor.SCALABILITY: ("scalability", 5),
+        PopFactor.PARALLEL: ("parallel", 0),
+        PopFactor.BALANCE: ("balance", 3),
+        PopFactor.COMMUNICATION: ("comm.", 3),
+        PopFactor.THREADS: ("OpenMP", 3),
+        PopFactor.SCALABILITY: ("scalability", 5),
     }
     for factor, (head, rank) in heads.items():
-        is_new = factor is Factor.SCALABILITY and len(found.estimates) == 1
+        is_new = factor is PopFactor.SCALABILITY and len(found.estimates) == 1
         if factor in found.factors and not is_new:
             cells = [value_text(shown, last, factor, int(k)) for k in subtrees]
             columns.append(TextColumn(head, cells, droppable=rank))
     if last.is_predicted:
-        bands = [style.say(range_text(shown, last, Factor.PARALLEL, int(k))) for k in subtrees]
+        bands = [style.say(range_text(shown, last, PopFactor.PARALLEL, int(k))) for k in subtrees]
         columns.insert(3, TextColumn("band", bands, right=False, droppable=6))
     tree = found.experiment.tree
     rows = found.rows[subtrees].tolist()

@@ -10,6 +10,7 @@ import numpy as np
 from rich.text import Text
 
 from callpath_modeler.analysis.refinement import (
+    COMPILER,
     Coarse,
     CoarsePath,
     Kept,
@@ -125,6 +126,9 @@ def coarse_reason(path: CoarsePath) -> str:
 
 def _filter_heading(found: Refinement) -> str:
     excluded = found.excluded
+    regions = found.ranking.fitted.experiment.tree.regions
+    if not any(region.paradigm == COMPILER for region in regions):
+        return "No function was instrumented by a compiler, so there is nothing to filter."
     if not found.small:
         return "No function is small and frequent, so a filter would save nothing."
     if not excluded:

@@ -27,7 +27,7 @@ from cpmodel_caliper.contents import Contents
 from cpmodel_caliper.metrics import Stored, stored_metrics
 from cpmodel_caliper.processes import processes_of_averages
 from cpmodel_caliper.record_locations import RecordLocations
-from cpmodel_caliper.slowest_process import run_time_of_maxima
+from cpmodel_caliper.slowest_process import ProcessMaxima
 
 _PROCESSES = ("mpi.world.size", "jobsize", "num_procs", "numprocs", "mpi.size")
 _THREADS = ("threads", "num_threads", "numthreads", "omp_num_threads", "omp.num_threads")
@@ -139,7 +139,10 @@ class CaliperProfile:
         run_time = self._run_time(stored, total)
         if over_locations is Reduction.MEAN and self._is_summed(stored):
             share = 1 / self._extent.processes
-            return Reduced(values[:, 0] * share, float(total[0]) * share, run_time=run_time)
+            mean = values[:, 0] * share
+            maxima = self._maxima(stored)
+            uneven = None if maxima is None else maxima.imbalance(mean)
+            return Reduced(mean, float(total[0]) * share, uneven, run_time)
         with np.errstate(all="ignore"):
             reduced = statistic(values, over_locations)
             if not is_plain(values):
@@ -186,9 +189,16 @@ class CaliperProfile:
         if not stored.metric.is_time:
             return float("nan")
         if self._is_summed(stored):
-            return run_time_of_maxima(self._contents, stored, self._tree, self._row_of)
+            maxima = self._maxima(stored)
+            return float("nan") if maxima is None else maxima.run_time
         complete = max(1, len(self._ranks)) == self._extent.processes
         return float(total.max()) if complete else float("nan")
+
+    def _maxima(self, stored: Stored) -> ProcessMaxima | None:
+        """Return maxima over processes beside sums of a duration; None = there are none."""
+        if not stored.metric.is_time:
+            return None
+        return ProcessMaxima.of(self._contents, stored, self._tree, self._row_of)
 
     def _is_summed(self, stored: Stored) -> bool:
         return stored.summed and not self._per_process

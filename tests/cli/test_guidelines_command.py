@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import benchmark_output
 from collectives import PROCESSES, by_size, latencies, rows
 from tuned_library import campaign, slow_allreduce, with_the_rule
 
@@ -256,6 +257,11 @@ def test_the_commands_of_the_how_to_run(run, bench, samples, tmp_path, monkeypat
         laws = {"before": slow_allreduce, "after": with_the_rule, "alg3": half, "alg4": half}
         for name, law in laws.items():
             campaign(tmp_path / name, law, seed=len(name))
+    elif " diff " in line:
+        for name, law in (("old", benchmark_output.flawless), ("new", benchmark_output.planted)):
+            folder = benchmark_output.write(tmp_path / name, "reprompi", law)
+            for other in {"old": ("before", "openmpi-4.1"), "new": ("after", "openmpi-5.0")}[name]:
+                (tmp_path / other).symlink_to(folder)
     done = run(*shlex.split(line)[1:])
     assert done.status == (1 if "--fail-on" in line else 0), done.err
 

@@ -233,6 +233,8 @@ def test_json_tells_that_values_are_measured(run, series):
         (["rank", "--target", "64"], 4, "all runs are at one scale"),
         (["rank", "--predicted"], 2, "--predicted"),
         (["rank", "--by", "growth"], 2, "--by growth"),
+        (["rank", "--by", "share"], 2, "--by share"),
+        (["rank", "--by", "loss"], 2, "no smaller scale"),
         (["rank", "--by", "loss", "--pair", "2,4"], 2, "all runs are at one scale"),
         (["export", "-f", "python"], 2, "-f python"),
         (["export", "-f", "csv", "--what", "models"], 2, "--what models"),

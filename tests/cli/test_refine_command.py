@@ -110,6 +110,14 @@ def test_infinity_and_other_metrics_are_refused(run, frequent):
     run("refine", runs, "-m", "visits").fails(2, "visits is no time", "-m")
 
 
+def test_a_table_has_no_functions_of_a_compiler(run, tmp_path):
+    table = tmp_path / "runs.csv"
+    rows = [f"main,{p},10,1\nmain/f,{p},0.01,1000000" for p in (2, 4, 8, 16, 32)]
+    table.write_text("\n".join(["callpath,p,time [s],visits", *rows, ""]))
+    out = run("refine", table).out
+    assert "No function was instrumented by a compiler" in out
+
+
 def test_profiles_without_visits_are_refused(run, series):
     runs = series(lambda metrics, _: metrics[:1])
     run("refine", runs).fails(4, "no visits")

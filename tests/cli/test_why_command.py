@@ -76,3 +76,14 @@ def test_the_pipelined_receive_of_snap_waits(run, shared_data):
     sources = shared_data / "scorep" / "snap.weak"
     done = run("why", sources, "**/precv_d_3d/MPI_Recv", "--target", "256")
     assert "why: waits\n" in done.out
+
+
+def test_work_on_the_root_of_a_sorting_program_is_found(run, shared_data):
+    # One process sorts all numbers, while the others wait for their parts.
+    sources = shared_data / "third_party" / "caliper" / "sort" / "team16_bitonic_random"
+    asked = ("--where", "n=268435456", "--target", "4096")
+    done = run("rank", sources, *asked, "-f", "csv", "--columns", "callpath,why")
+    assert "main/comp/comp_large,imbalance" in done.out
+    assert "main/comm/comm_large/mpi_scatter,waits for comp_large" in done.out
+    told = run("why", sources, "main/comp/comp_large", *asked).out
+    assert "it is as if one process did all of it" in " ".join(told.split())

@@ -37,8 +37,10 @@ def check(ranking, cost):
         if out
     }
     assert by_rule == {each.filter_name for each in found.excluded} <= names
-    values = fitted.experiment.values(fitted.metric.name)
-    shares = np.nan_to_num(values / np.nansum(values, axis=0))
+    _, values = fitted.experiment.by_setting(fitted.metric.name, ("p",))
+    means = np.nan_to_num(values).mean(axis=2)
+    costs = (means, np.nan_to_num(fitted.measured))
+    shares = np.column_stack([each / each.sum(axis=0) for each in costs])
     at_target = np.nan_to_num(ranking.value) / ranking.total[0]
     for name in by_rule:
         its = [(r.mangled or r.name) == name for r in tree.regions]

@@ -76,12 +76,12 @@ CELLS = st.text(alphabet=st.sampled_from([*"=+-@'1.e a", "\t", "\r", "\n", "\uff
 def test_a_cell_begins_no_formula_and_gives_the_text_back(text):
     cell = csv_cell(text)
     assert csv_text(cell) == "\n".join(map(printable, text.split("\n")))
-    if cell != text or not re.fullmatch(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", text):
+    if cell != text or not re.fullmatch(r"-|[+-]?[0-9.]+(e[+-]?[0-9]+)?", text):
         assert cell[:1] not in {*"=+-@", "\t", "\r", "\n", "\uff1d"}
 
 
 @pytest.mark.parametrize(
-    "text", ["main/f", "operator=", "'quoted'", "-5", "+3e-7", "-inf", "@0520392", ""]
+    "text", ["main/f", "operator=", "'quoted'", "-5", "+3e-7", "-inf", "-", "@0520392", ""]
 )
 def test_a_text_that_is_no_formula_is_its_own_cell(text):
     assert csv_cell(text) == text

@@ -27,7 +27,7 @@ _GROWS = 1.1
 """Factor between base and target from which on a time grows."""
 _SURE = 2.6
 """Growth in standard errors that chance does not explain (99 %, two sides)."""
-_VERY_SURE = 4.0
+_VERY_SURE = 3.3
 """Growth in standard errors from which on it counts even if the band of the model is wide."""
 _CLEAR = 0.6
 """Probability from which on requirements, or waiting, are the cause."""

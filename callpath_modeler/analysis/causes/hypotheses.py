@@ -16,7 +16,7 @@ from callpath_modeler.profile.call_class import CallClass
 
 _SAME = 1e-3
 """Relative range up to which the size of messages is constant."""
-_REQUIRED, _DELAYED, _WAITING = 0.6, 0.2, 0.2
+_REQUIRED, _DELAYED, _WAITING = 0.5, 0.2, 0.3
 """Priors: requirements alone, a delay by computation, waiting of another kind."""
 _VISITS = frozenset(
     {"visits", "calls", "count", "counts", "visit", "#calls", "numcalls", "number of calls"}
@@ -155,7 +155,8 @@ def hypotheses(needs: Needs, kind: CallClass) -> list[Hypothesis]:
 
     whole = sum(prior(family) for _, family, _ in required)
     slower = Driver.WAITS if kind.waits else Driver.SLOWER
-    bases = _bases(needs, kind)
+    # A call path may do nothing but wait.
+    bases = [(), *_bases(needs, kind)]
     has_delay = needs.delay is not None and kind.waits and bool((needs.source >= 0).any())
     made = [
         Hypothesis(law, family, Kind.REQUIRED, features, _REQUIRED * prior(family) / whole)
@@ -170,10 +171,10 @@ def hypotheses(needs: Needs, kind: CallClass) -> list[Hypothesis]:
     ]
     if has_delay and needs.delay is not None:
         late = _delay(needs.delay)
-        each = _DELAYED / (len(bases) + 1)
+        each = _DELAYED / len(bases)
         made += [
             Hypothesis(Driver.SOURCE.value, None, Kind.DELAYED, (*base, late), each)
-            for base in ((), *bases)
+            for base in bases
         ]
     return made
 

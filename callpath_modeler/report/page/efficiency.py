@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from callpath_modeler.analysis.efficiency import Factor
+from callpath_modeler.analysis.efficiency import PopFactor
 from callpath_modeler.report.efficiency import (
     EfficiencyView,
     context_lines,
@@ -21,11 +21,11 @@ from callpath_modeler.units import parameter_value
 
 _INDENT = "\N{EM SPACE}"
 _OF_SUBTREES = (
-    Factor.PARALLEL,
-    Factor.BALANCE,
-    Factor.COMMUNICATION,
-    Factor.THREADS,
-    Factor.SCALABILITY,
+    PopFactor.PARALLEL,
+    PopFactor.BALANCE,
+    PopFactor.COMMUNICATION,
+    PopFactor.THREADS,
+    PopFactor.SCALABILITY,
 )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.efficiency import Factor
+from callpath_modeler.analysis.efficiency import PopFactor
 from callpath_modeler.report.efficiency import EfficiencyView, label_of
 from callpath_modeler.report.plot.style import (
     BLACK,
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 HEIGHT = 2.9
 """Inches of the figure."""
 _LOOKS = {
-    Factor.GLOBAL: (BLACK, "s", "-"),
-    Factor.PARALLEL: (BLUE, "o", "-"),
-    Factor.PROCESSES: (BLUE, "v", "--"),
-    Factor.BALANCE: ("#E69F00", "^", "-"),
-    Factor.COMMUNICATION: (VERMILLION, "D", "-"),
-    Factor.THREADS: ("#CC79A7", "v", "--"),
-    Factor.SERIAL: ("#CC79A7", "<", ":"),
-    Factor.REGIONS: ("#CC79A7", ">", ":"),
-    Factor.SCALABILITY: ("#009E73", "P", "-"),
-    Factor.INSTRUCTIONS: (GREY, "1", ":"),
-    Factor.IPC: (GREY, "2", ":"),
-    Factor.FREQUENCY: (GREY, "3", ":"),
+    PopFactor.GLOBAL: (BLACK, "s", "-"),
+    PopFactor.PARALLEL: (BLUE, "o", "-"),
+    PopFactor.PROCESSES: (BLUE, "v", "--"),
+    PopFactor.BALANCE: ("#E69F00", "^", "-"),
+    PopFactor.COMMUNICATION: (VERMILLION, "D", "-"),
+    PopFactor.THREADS: ("#CC79A7", "v", "--"),
+    PopFactor.SERIAL: ("#CC79A7", "<", ":"),
+    PopFactor.REGIONS: ("#CC79A7", ">", ":"),
+    PopFactor.SCALABILITY: ("#009E73", "P", "-"),
+    PopFactor.INSTRUCTIONS: (GREY, "1", ":"),
+    PopFactor.IPC: (GREY, "2", ":"),
+    PopFactor.FREQUENCY: (GREY, "3", ":"),
 }
 """Colour, marker and line of each factor; colours come from Okabe and Ito."""
 _ROOM = 1.02

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.efficiency import Factor, Scheme
+from callpath_modeler.analysis.efficiency import PopFactor, Scheme
 from callpath_modeler.efficiency import efficiency_of
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.loading import LoadOptions
@@ -45,29 +45,33 @@ def weak(scaling):
 def test_one_run_has_factors_without_models(tmp_path):
     path = write_run(tmp_path, "app.p4", [1] * 4, message_passing([8, 4, 4, 4], 10))
     found = asked(path)
-    assert factor(found, Factor.BALANCE) == pytest.approx(5 / 8)
-    assert factor(found, Factor.COMMUNICATION) == pytest.approx(0.8)
-    assert factor(found, Factor.PARALLEL) == pytest.approx(0.5)
-    assert found.factors == (Factor.PARALLEL, Factor.BALANCE, Factor.COMMUNICATION)
+    assert factor(found, PopFactor.BALANCE) == pytest.approx(5 / 8)
+    assert factor(found, PopFactor.COMMUNICATION) == pytest.approx(0.8)
+    assert factor(found, PopFactor.PARALLEL) == pytest.approx(0.5)
+    assert found.factors == (
+        PopFactor.PARALLEL,
+        PopFactor.BALANCE,
+        PopFactor.COMMUNICATION,
+    )
 
 
 def test_a_maximum_of_sums_is_not_a_sum_of_maxima(tmp_path):
     # The process that computes less in `solve` writes the output: together they are balanced.
     time = message_passing([4, 6, 6, 6], 8, output=2)
     found = asked(write_run(tmp_path, "app.p4", [1] * 4, time))
-    assert factor(found, Factor.BALANCE) == pytest.approx(1)
-    assert factor(found, Factor.COMMUNICATION) == pytest.approx(6 / 8)
-    assert factor(found, Factor.BALANCE, subtree="main/solve") == pytest.approx(5.5 / 6)
-    assert factor(found, Factor.BALANCE, subtree="main/output") == pytest.approx(1 / 4)
+    assert factor(found, PopFactor.BALANCE) == pytest.approx(1)
+    assert factor(found, PopFactor.COMMUNICATION) == pytest.approx(6 / 8)
+    assert factor(found, PopFactor.BALANCE, subtree="main/solve") == pytest.approx(5.5 / 6)
+    assert factor(found, PopFactor.BALANCE, subtree="main/output") == pytest.approx(1 / 4)
 
 
 def test_losses_add_up_in_the_additive_scheme(tmp_path):
     found = asked(write_run(tmp_path, "app.p4", [1] * 4, message_passing([8, 4, 4, 4], 10)))
     balance, calling = (
-        factor(found, f, scheme=SUM) for f in (Factor.BALANCE, Factor.COMMUNICATION)
+        factor(found, f, scheme=SUM) for f in (PopFactor.BALANCE, PopFactor.COMMUNICATION)
     )
     assert (balance, calling) == (pytest.approx(0.7), pytest.approx(0.8))
-    assert factor(found, Factor.PARALLEL, scheme=SUM) == pytest.approx(balance + calling - 1)
+    assert factor(found, PopFactor.PARALLEL, scheme=SUM) == pytest.approx(balance + calling - 1)
 
 
 def hybrid_time():
@@ -85,13 +89,13 @@ def test_losses_of_processes_and_threads_are_apart(tmp_path):
     assert found.is_hybrid
     # Outside of MPI: 14 s and 10 s. Both workers idle for 2 s; barriers take 2 s and 6 s.
     useful = (2 + 10 + 6 + 2 + 8 + 8) / 4
-    assert factor(found, Factor.PARALLEL) == pytest.approx(useful / 20)
-    assert factor(found, Factor.PROCESSES) == pytest.approx(12 / 20)
-    assert factor(found, Factor.BALANCE) == pytest.approx(12 / 14)
-    assert factor(found, Factor.COMMUNICATION) == pytest.approx(14 / 20)
-    assert factor(found, Factor.THREADS) == pytest.approx(useful / 12)
-    assert factor(found, Factor.SERIAL) == pytest.approx(11 / 12)
-    assert factor(found, Factor.REGIONS) == pytest.approx(9 / 11)
+    assert factor(found, PopFactor.PARALLEL) == pytest.approx(useful / 20)
+    assert factor(found, PopFactor.PROCESSES) == pytest.approx(12 / 20)
+    assert factor(found, PopFactor.BALANCE) == pytest.approx(12 / 14)
+    assert factor(found, PopFactor.COMMUNICATION) == pytest.approx(14 / 20)
+    assert factor(found, PopFactor.THREADS) == pytest.approx(useful / 12)
+    assert factor(found, PopFactor.SERIAL) == pytest.approx(11 / 12)
+    assert factor(found, PopFactor.REGIONS) == pytest.approx(9 / 11)
 
 
 def test_both_schemes_of_hybrid_programs_agree_on_the_whole(tmp_path):
@@ -100,15 +104,15 @@ def test_both_schemes_of_hybrid_programs_agree_on_the_whole(tmp_path):
         scheme: {f: factor(found, f, scheme=scheme) for f in found.factors} for scheme in Scheme
     }
     product, total = value[PRODUCT], value[SUM]
-    assert product[Factor.PARALLEL] == pytest.approx(total[Factor.PARALLEL])
-    assert product[Factor.PARALLEL] == pytest.approx(
-        product[Factor.PROCESSES] * product[Factor.THREADS]
+    assert product[PopFactor.PARALLEL] == pytest.approx(total[PopFactor.PARALLEL])
+    assert product[PopFactor.PARALLEL] == pytest.approx(
+        product[PopFactor.PROCESSES] * product[PopFactor.THREADS]
     )
-    assert total[Factor.PARALLEL] == pytest.approx(
-        total[Factor.PROCESSES] + total[Factor.THREADS] - 1
+    assert total[PopFactor.PARALLEL] == pytest.approx(
+        total[PopFactor.PROCESSES] + total[PopFactor.THREADS] - 1
     )
-    assert total[Factor.SERIAL] == pytest.approx(1 - 1 / 20)
-    assert total[Factor.REGIONS] == pytest.approx(1 - 2 / 20)
+    assert total[PopFactor.SERIAL] == pytest.approx(1 - 1 / 20)
+    assert total[PopFactor.REGIONS] == pytest.approx(1 - 2 / 20)
 
 
 def test_overhead_of_the_measurement_is_no_loss(tmp_path, monkeypatch):
@@ -120,7 +124,7 @@ def test_overhead_of_the_measurement_is_no_loss(tmp_path, monkeypatch):
     time = message_passing([8, 4, 4, 4], 10)
     time[OUTPUT, 2] = 50
     found = asked(write_run(tmp_path, "app.p4", [1] * 4, time))
-    assert factor(found, Factor.PARALLEL) == pytest.approx(0.5)
+    assert factor(found, PopFactor.PARALLEL) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -135,9 +139,9 @@ def test_computation_is_compared_as_the_scaling_demands(tmp_path, scaling, mean,
     folder = write_series(tmp_path, (4, 8, 16), mean, 0.8, lambda _: 0.9)
     found = asked(folder, load_options=weak(scaling))
     assert found.reference.scaling is scaling
-    assert factor(found, Factor.SCALABILITY, 0) == pytest.approx(1)
-    assert factor(found, Factor.SCALABILITY) == pytest.approx(scalability)
-    assert factor(found, Factor.GLOBAL) == pytest.approx(scalability * 0.72)
+    assert factor(found, PopFactor.SCALABILITY, 0) == pytest.approx(1)
+    assert factor(found, PopFactor.SCALABILITY) == pytest.approx(scalability)
+    assert factor(found, PopFactor.GLOBAL) == pytest.approx(scalability * 0.72)
 
 
 def test_scaling_is_recognised_as_for_excess_work(tmp_path):
@@ -156,10 +160,10 @@ def test_counters_explain_the_scalability(tmp_path):
         time = message_passing([seconds] * p, 6)
         write_run(tmp_path, f"app.p{p}", [1] * p, time, counters)
     found = asked(tmp_path, load_options=weak(Scaling.WEAK))
-    assert factor(found, Factor.INSTRUCTIONS) == pytest.approx(0.5)
-    assert factor(found, Factor.IPC) == pytest.approx(0.5)
-    assert factor(found, Factor.FREQUENCY) == pytest.approx(0.8)
-    assert factor(found, Factor.SCALABILITY) == pytest.approx(0.2)
+    assert factor(found, PopFactor.INSTRUCTIONS) == pytest.approx(0.5)
+    assert factor(found, PopFactor.IPC) == pytest.approx(0.5)
+    assert factor(found, PopFactor.FREQUENCY) == pytest.approx(0.8)
+    assert factor(found, PopFactor.SCALABILITY) == pytest.approx(0.2)
 
 
 def test_factors_at_the_target_follow_the_parts(tmp_path):
@@ -170,8 +174,8 @@ def test_factors_at_the_target_follow_the_parts(tmp_path):
     found = asked(folder, "256", load_options=weak(Scaling.WEAK))
     last = found.last
     assert last.is_predicted
-    assert factor(found, Factor.BALANCE) == pytest.approx(0.8, rel=1e-3)
-    assert factor(found, Factor.COMMUNICATION) == pytest.approx(1 / 6.12, rel=0.01)
+    assert factor(found, PopFactor.BALANCE) == pytest.approx(0.8, rel=1e-3)
+    assert factor(found, PopFactor.COMMUNICATION) == pytest.approx(1 / 6.12, rel=0.01)
     for name in found.factors:
         low, high = last.low[PRODUCT, name][0], last.high[PRODUCT, name][0]
         assert low <= last.value[PRODUCT, name][0] <= high
@@ -185,12 +189,16 @@ def test_bands_hold_the_truth_and_stay_within_the_bounds(tmp_path):
     found = asked(folder, "512", load_options=weak(Scaling.WEAK))
     last = found.last
     low, high = (
-        last.low[PRODUCT, Factor.COMMUNICATION][0],
-        last.high[PRODUCT, Factor.COMMUNICATION][0],
+        last.low[PRODUCT, PopFactor.COMMUNICATION][0],
+        last.high[PRODUCT, PopFactor.COMMUNICATION][0],
     )
     assert low <= 1 / (1 + 0.02 * 512) <= high
     for scheme in Scheme:
-        for name in (Factor.PARALLEL, Factor.BALANCE, Factor.COMMUNICATION):
+        for name in (
+            PopFactor.PARALLEL,
+            PopFactor.BALANCE,
+            PopFactor.COMMUNICATION,
+        ):
             ends = last.low[scheme, name], last.value[scheme, name], last.high[scheme, name]
             assert all(((end >= 0) & (end <= 1)).all() for end in (e[~np.isnan(e)] for e in ends))
     assert ((last.share >= 0) & (last.share <= 1)).all()
@@ -206,14 +214,17 @@ def test_repetitions_give_a_range(tmp_path):
         tmp_path, (4, 8), lambda _: 8.0, 0.8, lambda _: 0.9, noise=0.1, repetitions=3
     )
     last = asked(folder).last
-    low, high = last.low[PRODUCT, Factor.PARALLEL][0], last.high[PRODUCT, Factor.PARALLEL][0]
-    assert low < last.value[PRODUCT, Factor.PARALLEL][0] < high
+    low, high = (
+        last.low[PRODUCT, PopFactor.PARALLEL][0],
+        last.high[PRODUCT, PopFactor.PARALLEL][0],
+    )
+    assert low < last.value[PRODUCT, PopFactor.PARALLEL][0] < high
 
 
 def test_ignored_call_paths_are_no_part_of_the_program(tmp_path):
     path = write_run(tmp_path, "app.p4", [1] * 4, message_passing([8, 4, 4, 4], 10))
     found = asked(path, load_options=LoadOptions(ignore="**/MPI_Allreduce"))
-    assert factor(found, Factor.COMMUNICATION) == pytest.approx(1)
+    assert factor(found, PopFactor.COMMUNICATION) == pytest.approx(1)
 
 
 def test_several_processes_without_communication_have_no_factors(tmp_path):
@@ -235,8 +246,8 @@ def test_one_process_needs_no_communication(tmp_path):
     time[PARALLEL] = 6, 4
     time[BARRIER] = 0, 2
     found = asked(write_run(tmp_path, "app.t2", [2], time))
-    assert factor(found, Factor.PROCESSES) == pytest.approx(1)
-    assert factor(found, Factor.THREADS) == pytest.approx(12 / 16)
+    assert factor(found, PopFactor.PROCESSES) == pytest.approx(1)
+    assert factor(found, PopFactor.THREADS) == pytest.approx(12 / 16)
 
 
 def test_a_target_needs_enough_scales(tmp_path):
@@ -276,7 +287,14 @@ def test_measured_profiles_have_the_factors_of_cube(shared_data, name, factors):
     if not folder.is_dir():
         pytest.skip(f"needs {name} in ../shared/data")
     found = asked(folder)
-    told = [factor(found, f) for f in (Factor.BALANCE, Factor.COMMUNICATION, Factor.PARALLEL)]
+    told = [
+        factor(found, f)
+        for f in (
+            PopFactor.BALANCE,
+            PopFactor.COMMUNICATION,
+            PopFactor.PARALLEL,
+        )
+    ]
     assert told == pytest.approx(factors, abs=6e-4)
 
 
@@ -287,10 +305,10 @@ def test_other_parameters_are_held_at_their_largest_value(tmp_path):
             time = message_passing(uneven(p, 8.0, longest), longest / 0.9)
             write_run(tmp_path, f"app.p{p}.n{size}", [1] * p, time)
     answer = efficiency_of([tmp_path])
-    assert factor(answer.efficiency, Factor.BALANCE) == pytest.approx(0.8)
+    assert factor(answer.efficiency, PopFactor.BALANCE) == pytest.approx(0.8)
     assert [f.message for f in answer.findings if f.code == "CPM206"]
     other = efficiency_of([tmp_path], PredictionQuery(at="n=10")).efficiency
-    assert factor(other, Factor.BALANCE) == pytest.approx(0.5)
+    assert factor(other, PopFactor.BALANCE) == pytest.approx(0.5)
     with pytest.raises(UsageError, match="no run is at n = 15"):
         efficiency_of([tmp_path], PredictionQuery(at="n=15"))
 
@@ -302,7 +320,11 @@ def test_computation_is_not_compared_over_sizes(tmp_path):
     found = asked(tmp_path)
     assert found.line.parameter == "n"
     assert found.reference is None
-    assert found.factors == (Factor.PARALLEL, Factor.BALANCE, Factor.COMMUNICATION)
+    assert found.factors == (
+        PopFactor.PARALLEL,
+        PopFactor.BALANCE,
+        PopFactor.COMMUNICATION,
+    )
 
 
 def test_threads_are_the_workers_if_the_number_of_processes_is_constant(tmp_path):
@@ -314,6 +336,6 @@ def test_threads_are_the_workers_if_the_number_of_processes_is_constant(tmp_path
     found = asked(tmp_path, load_options=weak(Scaling.STRONG))
     assert found.line.parameter == "threads"
     assert found.threads.tolist() == [2, 4, 8]
-    assert factor(found, Factor.SCALABILITY) == pytest.approx(1)
-    assert factor(found, Factor.PROCESSES) == pytest.approx(2 / 4)
-    assert factor(found, Factor.THREADS) == pytest.approx(1)
+    assert factor(found, PopFactor.SCALABILITY) == pytest.approx(1)
+    assert factor(found, PopFactor.PROCESSES) == pytest.approx(2 / 4)
+    assert factor(found, PopFactor.THREADS) == pytest.approx(1)
