@@ -110,7 +110,7 @@ def take_terminal(name: str) -> None:
 
 def take_browser() -> None:
     """Open `cpmodel browse` on a separate terminal, press keys, and save its screen."""
-    keys = ",".join(["down"] * 3)
+    keys = ",".join(["down"] * 10)  # to find_owners
     environment = {
         **os.environ,
         "TERM": "xterm-256color",
@@ -224,7 +224,7 @@ def take_report() -> None:
     report = WORK / "report.html"
     printed_to = f"cpmodel report {PREDICTED} --force -o {report}"
     subprocess.run([*CPMODEL, *shlex.split(printed_to)[1:]], cwd=WORK, check=True)
-    take_page("report", report, 1280, 760)
+    take_page("report", report, 1280, 700)
 
 
 def main(names: Sequence[str]) -> None:

@@ -13,11 +13,13 @@ import pytest
 import callpath_modeler as cpm
 
 ROOT = Path(__file__).resolve().parents[2]
+# Modules of benchmarks and of tests share names, so the path does not stay.
 sys.path.insert(0, str(ROOT / "benchmarks"))
-
 from cluster import simulate as cluster  # noqa: E402
 from cluster.platforms import hosts, platform  # noqa: E402
 from cluster.profiles import METRICS, read_records, write_cubex  # noqa: E402
+
+sys.path.remove(str(ROOT / "benchmarks"))
 
 needs_simgrid = pytest.mark.skipif(
     shutil.which("smpicc") is None or shutil.which("smpirun") is None,
