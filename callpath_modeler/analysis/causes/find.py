@@ -465,7 +465,8 @@ def _uneven(needs: Needs, classes: FloatArray) -> BoolArray:
     computes = np.array([kind.computes for kind in classes.tolist()], bool)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = needs.largest / needs.mean
-    known = np.isfinite(ratio).all(axis=1) & computes & (ratio.shape[1] >= _FEWEST)
+    is_long = ratio.shape[1] >= _FEWEST
+    known: BoolArray = np.isfinite(ratio).all(axis=1) & computes & is_long
     if not known.any():
         return known
     ratio = np.where(known[:, None], ratio, 1.0)
