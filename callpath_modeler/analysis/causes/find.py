@@ -467,7 +467,7 @@ def _uneven(needs: Needs, classes: FloatArray) -> BoolArray:
         ratio = needs.largest / needs.mean
     known = np.isfinite(ratio).all(axis=1) & computes & (ratio.shape[1] >= _FEWEST)
     if not known.any():
-        return known
+        return np.asarray(known)
     ratio = np.where(known[:, None], ratio, 1.0)
     largest = np.where(known[:, None], needs.largest, 1.0) * needs.ideal[:-1]
     error = np.where(np.isfinite(needs.ratio_error), needs.ratio_error, np.inf)
