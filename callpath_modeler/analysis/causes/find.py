@@ -468,7 +468,7 @@ def _uneven(needs: Needs, classes: FloatArray) -> BoolArray:
     is_long = ratio.shape[1] >= _FEWEST
     known: BoolArray = np.isfinite(ratio).all(axis=1) & computes & is_long
     if not known.any():
-        return known
+        return np.asarray(known)
     ratio = np.where(known[:, None], ratio, 1.0)
     largest = np.where(known[:, None], needs.largest, 1.0) * needs.ideal[:-1]
     error = np.where(np.isfinite(needs.ratio_error), needs.ratio_error, np.inf)
