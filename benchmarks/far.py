@@ -23,9 +23,10 @@ from callpath_modeler.arrays import FloatArray
 NOTES = f"""\
 `make cluster` runs three programs on three simulated clusters. Models know p = {SCALES[0]} to
 {SCALES[-1]} with three repetitions. The truth is one run at p = 512 or 1,024. Last: the value at
-the largest known scale. Call paths: those with at least 0.5 % of the true time. Holds is the share
-of 95 % bands that contain the truth. Width is the median ratio of the upper to the lower end. The
-total is the run time that `cpmodel rank` states; that of the others is the sum of call paths.
+the largest known scale. Total: the relative error of the total, which is the run time that
+`cpmodel rank` states, and for the others the sum of call paths. Paths: call paths with at least
+0.5 % of the true time, with their median error. Holds is the share of 95 % bands that contain the
+truth. Width is the median ratio of the upper to the lower end.
 """
 
 RANK_NOTES = """\
@@ -33,9 +34,8 @@ The runs are those of the table above. The columns count how many of the five (t
 lead the truth are among the five (ten) that lead the prediction: by time, and by excess, which is
 time beyond that at p = 8. Planted: the places of the planted scalability bugs among the predicted
 call paths by growth, `cpmodel rank --by growth`, without call paths below 0.5 % of the predicted
-time; in the lines of all, the cases with a bug in the first five. Marked: call paths with three or
-four marks of trust. Kept: those whose truth is as close as
-their marks say.
+time. In lines of all series: cases in which the worst bug is among the first five. Marked: call
+paths with three or four marks of trust. Kept: those whose truth is as close as their marks say.
 """
 
 PLANTED = {
@@ -137,7 +137,7 @@ def table(_: Path) -> Table:
     told = _everything()
     head = (
         *("series", "p", "time", "total: ours", "Extra-P", "last", "holds"),
-        *("call paths", "error: ours", "Extra-P", "last", "holds", "width"),
+        *("paths", "error: ours", "Extra-P", "last", "holds", "width"),
     )
     lines = [_line(each.series, [each]) for each in told]
     lines += [
