@@ -83,7 +83,7 @@ def command(
     fitted, target = values_and_target_of(
         experiment,
         question,
-        load_options=load,
+        load_options=load.with_requirements(),
         fit_options=fitting,
         progress=console.progress("read"),
         default_factor=FURTHER,

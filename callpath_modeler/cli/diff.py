@@ -84,7 +84,7 @@ def command(
         [base],
         [new],
         question,
-        load_options=load,
+        load_options=load.with_requirements(),
         fit_options=fitting,
         progress=console.progress("read"),
     )

@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 from rich.text import Text
 
+from callpath_modeler.analysis.causes import NOTHING
+from callpath_modeler.analysis.changed_causes import causes_of
 from callpath_modeler.analysis.diff import Changes, ExperimentDifference, only_in_one
 from callpath_modeler.analysis.gates import Violation
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
@@ -54,7 +56,7 @@ def difference_text(
     """
     ids = found.pair.tree.ids()
     body = _body(found, rows, style, [f"@{ids[row]}" for row in rows])
-    footer = _footer(found, style, body[0].plain)
+    footer = [*_footer(found, style, body[0].plain), *_changed_causes(found, rows)]
     shown = [row for row in rows if found.in_new[row]]
     if shown:
         footer.append(invocation.hint("show", f"@{ids[shown[0]]}"))
@@ -301,6 +303,28 @@ def _footer(found: ExperimentDifference, style: TextStyle, header: str) -> list[
             "has no model, so neither total includes them"
         )
     return lines
+
+
+def _changed_causes(found: ExperimentDifference, rows: IntArray) -> list[str]:
+    """Return the new causes of growth of call paths that became worse."""
+    worse = np.array([row for row in rows.tolist() if _is_worse(found, row)], np.intp)
+    names = [" / ".join(short_names(found.pair.tree.names(row))[-2:]) for row in worse.tolist()]
+    return [
+        f"{name}: the cause of its growth is now: {cause.new}; before: {_before(cause.base)}"
+        for name, cause in zip(names, causes_of(found, worse), strict=True)
+        if cause.is_change
+    ]
+
+
+def _is_worse(found: ExperimentDifference, row: int) -> bool:
+    """Return whether a call path is shown to cost more, or to grow faster."""
+    marks = [changes.mark[row] for changes in found.answers]
+    marks += [found.growth.mark[row]] if found.growth is not None else []
+    return any(mark > 0 for mark in marks)
+
+
+def _before(label: str) -> str:
+    return "it did not grow" if label == NOTHING else label
 
 
 def _legend(found: ExperimentDifference, header: str) -> list[str]:

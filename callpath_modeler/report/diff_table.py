@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from callpath_modeler.analysis.changed_causes import causes_of
 from callpath_modeler.analysis.diff import Changes, ExperimentDifference, only_in_one
 from callpath_modeler.analysis.gates import Violation
 from callpath_modeler.argument_checks import check_type
@@ -58,6 +59,9 @@ def difference_table(
     columns |= _change_columns(found.measured, _SCALE, rows)
     columns |= _change_columns(found.at_target, _TARGET, rows)
     columns |= _growth_columns(found, rows)
+    causes = causes_of(found, rows)
+    columns["why_base"] = [cause.base for cause in causes]
+    columns["why_new"] = [cause.new for cause in causes]
     columns["basis"] = _bases(found, rows)
     columns |= _change_columns(found.predicted, _MODELS, rows)
     costs = ("base", "new", "change")

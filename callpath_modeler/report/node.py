@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.causes import NOTHING, find_causes
 from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import FloatArray
@@ -269,10 +270,19 @@ class NodeReport:
             known = self.forecast.inputs.unevenness
             told = imbalance_facts(known, self._alone, style=self.style)
             lines += [f"{word} at {text}" for word, text in told]
+            lines += self._why(self._alone)
         callers, callees = self._neighbours()
         lines += [f"called by {callers}", f"calls {callees}"]
         places = {_place(region) for region in self.regions[:_NEIGHBOURS]} - {""}
         return [*lines, *(f"source {place}" for place in sorted(places))]
+
+    def _why(self, row: int) -> list[str]:
+        """Return why the exclusive time of a call path grows, or nothing if it does not."""
+        fitted = self.forecast.fitted
+        found = find_causes(fitted, self.forecast.target, [row]) if fitted.modelled[row] else None
+        label = NOTHING if found is None else found.labels[0]
+        what = " of the exclusive cost" if len(self.rows) > 1 else ""
+        return [] if label == NOTHING else [f"cause of the growth{what}: {label}"]
 
     @property
     def _alone(self) -> int | None:

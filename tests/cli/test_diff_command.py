@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import cube_writer as cw
 from callpath_modeler import store
 from callpath_modeler.loading import load
 from callpath_modeler.pipeline import fit
@@ -257,3 +258,34 @@ def test_two_programs_that_begin_alike_are_said_to_be_two(run, table, before):
     assert told.status == 0
     assert "base and new: share hardly a function. " in told.err
     assert "CPM121" not in run("diff", before, table("again", LAWS, 2)).err
+
+
+def test_a_changed_cause_of_growth_is_named(run, tmp_path):
+    for name, grows in (("base", False), ("new", True)):
+        rng = np.random.default_rng(3)
+        for p in (8, 16, 32, 64, 128):
+            for repetition in (1, 2, 3):
+                length = 1e5 * (p / 8 if grows else 1)
+                times = np.array([np.full(p, 0.01), np.full(p, 3.0), np.full(p, 1e-6 * length)])
+                times *= np.exp(0.02 * rng.standard_normal(times.shape))
+                visits = np.array([np.ones(p), np.full(p, 10), np.full(p, 10)])
+                sent = np.array([np.zeros(p), np.zeros(p), np.full(p, 10 * length)])
+                path = tmp_path / name / f"app.p{p}.r{repetition}" / "profile.cubex"
+                path.parent.mkdir(parents=True)
+                cw.write(
+                    path,
+                    cw.Tree([-1, 0, 0], ["main", "solve", "MPI_Send"]),
+                    [
+                        cw.MetricToWrite("visits", visits, dtype="UINT64"),
+                        cw.MetricToWrite("time", times, unit="sec"),
+                        cw.MetricToWrite("bytes_sent", sent, dtype="UINT64", unit="bytes"),
+                    ],
+                    cw.Machine([1] * p),
+                )
+    words = ("diff", tmp_path / "base", tmp_path / "new", "--target", "1024")
+    text = " ".join(run(*words).out.split())
+    assert "MPI_Send: the cause of its growth is now: longer messages" in text
+    rows = list(csv.DictReader(io.StringIO(run(*words, "-f", "csv").out)))
+    told = {row["callpath"]: (row["why_base"], row["why_new"]) for row in rows}
+    assert told["main/MPI_Send"] == ("-", "longer messages")
+    assert told["main/solve"] == ("-", "-")
