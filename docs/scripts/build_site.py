@@ -22,6 +22,8 @@ BESIDE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/RESULTS.md": "explanation/benchmarks.md",
+    "benchmarks/cluster/README.md": "explanation/simulated-cluster.md",
+    "sample_profiles/README.md": "tutorial/sample-profiles.md",
     "README.md": "index.md",
 }
 """Pages outside `docs/`, with their paths on the site; the README leads to the home page."""
