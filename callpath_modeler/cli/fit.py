@@ -42,7 +42,8 @@ def command(
     from callpath_modeler.units import counted
 
     wanted = replace(load, read=replace(load.read, metrics=metrics or None))
-    read = loading.load(experiment, wanted, console.progress("read"))
+    # Requirements say why times grow, so a store answers as its profiles do.
+    read = loading.load(experiment, wanted.with_requirements(), console.progress("read"))
     path = output or Path(Path(read.name).name + store.SUFFIX)
     fits = [pipeline.fit(read, name, fitting) for name in metrics or read.columns]
     store.write(fits, path, overwrite=force)

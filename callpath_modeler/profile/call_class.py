@@ -134,11 +134,9 @@ _ROLES = {
 OVERHEAD = frozenset({"MEASUREMENT OFF", "TRACE BUFFER FLUSH"})
 """Artificial regions with time of the measurement."""
 
-_MPI = re.compile(
-    r"p?mpi_(?P<name>[a-z][a-z0-9_]*?)(?:_c|_f08|_f08ts|_f)?_{0,2}(?:\(.*\))?(?: \[.*\])?",
-    re.IGNORECASE,
-)
-"""Name of an MPI function with endings of Fortran, of large counts, and of profilers."""
+_MPI = re.compile(r"p?mpi_[a-z][a-z0-9_]*", re.IGNORECASE)
+_BINDINGS = ("_f08ts", "_f08", "_f", "_c")
+"""Endings of names in Fortran bindings, and of functions with large counts."""
 _COLLECTIVES = {
     "bcast": CallClass.BROADCAST,
     "scatter": CallClass.SCATTER,
@@ -218,10 +216,9 @@ def _class_of(name: str, paradigm: str, role: str) -> CallClass:
 
 def _mpi_class(name: str) -> CallClass | None:
     """Return the class of an MPI function; None = the name is no function of the standard."""
-    found = _MPI.fullmatch(name)
-    if found is None:
+    plain = _without_decoration(name)
+    if plain is None:
         return None
-    plain = found["name"].lower()
     base = plain.removesuffix("_init")
     for kind in (base, base.removeprefix("i")):
         if kind in _COLLECTIVES:
@@ -234,3 +231,24 @@ def _mpi_class(name: str) -> CallClass | None:
         (_LOCAL, CallClass.MANAGEMENT),
     )
     return next((kind for names, kind in rules if names.fullmatch(plain)), None)
+
+
+def _without_decoration(name: str) -> str | None:
+    """Return the name of an MPI function without prefix, arguments and binding; None = another.
+
+    >>> _without_decoration("PMPI_Send_c"), _without_decoration("mpi_bcast__"), _without_decoration("f")
+    ('send', 'bcast', None)
+    """  # noqa: E501 - the output of the example is one line
+    head, bracket, note = name.partition(" [")
+    spelled, parenthesis, arguments = head.partition("(")
+    if bracket and not note.endswith("]"):
+        return None
+    if (parenthesis and not arguments.endswith(")")) or not _MPI.fullmatch(spelled):
+        return None
+    plain = spelled.lower().partition("mpi_")[2]
+    for _ in range(2):
+        plain = plain.removesuffix("_")
+    for binding in _BINDINGS:
+        if plain.endswith(binding):
+            return plain.removesuffix(binding)
+    return plain

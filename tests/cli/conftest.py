@@ -92,11 +92,11 @@ def lulesh() -> Path:
 @pytest.fixture(scope="session")
 def stored(lulesh, tmp_path_factory) -> Path:
     """The sample profiles with models of their time, stored for fast rankings."""
-    from callpath_modeler.loading import load
+    from callpath_modeler.loading import LoadOptions, load
     from callpath_modeler.pipeline import fit
 
     path = tmp_path_factory.mktemp("stored") / "lulesh.cpm"
-    store.write([fit(load([lulesh]))], path)
+    store.write([fit(load([lulesh], LoadOptions().with_requirements()))], path)
     return path
 
 

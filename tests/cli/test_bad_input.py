@@ -33,7 +33,7 @@ def test_what_is_no_profile_is_an_input_error(run, tmp_path, make, words):
     run("rank", path, *RANK).fails(3, str(path), words)
 
 
-@pytest.mark.parametrize("keep", [100, 512, 5_000, 100_000])
+@pytest.mark.parametrize("keep", [100, 512, 5_000, -20_000])
 def test_a_truncated_archive_is_an_input_error(run, lulesh, tmp_path, keep):
     whole = (lulesh / "lulesh.p8.r1" / "profile.cubex").read_bytes()
     (tmp_path / "cut.cubex").write_bytes(whole[:keep])
