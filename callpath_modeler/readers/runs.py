@@ -227,7 +227,10 @@ def read_run(
             noticed.append(Finding("CPM117", name, message, beyond))
     noticed += stated.findings(name, values, reduction)
     parts = None
-    if balance is not None:
+    if balance is not None and processes is not None:
+        message = "its factors need all processes; omit --ranks and --split-ranks"
+        noticed.append(Finding("CPM170", name, message))
+    elif balance is not None:
         try:
             parts = read_balance(run.source, stated, balance)
         except DataError as error:

@@ -6,6 +6,7 @@ import io
 import numpy as np
 import pytest
 
+import benchmark_output
 from callpath_modeler import LoadOptions, load
 from callpath_modeler.readers.assemble import ReadOptions
 from callpath_modeler.readers.process_selection import ProcessSelection
@@ -128,3 +129,13 @@ def test_groups_need_sums(run, tmp_path):
     folder = campaign(tmp_path / "runs", nobody)
     words = ("--split-ranks", "rank == 0", "--locations", "max")
     run("rank", folder, "--target", "2048", *words).fails(2, "only means and sums")
+
+
+def test_efficiency_needs_all_processes(run, tmp_path):
+    folder = campaign(tmp_path / "runs", nobody)
+    run("efficiency", folder, "--ranks", "rank > 0").fails(4, "need all processes")
+
+
+def test_benchmarks_have_no_single_processes(run, tmp_path):
+    folder = benchmark_output.write(tmp_path / "b", "reprompi", benchmark_output.flawless)
+    run("guidelines", folder, "--ranks", "rank > 0").fails(2, "single processes")

@@ -132,6 +132,12 @@ class Judging:
         files = benchmark_files(sources, self.processes)
         if files is None:
             return None, ()
+        if load.read.processes is not None:
+            raise UsageError(
+                "--ranks and --split-ranks do not apply to benchmarks: they have no values of "
+                "single processes",
+                hint="omit them",
+            )
         return read_campaign(files, strict=load.read.strict), files.catalogues
 
     def _is_for_tables(self, load: LoadOptions, question: PredictionQuery) -> bool:
