@@ -41,8 +41,10 @@ def explain_all(ranking: Ranking, rows: Sequence[int]) -> dict[int, Cause]:
     """Return the causes of growth of call paths by row, without call paths that have no time.
 
     Inclusive values of call paths with callees have no causes, because calls of different functions
-    have different costs.
+    have different costs. One or two scales show no causes.
     """
+    if ranking.fitted.is_measured_only:
+        return {}
     tree = ranking.fitted.experiment.tree
     asked = [row for row in rows if not (ranking.inclusive and tree.end[row] > row + 1)]
     found = find_causes(ranking.fitted, ranking.target, asked, examine_all=True) if asked else None

@@ -67,6 +67,11 @@ def command(
         default_factor=FURTHER,
     )
     cause = explain(ranking, row_of(ranking.fitted.experiment, callpath))
+    if cause is None and ranking.fitted.is_measured_only:
+        raise DataError(
+            "no cause is known: causes of growth need three scales or more",
+            hint="give profiles of several scales, e.g. p = 8, 16, 32, 64, 128",
+        )
     if cause is None:
         raise DataError(
             "no cause is known: causes are of exclusive times",

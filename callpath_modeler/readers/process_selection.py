@@ -202,13 +202,13 @@ class GroupedProfile:
         if not self._names:
             found = reducers[0]
             return Reduced(found.values, found.total(), found.imbalance, run_time)
-        counts = [(self._group == k).sum() for k in self._used]
-        weights = np.ones(len(counts))
-        if over_locations is Reduction.MEAN:
-            weights = np.array(counts) / (self._group >= 0).sum()
+        counts = np.array([(self._group == k).sum() for k in self._used])
+        shares = counts / (self._group >= 0).sum()
+        weights = shares if over_locations is Reduction.MEAN else np.ones(len(shares))
         parts = [w * reducer.values for w, reducer in zip(weights, reducers, strict=False)]
         exclusive = np.concatenate([np.append(0.0, part) for part in parts])
-        return Reduced(exclusive, whole.total(), _imbalance(reducers[:-1], paths), run_time)
+        uneven = None if whole.imbalance is None else _imbalance(reducers[:-1], shares)
+        return Reduced(exclusive, whole.total(), uneven, run_time)
 
     def _blocks(self, metric: str, paths: int) -> Iterator[tuple[Int64Array, FloatArray, IntArray]]:
         """Yield rows, values [rows, threads] and the process of each thread."""
@@ -252,12 +252,20 @@ def _under_groups(tree: CallTree, names: Sequence[str]) -> CallTree:
     )
 
 
-def _imbalance(reducers: Sequence[Reducer], paths: int) -> Float32Array:
-    """Return the imbalance inside each group, [call paths with groups]."""
+def _imbalance(reducers: Sequence[Reducer], shares: FloatArray) -> Float32Array:
+    """Return the largest over the mean of all processes, [call paths with groups].
+
+    Parameters
+    ----------
+    reducers : one for each group
+    shares : [groups] fraction of the processes in each group; the others contribute zero
+    """
     found = []
-    for reducer in reducers:
-        own = np.ones(paths, np.float32) if reducer.imbalance is None else reducer.imbalance
-        found += [np.full(1, np.nan, np.float32), own]
+    for reducer, share in zip(reducers, shares.tolist(), strict=True):
+        own = reducer.imbalance
+        if own is None:  # a group of one process
+            own = np.where(reducer.values > 0, 1.0, np.nan).astype(np.float32)
+        found += [np.full(1, np.nan, np.float32), own / np.float32(share)]
     return np.concatenate(found)
 
 

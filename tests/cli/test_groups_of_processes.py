@@ -99,6 +99,16 @@ def test_groups_add_up_to_the_whole(tmp_path):
     assert np.allclose(ours.run_time, theirs.run_time)
 
 
+@pytest.mark.parametrize("condition", ["rank % 4 == 0", "rank == 0"])
+def test_maxima_of_groups_are_those_of_their_processes(tmp_path, condition):
+    folder = campaign(tmp_path / "runs", first_of_node, noise=0.0)
+    split = load(folder, options(ProcessSelection(None, (RankCondition(condition),))))
+    rows = [row for row in range(len(split.tree)) if split.tree.path(row).endswith("gather")]
+    largest = [times(p, first_of_node)[2][0] for p in SCALES for _ in range(3)]
+    first = next(row for row in rows if split.tree.path(row).startswith(condition))
+    assert np.allclose(split.maxima("time")[first], largest, rtol=1e-5)
+
+
 def test_selected_ranks_are_the_only_ones(tmp_path):
     folder = campaign(tmp_path / "runs", first_of_node, noise=0.0)
     chosen = load(folder, options(ProcessSelection(RankCondition("rank % 4 == 0"))))
