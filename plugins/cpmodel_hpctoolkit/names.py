@@ -14,7 +14,7 @@ _PLACEHOLDERS = frozenset(
 
 # Suffixes that compilers append to specialized functions; they change with every build.
 _CLONE = re.compile(
-    r" \[clone [^\[\]]*\]|((?:\.(?:isra|constprop|part|cold|lto_priv)(?:\.\d+)*+)++)(\w?)"
+    r" \[clone [^\[\]]*\]|((?:\.(?:isra|constprop|part|cold|lto_priv)(?:\.\d+)*)+)(\w?)"
 )
 _MODULE = re.compile(r"(?<=\[)[^\[\]]+(?=\]$)")
 _VERSION = re.compile(r"-\d+(?:\.\d+)+(?=\.so)|(?<=\.so)(?:\.\d+)+$")
