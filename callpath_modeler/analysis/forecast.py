@@ -18,11 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.ensemble import doubtful, overlap
-from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
-from callpath_modeler.analysis.rank import Loss, loss_at, repetitions_compared, share_at_target
+from callpath_modeler.analysis.rank import (
+    Loss,
+    cost_per_process,
+    loss_at,
+    repetitions_compared,
+    share_at_target,
+)
 from callpath_modeler.analysis.run_time import RunTime, run_time_at
 from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
 from callpath_modeler.analysis.target_costs import Total, basis_of, deviation, total_at
@@ -225,10 +230,7 @@ class Forecast:
     @property
     def cost_per_process(self) -> float:
         """Cost of the whole program at the target, per process if values are sums over them."""
-        whole = np.array([self.total[0]])
-        return float(
-            per_process(self.fitted.experiment, self.fitted.parameter, whole, self.target)[0]
-        )
+        return cost_per_process(self.fitted, self.total, self.target)
 
     @property
     def is_comparison(self) -> bool:

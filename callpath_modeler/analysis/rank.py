@@ -144,10 +144,7 @@ class Ranking(RankingPlotMixin):
     @property
     def cost_per_process(self) -> float:
         """Cost of the whole program at the target, per process if values are sums over them."""
-        whole = np.array([self.total[0]])
-        return float(
-            per_process(self.fitted.experiment, self.fitted.parameter, whole, self.target)[0]
-        )
+        return cost_per_process(self.fitted, self.total, self.target)
 
     @cached_property
     def doubted(self) -> tuple[BoolArray, BoolArray]:
@@ -331,6 +328,17 @@ def rank(
         unmodelled_share=missing_share,
         run_time=run_time_at(fitted, target, measured, said.total, predicted=predicted),
     )
+
+
+def cost_per_process(fitted: Fitted, total: Total, target: float) -> float:
+    """Return the cost of the whole program at a target, per process if values are sums over them.
+
+    Parameters
+    ----------
+    total : cost of the whole program at the target
+    """
+    whole = np.array([total[0]])
+    return float(per_process(fitted.experiment, fitted.parameter, whole, target)[0])
 
 
 def repetitions_compared(fitted: Fitted, target: float) -> tuple[Costs, Costs]:

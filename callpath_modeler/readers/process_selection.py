@@ -194,7 +194,7 @@ class GroupedProfile:
                 reducers = [self._reducer(k, process, paths, fold, over_locations)
                             for k in (*self._used, None)]  # fmt: skip
             for reducer in reducers:
-                reducer.add(rows, np.array(block))
+                reducer.add(rows, block)
                 reducer.add_to_total(block)
         assert reducers is not None, "a profile has call paths"
         whole = reducers[-1]

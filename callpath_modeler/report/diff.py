@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from rich.text import Text
@@ -96,10 +95,7 @@ def _body(
     """Return the table: a header, the call paths, and the total."""
     tree = found.pair.tree
     others = np.array([], np.intp) if found.inclusive else np.setdiff1d(found.order, rows)
-    columns = [
-        replace(c, header=style.say(c.header), cells=[style.say(cell) for cell in c.cells])
-        for c in _columns(found, rows, others, style)
-    ]
+    columns = [column.spelled(style.say) for column in _columns(found, rows, others, style)]
     below = [[counted(len(others), "other")]] if len(others) else []
     below += [["total"]] if found.pair.metric.additive else []
     names = [*distinct_names(tree, rows, full=style.full_names), *below]

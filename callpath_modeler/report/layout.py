@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -58,6 +58,10 @@ class TextColumn:
     def width(self) -> int:
         """Width in terminal cells."""
         return max(cell_len(text) for text in (self.header, *self.cells))
+
+    def spelled(self, say: Callable[[str], str]) -> TextColumn:
+        """Return the column with the header and the cells that `say` returns for them."""
+        return replace(self, header=say(self.header), cells=[say(cell) for cell in self.cells])
 
 
 def table(

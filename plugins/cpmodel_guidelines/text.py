@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from rich.text import Text
@@ -48,15 +48,12 @@ _LACKING = 4
 def verification_text(found: Verification, style: TextStyle, top: int) -> list[Text]:
     """Return the headline, the context, the worst guidelines, and notes."""
     shown = found.rows[:top]
-    lines = [*wrap(_say(style, headline(found)), style.width, "bold")]
-    lines += wrap(_say(style, context(found)), style.width, _GREY)
+    lines = [*wrap(say(style, headline(found)), style.width, "bold")]
+    lines += wrap(say(style, context(found)), style.width, _GREY)
     if shown:
-        columns = [
-            replace(c, header=_say(style, c.header), cells=[_say(style, cell) for cell in c.cells])
-            for c in _columns(found, shown, style)
-        ]
-        names = [[_say(style, row.guideline.short)] for row in shown]
-        title, dots = "guideline", _say(style, "…")
+        columns = [column.spelled(partial(say, style)) for column in _columns(found, shown, style)]
+        names = [[say(style, row.guideline.short)] for row in shown]
+        title, dots = "guideline", say(style, "…")
         columns = fitting(columns, max(len(name) for (name,) in names), style.width)
         lines += [
             Text(""),
@@ -64,7 +61,7 @@ def verification_text(found: Verification, style: TextStyle, top: int) -> list[T
             Text(""),
         ]
     notes = [*_below(found, top), *legend(found, style)]
-    lines += [part for note in notes for part in wrap(_say(style, note), style.width, _GREY, "  ")]
+    lines += [part for note in notes for part in wrap(say(style, note), style.width, _GREY, "  ")]
     return lines
 
 
@@ -340,6 +337,6 @@ def _bases(found: Verification) -> list[str]:
     return lines
 
 
-def _say(style: TextStyle, text: str) -> str:
+def say(style: TextStyle, text: str) -> str:
     """Return `text` in the allowed characters, with the sign of guidelines."""
     return style.say(text) if style.ascii_only else text.replace("<=", "≤")

@@ -9,7 +9,7 @@ import numpy as np
 
 from callpath_modeler.analysis.causes.families import Family
 from callpath_modeler.analysis.causes.hypotheses import Driver, Hypothesis, Kind, hypotheses
-from callpath_modeler.analysis.causes.needs import Needs, needs_of
+from callpath_modeler.analysis.causes.needs import Needs, times_of, with_needs
 from callpath_modeler.analysis.causes.regressions import Regression, regress
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import UsageError
@@ -372,7 +372,6 @@ def find_causes(
     target: float,
     rows: Sequence[int] | IntArray,
     *,
-    requirements: bool = True,
     examine_all: bool = False,
 ) -> Causes | None:
     """Return the causes of growth of some call paths.
@@ -382,7 +381,6 @@ def find_causes(
     fitted : models of a time
     target : value of the parameter, may be infinite
     rows : [n] call paths
-    requirements : False = causes from imbalance alone
     examine_all : True = hypotheses about call paths that do not grow as well
 
     Returns
@@ -396,11 +394,11 @@ def find_causes(
     tree = fitted.experiment.tree
     of_region = [region.call_class for region in tree.regions]
     classes = np.array([of_region[region] for region in tree.region[chosen]], object)
-    bare = needs_of(fitted, target, chosen, requirements=False, delays=False)
+    bare = times_of(fitted, target, chosen)
     grows, uneven = _grows(bare, fitted), _uneven(bare, classes)
     labels = np.where(uneven, IMBALANCE, NOTHING).astype(object)
     worth = np.flatnonzero(bare.time.any(axis=1) if examine_all else grows & ~uneven)
-    needs = needs_of(fitted, target, chosen[worth], requirements=requirements)
+    needs = with_needs(bare.take(worth), fitted)
     inflation = np.ones(len(chosen))
     source = np.full(len(chosen), -1, np.intp)
     groups = []

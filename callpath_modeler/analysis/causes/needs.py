@@ -167,22 +167,14 @@ def target_of(fitted: Fitted, target: float) -> float:
     return target if np.isfinite(target) else _FAR * float(fitted.points[-1])
 
 
-def needs_of(
-    fitted: Fitted,
-    target: float,
-    rows: Sequence[int] | IntArray,
-    *,
-    requirements: bool = True,
-    delays: bool = True,
-) -> Needs:
-    """Return times, requirements and delays of some call paths.
+def times_of(fitted: Fitted, target: float, rows: Sequence[int] | IntArray) -> Needs:
+    """Return the times of some call paths, without requirements and delays.
 
     Parameters
     ----------
     fitted : models of a time that adds up over call paths
     target : value of the parameter, may be infinite
     rows : [n] call paths
-    requirements, delays : False = without them
     """
     chosen = np.asarray(rows, np.intp)
     at = target_of(fitted, target)
@@ -192,14 +184,25 @@ def needs_of(
     ideal = points / points[0] if strong else np.ones_like(points)
     time, error = _times(fitted, chosen)
     mean, largest, ratio_error, ratio_scatter = _over_processes(fitted, chosen)
-    found = _needs(fitted, chosen, at) if requirements else ()
-    delay, source = None, np.full(len(chosen), -1, np.intp)
-    if delays:
-        delay, source = _delays(fitted, chosen, at)
+    nothing = np.full(len(chosen), -1, np.intp)
     return Needs(
         *(chosen, fitted.parameter, points, processes, ideal, time, _at(fitted, chosen, at), error),
-        *(mean, largest, ratio_error, ratio_scatter, found, delay, source),
+        *(mean, largest, ratio_error, ratio_scatter, (), None, nothing),
     )
+
+
+def with_needs(times: Needs, fitted: Fitted) -> Needs:
+    """Return times of call paths with their requirements and delays.
+
+    Parameters
+    ----------
+    times : result of `times_of` for the same models
+    fitted : models of a time
+    """
+    at = float(times.points[-1])
+    delay, source = _delays(fitted, times.rows, at)
+    found = _needs(fitted, times.rows, at)
+    return replace(times, found=found, delay=delay, source=source)
 
 
 def _processes(fitted: Fitted, target: float) -> FloatArray:

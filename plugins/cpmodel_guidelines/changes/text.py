@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from rich.text import Text
@@ -21,7 +22,7 @@ from cpmodel_guidelines.changes.comparison import (
     VerdictChange,
 )
 from cpmodel_guidelines.statistics.adjustment import Control
-from cpmodel_guidelines.text import fitting
+from cpmodel_guidelines.text import fitting, say
 
 _GREY = "dim"
 _STYLES = {
@@ -44,8 +45,8 @@ _MOST_ONLY = 6
 
 def change_text(changes: CampaignChange, style: TextStyle, top: int) -> list[Text]:
     """Return the headline, changed guidelines, changed times, and notes."""
-    lines = wrap(_say(style, headline(changes)), style.width, "bold")
-    lines += wrap(_say(style, _context(changes)), style.width, _GREY)
+    lines = wrap(say(style, headline(changes)), style.width, "bold")
+    lines += wrap(say(style, _context(changes)), style.width, _GREY)
     shown = changes.guidelines[:top]
     lines += [Text(""), *_guidelines(changes, shown, style)]
     moved = [*dict.fromkeys([*changes.slower(), *changes.faster()])]
@@ -53,7 +54,7 @@ def change_text(changes: CampaignChange, style: TextStyle, top: int) -> list[Tex
         lines += [Text(""), *_functions(changes, moved[:top], style)]
     lines.append(Text(""))
     for note in _notes(changes, top, len(moved)):
-        lines += wrap(_say(style, note), style.width, _GREY, "  ")
+        lines += wrap(say(style, note), style.width, _GREY, "  ")
     return lines
 
 
@@ -95,10 +96,6 @@ def _by(changes: CampaignChange, of: GuidelineChange) -> str:
     return f", {before} before and {after} after at {setting_text(dict(pair.setting))}"
 
 
-def _say(style: TextStyle, text: str) -> str:
-    return style.say(text) if style.ascii_only else text.replace("<=", "≤")
-
-
 def _name(of: GuidelineChange) -> str:
     return ": ".join(part for part in (shorten(of.group, NAMED), of.guideline.short) if part)
 
@@ -138,24 +135,14 @@ def _guidelines(
     groups = [shorten(each.group, None if style.width is None else NAMED) for each in shown]
     if any(groups):
         columns.append(TextColumn("in", groups, right=False, droppable=6))
-    names = [[_say(style, each.guideline.short)] for each in shown]
+    names = [[say(style, each.guideline.short)] for each in shown]
     longest = max(len(name) for (name,) in names)
     return table(
-        fitting([_said(column, style) for column in columns], longest, style.width),
+        fitting([column.spelled(partial(say, style)) for column in columns], longest, style.width),
         names,
         style.width,
         title="guideline",
-        ellipsis=_say(style, "…"),
-    )
-
-
-def _said(column: TextColumn, style: TextStyle) -> TextColumn:
-    return TextColumn(
-        _say(style, column.header),
-        [_say(style, cell) for cell in column.cells],
-        right=column.right,
-        droppable=column.droppable,
-        styles=column.styles,
+        ellipsis=say(style, "…"),
     )
 
 
@@ -216,11 +203,11 @@ def _functions(
     ]
     names = [[*each.group, each.function] for each in shown]
     return table(
-        [_said(column, style) for column in columns],
+        [column.spelled(partial(say, style)) for column in columns],
         names,
         style.width,
         title="function",
-        ellipsis=_say(style, "…"),
+        ellipsis=say(style, "…"),
     )
 
 

@@ -13,7 +13,6 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.options import (
-    A_FILE,
     EXPERIMENT,
     fit_options,
     load_options,
@@ -27,7 +26,7 @@ from callpath_modeler.cli.table_options import (
     table_or_page_options,
 )
 from callpath_modeler.errors import UsageError
-from cpmodel_guidelines.commands.judging import Judging, judging_options
+from cpmodel_guidelines.commands.judging import JUNIT, TOP, Judging, judging_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     from cpmodel_guidelines.matrix_output.content import MatrixContent
     from cpmodel_guidelines.potential_savings import PotentialSavings
     from cpmodel_guidelines.verification import Ask
-
-_TOP_OF_A_TABLE = 10
 
 
 @click.command("guidelines", cls=Configured)
@@ -79,12 +76,7 @@ _TOP_OF_A_TABLE = 10
     metavar="EXP",
     help="Profiles of a program, to bound its gain. Default: EXP, if it is a program.",
 )
-@click.option(
-    "--junit",
-    type=A_FILE,
-    metavar="FILE",
-    help="Write JUnit XML as well, with one test case per guideline and library.",
-)
+@JUNIT
 @click.option(
     "--fail-on",
     type=click.Choice(["violated", "predicted"]),
@@ -184,7 +176,7 @@ class _Output:
         if self.is_matrix:
             self.write_matrices(content_of(found, style, table.top))
         elif table.form == TABLE:
-            lines = verification_text(found, style, table.top or _TOP_OF_A_TABLE)
+            lines = verification_text(found, style, table.top or TOP)
             table.write_lines(self.console, lines)
         else:
             table.write_table(self.console, verification_table(found, table.top))

@@ -11,7 +11,6 @@ from callpath_modeler.cli.configured_command import Configured, note_other
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.options import (
-    A_FILE,
     fit_options,
     load_options,
     metric_options,
@@ -25,7 +24,7 @@ from callpath_modeler.cli.table_options import (
 )
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.target_query import PredictionQuery
-from cpmodel_guidelines.commands.judging import Judging, judging_options
+from cpmodel_guidelines.commands.judging import JUNIT, TOP, Judging, judging_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,18 +33,11 @@ if TYPE_CHECKING:
     from callpath_modeler.pipeline import FitOptions
     from cpmodel_guidelines.answer import Verification
 
-_TOP_OF_A_TABLE = 10
-
 
 @click.command("guidelines_diff", cls=Configured)
 @click.argument("experiment", nargs=-1, required=True, metavar="BEFORE AFTER")
 @judging_options
-@click.option(
-    "--junit",
-    type=A_FILE,
-    metavar="FILE",
-    help="Write JUnit XML as well, with one test case per guideline and library.",
-)
+@JUNIT
 @click.option(
     "--fail-on",
     type=click.Choice(["new", "worse"]),
@@ -108,7 +100,7 @@ def diff(
         text = junit_xml("cpmodel guidelines diff", after.benchmark.experiment.name, cases)
         console.write(text, junit, overwrite=table.output.force)
     if form == TABLE:
-        lines = change_text(changes, table.style(console), table.top or _TOP_OF_A_TABLE)
+        lines = change_text(changes, table.style(console), table.top or TOP)
         table.write_lines(console, lines)
     else:
         table.write_table(console, change_table(changes, table.top))

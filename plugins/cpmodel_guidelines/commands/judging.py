@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.option_groups import F, option_group
+from callpath_modeler.cli.options import A_FILE
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
     from cpmodel_guidelines.rules import Guideline
     from cpmodel_guidelines.verification import Ask
 
+TOP = 10
+"""Number of rows of a table on a terminal."""
+JUNIT = click.option(
+    "--junit",
+    type=A_FILE,
+    metavar="FILE",
+    help="Write JUnit XML as well, with one test case per guideline and library.",
+)
 RULE = click.option(
     "--rule",
     "rules",

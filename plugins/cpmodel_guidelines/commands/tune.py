@@ -13,7 +13,7 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.options import A_FILE, EXPERIMENT, FORCE, output_file
 from callpath_modeler.cli.table_options import FORMATS, TABLE, TableRequest, table_options
-from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.errors import UsageError
 from cpmodel_guidelines.commands.judging import (
     ERROR_RATE,
     OUTLIERS,
@@ -21,6 +21,7 @@ from cpmodel_guidelines.commands.judging import (
     RULE,
     TEST,
     TOLERANCE,
+    TOP,
     fraction,
     method_of,
 )
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from cpmodel_guidelines.campaigns.campaign import Campaign
     from cpmodel_guidelines.tuning.choices import Rules
 
-_TOP_OF_A_TABLE = 10
 _TEXT, _JSON, _PROFILES = "openmpi", "openmpi6", "pgmpitunelib"
 _RULES = (_TEXT, _JSON, _PROFILES)
 
@@ -150,7 +150,7 @@ def tune(
         findings = (*found.found.findings, *kept.findings)
         if form == TABLE:
             style = table.style(console)
-            lines = promises_text(found, kept, style, table.top or _TOP_OF_A_TABLE)
+            lines = promises_text(found, kept, style, table.top or TOP)
             table.write_lines(console, lines)
         else:
             table.write_table(console, promises_table(found, kept))
@@ -161,7 +161,7 @@ def tune(
         return
     elif form == TABLE:
         style = table.style(console)
-        table.write_lines(console, gains_text(found, style, table.top or _TOP_OF_A_TABLE))
+        table.write_lines(console, gains_text(found, style, table.top or TOP))
     else:
         table.write_table(console, gains_table(found, table.top))
     console.findings(found.found.findings)
@@ -169,15 +169,10 @@ def tune(
 
 def _after(path: Path, processes: int | None) -> Campaign:
     """Return the campaign that was measured with the rules."""
-    from cpmodel_guidelines.suites.files import benchmark_files, read_campaign
+    from cpmodel_guidelines.suites.files import read_campaign, required_files
 
-    files = benchmark_files([str(path)], processes)
-    if files is None:
-        raise InputError(
-            f"{path}: not the output of a known benchmark",
-            hint="--verify needs the same benchmark again, measured with the rules",
-        )
-    return read_campaign(files)
+    hint = "--verify needs the same benchmark again, measured with the rules"
+    return read_campaign(required_files([str(path)], processes, hint))
 
 
 def _write(console: Console, rules: Rules, table: TableRequest) -> None:

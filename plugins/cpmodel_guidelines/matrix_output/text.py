@@ -19,6 +19,7 @@ from cpmodel_guidelines.matrix_output.content import (
     title_of,
 )
 from cpmodel_guidelines.matrix_output.grid import Grid, GridCell
+from cpmodel_guidelines.text import say
 
 _GREY = "dim"
 _STYLES = {
@@ -31,9 +32,9 @@ _STYLES = {
 
 def matrix_text(content: MatrixContent, style: TextStyle) -> list[Text]:
     """Return the counts, the table of all libraries, each matrix, and the legend."""
-    lines = wrap(_say(style, content.headline), style.width, "bold")
+    lines = wrap(say(style, content.headline), style.width, "bold")
     for said in content.context:
-        lines += wrap(_say(style, said), style.width, _GREY)
+        lines += wrap(say(style, said), style.width, _GREY)
     lines += [Text(""), *_counts(content, style)]
     if len(content.matrices) > 1:
         lines += [Text(""), *_overview(content.matrices, style)]
@@ -41,12 +42,8 @@ def matrix_text(content: MatrixContent, style: TextStyle) -> list[Text]:
         lines += [Text(""), *_matrix(each, style)]
     lines.append(Text(""))
     for note in content.notes:
-        lines += wrap(_say(style, note), style.width, _GREY, "  ")
+        lines += wrap(say(style, note), style.width, _GREY, "  ")
     return lines
-
-
-def _say(style: TextStyle, text: str) -> str:
-    return style.say(text) if style.ascii_only else text.replace("<=", "≤")
 
 
 def _numbers(matrices: Sequence[Matrix]) -> list[str]:
@@ -62,8 +59,8 @@ def _counts(content: MatrixContent, style: TextStyle) -> Iterator[Text]:
         TextColumn(str(kind), [str(count.get(kind, "")) for count in content.counts])
         for kind in kinds
     ]
-    names = [[_say(style, title_of(each))] for each in content.matrices]
-    dots = _say(style, "…")
+    names = [[say(style, title_of(each))] for each in content.matrices]
+    dots = say(style, "…")
     yield from table(columns, names, style.width, title="violated", ellipsis=dots)
 
 
@@ -72,21 +69,21 @@ def _overview(matrices: Sequence[Matrix], style: TextStyle) -> list[Text]:
     rows = [{row.guideline.short: row for row in each.rows} for each in matrices]
     names = [*dict.fromkeys(name for each in rows for name in each)]
     cells = [[_overview_cell(each.get(name), style) for each in rows] for name in names]
-    shown = [_say(style, name) for name in names]
+    shown = [say(style, name) for name in names]
     grid = Grid("guideline, at any size", shown, _numbers(matrices), cells)
-    return grid.lines(style.width, _say(style, "…"))
+    return grid.lines(style.width, say(style, "…"))
 
 
 def _overview_cell(row: MatrixRow | None, style: TextStyle) -> GridCell:
     verdict = None if row is None else row.verdict
     if row is None or verdict is None:
         return GridCell()
-    return GridCell(row.mark or _say(style, SIGNS[verdict]), _STYLES[verdict])
+    return GridCell(row.mark or say(style, SIGNS[verdict]), _STYLES[verdict])
 
 
 def _matrix(matrix: Matrix, style: TextStyle) -> Iterator[Text]:
     axis = matrix.axis and f" · columns: {matrix.axis}"
-    yield from wrap(_say(style, f"{title_of(matrix)}{axis}"), style.width, "bold")
+    yield from wrap(say(style, f"{title_of(matrix)}{axis}"), style.width, "bold")
     heads, cells = labels_of(matrix), [
         [_cell(each, style) for each in row.cells] for row in matrix.rows
     ]  # fmt: skip
@@ -98,9 +95,9 @@ def _matrix(matrix: Matrix, style: TextStyle) -> Iterator[Text]:
     if not matrix.is_predicted:
         heads.append("worst")
         for row, line in zip(matrix.rows, cells, strict=True):
-            line.append(GridCell(_say(style, _worst(row))))
-    names = [_say(style, row.guideline.short) for row in matrix.rows]
-    yield from Grid("guideline", names, heads, cells).lines(style.width, _say(style, "…"))
+            line.append(GridCell(say(style, _worst(row))))
+    names = [say(style, row.guideline.short) for row in matrix.rows]
+    yield from Grid("guideline", names, heads, cells).lines(style.width, say(style, "…"))
     if matrix.is_predicted:
         yield from _bands(matrix, style)
 
@@ -108,7 +105,7 @@ def _matrix(matrix: Matrix, style: TextStyle) -> Iterator[Text]:
 def _cell(cell: MatrixCell | None, style: TextStyle) -> GridCell:
     if cell is None:
         return GridCell()
-    sign = cell.mark or _say(style, SIGNS[cell.verdict])
+    sign = cell.mark or say(style, SIGNS[cell.verdict])
     if cell.probability is not None:
         sign = probability_text(cell).removesuffix(" %") or sign
     return GridCell(sign, _STYLES[cell.verdict])
@@ -134,10 +131,10 @@ def _bands(matrix: Matrix, style: TextStyle) -> Iterator[Text]:
         return
     yield Text("")
     columns = [
-        TextColumn("slower", [_say(style, row[0]) for row in rows]),
-        TextColumn("band", [_say(style, row[1]) for row in rows]),
+        TextColumn("slower", [say(style, row[0]) for row in rows]),
+        TextColumn("band", [say(style, row[1]) for row in rows]),
         TextColumn("at", [row[2] for row in rows], droppable=2),
     ]
-    names = [[shorten([_say(style, row[3].guideline.short)], None)] for row in rows]
-    dots = _say(style, "…")
+    names = [[shorten([say(style, row[3].guideline.short)], None)] for row in rows]
+    dots = say(style, "…")
     yield from table(columns, names, style.width, title="predicted violation", ellipsis=dots)

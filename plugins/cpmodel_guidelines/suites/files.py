@@ -123,6 +123,25 @@ def benchmark_files(sources: Sequence[str], processes: int | None = None) -> Ben
     return BenchmarkFiles(name, tuple(found), tuple(dict.fromkeys(catalogues)))
 
 
+def required_files(sources: Sequence[str], processes: int | None, hint: str) -> BenchmarkFiles:
+    """Return the files of benchmarks among sources that have to be output of benchmarks.
+
+    Parameters
+    ----------
+    sources, processes : as in `benchmark_files`
+    hint : what to give instead, for the error
+
+    Raises
+    ------
+    InputError
+        If no source is the output of a benchmark; further errors as in `benchmark_files`.
+    """
+    files = benchmark_files(sources, processes)
+    if files is None:
+        raise InputError(f"{sources[0]}: not the output of a known benchmark", hint=hint)
+    return files
+
+
 def read_campaign(of: BenchmarkFiles, *, strict: bool = False) -> Campaign:
     """Return the campaign of files.
 

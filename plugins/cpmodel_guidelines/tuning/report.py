@@ -74,7 +74,7 @@ def gains_text(of: Tuning, style: TextStyle, top: int) -> list[Text]:
         if any(groups):
             columns.append(TextColumn("in", groups, right=False))
         names = [[f"{gain.place.function}: {gain.way}"] for _, gain in shown]
-        said = [_said(style, column) for column in columns]
+        said = [column.spelled(style.say) for column in columns]
         names = [[style.say(name) for name in row] for row in names]
         dots = style.say("…")
         lines += [
@@ -85,16 +85,6 @@ def gains_text(of: Tuning, style: TextStyle, top: int) -> list[Text]:
     for note in _notes(of, len(rows) - top):
         lines += wrap(style.say(note), style.width, _GREY, "  ")
     return lines
-
-
-def _said(style: TextStyle, column: TextColumn) -> TextColumn:
-    return TextColumn(
-        style.say(column.header),
-        [style.say(cell) for cell in column.cells],
-        right=column.right,
-        droppable=column.droppable,
-        styles=column.styles,
-    )
 
 
 def _headline(gains: Gains) -> str:
@@ -284,7 +274,7 @@ def promises_text(of: Tuning, kept: Kept, style: TextStyle, top: int) -> list[Te
         TextColumn("bytes", [parameter_value(each.place.size) for each in rows]),
     ]  # fmt: skip
     names = [[style.say(f"{each.place.function}: {_title(each.what)}")] for each in rows]
-    said_columns = [_said(style, column) for column in columns]
+    said_columns = [column.spelled(style.say) for column in columns]
     lines += [
         Text(""),
         *table(said_columns, names, style.width, title="rule", ellipsis=style.say("…")),

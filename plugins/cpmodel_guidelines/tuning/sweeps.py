@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from callpath_modeler.errors import DataError, InputError, UsageError, nearest_or_all
+from callpath_modeler.errors import DataError, UsageError, nearest_or_all
 from callpath_modeler.printable import shortened
 from cpmodel_guidelines.campaigns.campaign import Campaign, Measurement
 from cpmodel_guidelines.functions import canonical
 from cpmodel_guidelines.rules import Guideline, GuidelineKind, GuidelineTerm
-from cpmodel_guidelines.suites.files import benchmark_files, read_campaign
+from cpmodel_guidelines.suites.files import read_campaign, required_files
 from cpmodel_guidelines.tuning.open_mpi import COLLECTIVES, FAN_OUT, Algorithm
 
 _SWEEP = re.compile(
@@ -120,12 +120,8 @@ def with_sweeps(
                 hint="give the campaign without --mca coll_tuned_..., as "
                 f"{sweep.library or 'LIBRARY'}=PATH",
             )
-        files = benchmark_files([str(sweep.path)], processes)
-        if files is None:
-            raise InputError(
-                f"{sweep.path}: not the output of a known benchmark",
-                hint="give files of ReproMPI, OSU, IMB or SKaMPI",
-            )
+        hint = "give files of ReproMPI, OSU, IMB or SKaMPI"
+        files = required_files([str(sweep.path)], processes, hint)
         read = read_campaign(files, strict=strict)
         added = [*_renamed(read, sweep)]
         if not added:

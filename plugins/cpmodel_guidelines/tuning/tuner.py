@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.errors import UsageError
 from cpmodel_guidelines.benchmark import benchmark_of
 from cpmodel_guidelines.campaigns.campaign import Campaign
 from cpmodel_guidelines.campaigns.conversion import experiment_of
 from cpmodel_guidelines.rules import Guideline, others_in
-from cpmodel_guidelines.suites.files import benchmark_files, read_campaign
+from cpmodel_guidelines.suites.files import read_campaign, required_files
 from cpmodel_guidelines.tuning.choices import Library, rules_of
 from cpmodel_guidelines.tuning.gains import gains_of
 from cpmodel_guidelines.tuning.open_mpi import Algorithm
@@ -59,13 +59,12 @@ def campaign_of_sources(sources: Sequence[str], processes: int | None) -> Given:
             "only algorithms were measured, and not the library's own choice",
             hint="add the campaign without --mca coll_tuned_..., as LIBRARY=PATH",
         )
-    files = benchmark_files(others, processes)
-    if files is None:
-        raise InputError(
-            f"{others[0]}: not the output of a known benchmark",
-            hint="give files of ReproMPI, PGMPI, PGChecker, OSU, IMB or SKaMPI, or a table with "
-            "the columns call, p, size and repetition",
-        )
+    files = required_files(
+        others,
+        processes,
+        "give files of ReproMPI, PGMPI, PGChecker, OSU, IMB or SKaMPI, or a table with the columns "
+        "call, p, size and repetition",
+    )
     read = with_sweeps(read_campaign(files), [*sweeps.values()], processes)
     algorithms = {function_of(each.algorithm): each.algorithm for each in sweeps.values()}
     return Given(read, algorithms, files.catalogues)
