@@ -115,9 +115,7 @@ class TraceProfile:
         KeyError
             If the metric does not exist, or call paths cannot have a cost in it.
         """
-        declared = self._metrics[metric]
-        if declared.status not in {MetricStatus.DATA, MetricStatus.ABSENT}:
-            raise KeyError(metric)
+        declared = self._readable(metric)
         fold = Fold.MAX if declared.metric.is_time else Fold.SUM
         reducer = Reducer(len(self._tree), self.columns, fold, over_locations)
         for rows, block in self._blocks(metric):
@@ -141,15 +139,19 @@ class TraceProfile:
         KeyError
             If the metric does not exist, or call paths cannot have a cost in it.
         """
-        declared = self._metrics[metric]
-        if declared.status not in {MetricStatus.DATA, MetricStatus.ABSENT}:
-            raise KeyError(metric)
+        self._readable(metric)
         sums = GroupSums(self.columns, group, groups)
         for rows, block in self._blocks(metric):
             sums.mark_missing(block)
             sums.add(rows, block)
         self._note_values(metric, sums)
         return sums.result(self._scales[metric])
+
+    def _readable(self, metric: str) -> DeclaredMetric:
+        declared = self._metrics[metric]
+        if declared.status not in {MetricStatus.DATA, MetricStatus.ABSENT}:
+            raise KeyError(metric)
+        return declared
 
     def per_location(self, metric: str) -> FloatArray:
         """Return every exclusive value, [call paths, threads], in SI base units."""

@@ -103,11 +103,7 @@ class TauProfile:
         KeyError
             If the metric does not exist, or ParaProf computed it from others.
         """
-        written = self._metrics[metric]
-        if is_derived(written):
-            raise KeyError(metric)
-        values = self._measurements.values(written or self._measurements.metrics[0])
-        column = values.exclusive if written else values.calls
+        written, values, column = self._stored(metric)
         factor = _MICROSECONDS if is_time(written) else 1.0
         fold = Fold.MAX if is_time(written) else Fold.SUM
         reducer = Reducer(len(self.call_tree), self._columns, fold, over_locations)
@@ -131,17 +127,21 @@ class TauProfile:
         KeyError
             If the metric does not exist, or ParaProf computed it from others.
         """
-        written = self._metrics[metric]
-        if is_derived(written):
-            raise KeyError(metric)
-        values = self._measurements.values(written or self._measurements.metrics[0])
-        column = values.exclusive if written else values.calls
+        written, values, column = self._stored(metric)
         sums = GroupSums(self._columns, group, groups)
         for rows, block in self._blocks(values, column):
             sums.mark_missing(block)
             sums.add(rows, block)
         self._note_values(metric, sums)
         return sums.result(_MICROSECONDS if is_time(written) else 1.0)
+
+    def _stored(self, metric: str) -> tuple[str, TimerValues, FloatArray]:
+        """Return the name of a metric in the files ("" = calls), all its values, and one column."""
+        written = self._metrics[metric]
+        if is_derived(written):
+            raise KeyError(metric)
+        values = self._measurements.values(written or self._measurements.metrics[0])
+        return written, values, values.exclusive if written else values.calls
 
     def _blocks(
         self, values: TimerValues, column: FloatArray
