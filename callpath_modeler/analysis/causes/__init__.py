@@ -10,11 +10,12 @@ The data flow is
 4. `hypotheses` turns laws into regressions: requirements alone, with a delay, or with waiting;
 5. `regressions` gives every hypothesis a probability and non-negative coefficients, for all call
    paths at once;
-6. `find` decides on one label for each call path, or none; `Cause` predicts the explained and the
-   unexplained time of one call path at the target, with bands.
+6. `find` decides on one label for each call path, or none;
+7. `cause` predicts the explained and the unexplained time of one call path at the target, with
+   bands.
 """
 
-from callpath_modeler.analysis.causes.find import (
+from callpath_modeler.analysis.causes.cause import (
     IMBALANCE,
     NOTHING,
     UNEXPLAINED,
@@ -24,8 +25,8 @@ from callpath_modeler.analysis.causes.find import (
     Imbalance,
     LawTerm,
     Share,
-    find_causes,
 )
+from callpath_modeler.analysis.causes.find import find_causes
 from callpath_modeler.analysis.causes.hypotheses import Driver, Kind
 
 __all__ = [

@@ -1,27 +1,28 @@
-"""The causes of growth of call paths: probabilities of hypotheses, one label, and shares."""
+"""The search for causes of growth: one label for each call path."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.analysis.causes.families import Family
-from callpath_modeler.analysis.causes.hypotheses import Driver, Hypothesis, Kind, hypotheses
+from callpath_modeler.analysis.causes.cause import (
+    CLEAR,
+    COLLECTIVE,
+    IMBALANCE,
+    LEAST_PROBABILITY,
+    MOSTLY,
+    NOTHING,
+    UNEXPLAINED,
+    Causes,
+    Group,
+)
+from callpath_modeler.analysis.causes.hypotheses import Driver, Kind, hypotheses
 from callpath_modeler.analysis.causes.needs import Needs, times_of, with_needs
-from callpath_modeler.analysis.causes.regressions import Regression, regress
+from callpath_modeler.analysis.causes.regressions import regress
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.call_class import CallClass
-
-NOTHING = "-"
-"""Label of call paths whose time does not grow."""
-IMBALANCE = "imbalance"
-UNEXPLAINED = "unexplained"
-COLLECTIVE = "collective"
-"""Label of a collective operation whose growth may be logarithmic or linear."""
 
 _GROWS = 1.1
 """Factor between base and target from which on a time grows."""
@@ -29,10 +30,6 @@ _SURE = 2.6
 """Growth in standard errors that chance does not explain (99 %, two sides)."""
 _VERY_SURE = 4.0
 """Growth in standard errors from which on it counts even if the band of the model is wide."""
-_CLEAR = 0.6
-"""Probability from which on requirements, or waiting, are the cause."""
-_MOSTLY = 0.5
-"""Share of the growth from which on a driver is the cause."""
 _FEWEST = 3
 """Number of scales from which on a growth has a cause."""
 _UNEVEN = 1.25
@@ -41,330 +38,8 @@ _BEYOND_CHANCE = 1.5
 """Growth of the imbalance relative to that of random delays from which on it counts."""
 _STEADY = 0.2
 """Relative scatter of the excess of the slowest process between runs up to which it is the same."""
-_TOLD = 0.95
-"""Probability from which on the algorithm of a collective operation is named."""
-_FITS = 2.33
-"""Standard score of a misfit above which noise does not explain it (99 %)."""
 _DELAY_COST = (0.4, 1.6)
 """Range of the wait per second of delay; a process waits for at most the whole delay."""
-_DRAWS = 400
-_LEAST_PROBABILITY = 1e-3
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A value at the target with a band.
-
-    Attributes
-    ----------
-    value, low, high : median and ends of the band
-    """
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Explained:
-    """Time of a call path at the target, by cause.
-
-    Attributes
-    ----------
-    time : predicted through the hypotheses, seconds
-    required : part that requirements explain, as a fraction of the time
-    delayed : part that delays by computation explain, as a fraction
-    rest : part that neither explains, as a fraction
-    """
-
-    time: Share
-    required: Share
-    delayed: Share
-    rest: Share
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LawTerm:
-    """A term of the most probable hypothesis.
-
-    Attributes
-    ----------
-    text : the feature as a formula
-    coefficient, error : seconds per unit of the feature, and its standard error
-    at_target : predicted time at the target, seconds
-    """
-
-    text: str
-    coefficient: float
-    error: float
-    at_target: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Imbalance:
-    """Imbalance of a call path.
-
-    Attributes
-    ----------
-    ratio : [K] largest over mean time of the processes; NaN = not known
-    processes : [K] number of processes that would have all time if it were equal; NaN = not known
-    grows : whether the largest time grows more than the mean
-    """
-
-    ratio: FloatArray
-    processes: FloatArray
-    grows: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Causes:
-    """Causes of growth of n call paths of an experiment.
-
-    Attributes
-    ----------
-    fitted : models of the time
-    needs : times and requirements of the call paths
-    classes : [n] class of each call path
-    grows : [n] whether the time grows
-    labels : [n] cause, or `NOTHING`
-    source : [n] call path that is waited for, if the label says so; -1 = none
-    groups : hypotheses and regressions of each class with the call paths [m] of that class, and
-        the probabilities [m, hypotheses]
-    inflation : [n] variance of the residuals relative to the noise; 1 = noise explains them
-    """
-
-    fitted: Fitted
-    needs: Needs
-    classes: tuple[CallClass, ...]
-    grows: BoolArray
-    labels: tuple[str, ...]
-    source: IntArray
-    groups: tuple[_Group, ...]
-    inflation: FloatArray
-
-    def at(self, row: int) -> Cause | None:
-        """Return the cause of one call path; None = it was not examined."""
-        found = np.flatnonzero(self.needs.rows == row)
-        return Cause(self, int(found[0])) if len(found) else None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Group:
-    """Call paths of one class with their hypotheses.
-
-    Attributes
-    ----------
-    places : [m] positions in the arrays of n call paths
-    hypotheses : H hypotheses
-    regressions : one per hypothesis
-    probability : [m, H]; 0 = the hypothesis does not hold
-    """
-
-    places: IntArray
-    hypotheses: tuple[Hypothesis, ...]
-    regressions: tuple[Regression, ...]
-    probability: FloatArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cause:
-    """Cause of the growth of one call path, with all numbers.
-
-    Attributes
-    ----------
-    causes : causes of several call paths
-    place : position of this one
-    """
-
-    causes: Causes
-    place: int
-
-    @property
-    def row(self) -> int:
-        """Number of the call path."""
-        return int(self.causes.needs.rows[self.place])
-
-    @property
-    def label(self) -> str:
-        """The cause, or `NOTHING`."""
-        return self.causes.labels[self.place]
-
-    @property
-    def call_class(self) -> CallClass:
-        """Class of the call path."""
-        return self.causes.classes[self.place]
-
-    @property
-    def grows(self) -> bool:
-        """True if the time grows."""
-        return bool(self.causes.grows[self.place])
-
-    @property
-    def base(self) -> int:
-        """Position of the first point at which the call path occurs."""
-        return int(np.argmax(np.isfinite(self.causes.needs.error[self.place])))
-
-    @property
-    def target(self) -> float:
-        """Target, or far beyond the largest scale instead of infinity."""
-        return float(self.causes.needs.points[-1])
-
-    @property
-    def has_needs(self) -> bool:
-        """True if calls, bytes or operations of the call path are counted."""
-        found = self.causes.needs.found
-        return any(need.amounts.values[self.place].any() for need in found)
-
-    @property
-    def is_required(self) -> bool:
-        """True if requirements are the cause."""
-        return self.label == COLLECTIVE or self.label in {d for d in Driver if d.is_required}
-
-    @property
-    def is_clear(self) -> bool:
-        """True if the data tell whether requirements or waiting are the cause."""
-        required = self.probability(Kind.REQUIRED)
-        return not 1 - _CLEAR < required < _CLEAR
-
-    @property
-    def best_probability(self) -> float:
-        """Probability of the most probable hypothesis."""
-        group, k = self._group()
-        return float(group.probability[k].max())
-
-    def _group(self) -> tuple[_Group, int]:
-        for group in self.causes.groups:
-            found = np.flatnonzero(group.places == self.place)
-            if len(found):
-                return group, int(found[0])
-        raise UsageError("the call path has no hypotheses", hint="choose one with a time")
-
-    @property
-    def is_examined(self) -> bool:
-        """True if there are hypotheses about the call path."""
-        return any((group.places == self.place).any() for group in self.causes.groups)
-
-    def probability(self, kind: Kind) -> float:
-        """Return the probability that a kind of hypotheses explains the time."""
-        group, k = self._group()
-        of_kind = [h.kind is kind for h in group.hypotheses]
-        return float(group.probability[k, of_kind].sum())
-
-    @property
-    def agrees(self) -> bool:
-        """True if requirements alone explain the time within its noise."""
-        group, k = self._group()
-        of_kind = np.array([h.kind is Kind.REQUIRED for h in group.hypotheses])
-        if not group.probability[k, of_kind].any():
-            return False
-        best = int(np.argmax(np.where(of_kind, group.probability[k], -1.0)))
-        size = len(group.hypotheses[best].features)
-        used = int(np.isfinite(self.causes.needs.error[self.place]).sum())
-        misfit = float(group.regressions[best].misfit[k])
-        return self.probability(Kind.REQUIRED) >= _MOSTLY and fits(misfit, used - size)
-
-    def families(self) -> list[tuple[Family, float]]:
-        """Return algorithms with their probabilities among all algorithms, most probable first.
-
-        Empty without algorithms, or if requirements alone hardly explain the time.
-        """
-        group, k = self._group()
-        found: dict[Family, float] = {}
-        for h, probability in zip(group.hypotheses, group.probability[k].tolist(), strict=True):
-            if h.family is not None:
-                # All algorithms are as probable before the times are known.
-                found[h.family] = found.get(h.family, 0.0) + probability / h.family.prior
-        whole = sum(found.values())
-        if whole < _LEAST_PROBABILITY:
-            return []
-        ordered = sorted(found.items(), key=lambda each: -each[1])
-        return [(family, probability / whole) for family, probability in ordered]
-
-    @property
-    def family(self) -> Family | None:
-        """The algorithm of a collective operation; None = none, or the data cannot tell which."""
-        found = self.families()
-        sure = found and found[0][1] >= _TOLD and self.probability(Kind.REQUIRED) >= _MOSTLY
-        return found[0][0] if sure else None
-
-    def terms(self) -> tuple[Hypothesis, list[LawTerm]]:
-        """Return the most probable hypothesis and its terms."""
-        group, k = self._group()
-        best = int(np.argmax(group.probability[k]))
-        h, fit = group.hypotheses[best], group.regressions[best]
-        covariance = fit.root[k] @ fit.root[k].T * self.causes.inflation[self.place]
-        terms = []
-        for f, each in enumerate(h.features):
-            coefficient = float(fit.coefficients[k, f])
-            error = float(np.sqrt(covariance[f, f]))
-            terms.append(
-                LawTerm(each.text, coefficient, error, coefficient * float(each.values[k, -1]))
-            )
-        return h, terms
-
-    def imbalance(self) -> Imbalance:
-        """Return the imbalance of the call path."""
-        needs = self.causes.needs
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = needs.largest[self.place] / needs.mean[self.place]
-        grows = self.label == IMBALANCE
-        return Imbalance(ratio, needs.processes[:-1] / ratio, grows)
-
-    def explained(self) -> Explained:
-        """Return the time at the target by cause, with bands of the confidence of the models.
-
-        The bands contain the doubts about hypotheses, coefficients and requirements at the target.
-        Coefficients are drawn from their posterior, with a fixed seed.
-        """
-        group, k = self._group()
-        probability = group.probability[k]
-        random = np.random.default_rng(0)
-        parts, weights = [], []
-        widen = float(np.sqrt(self.causes.inflation[self.place]))
-        for h in np.flatnonzero(probability > _LEAST_PROBABILITY).tolist():
-            hypothesis, fit = group.hypotheses[h], group.regressions[h]
-            size = len(hypothesis.features)
-            normal = random.standard_normal((_DRAWS, size))
-            drawn = fit.coefficients[k] + widen * normal @ fit.root[k].T
-            kept = (drawn > 0).all(axis=1)
-            drawn = drawn[kept] if kept.sum() > _DRAWS // 10 else np.maximum(drawn, 0.0)
-            at = np.array([each.values[k, -1] for each in hypothesis.features])
-            error = np.array([each.error[k] for each in hypothesis.features])
-            amounts = at * np.exp(error * random.standard_normal((len(drawn), 1)))
-            times = drawn * amounts
-            last = times[:, -1].copy()
-            required = times.sum(axis=1)
-            delayed, rest = np.zeros_like(last), np.zeros_like(last)
-            if hypothesis.kind is Kind.DELAYED:
-                delayed = last
-            elif hypothesis.kind is Kind.WAITING:
-                rest = last
-            required = required - delayed - rest
-            parts.append(np.array([required, delayed, rest]))
-            weights.append(np.full(len(drawn), probability[h] / len(drawn)))
-        joined, weight = np.concatenate(parts, axis=1), np.concatenate(weights)
-        confidence = self.causes.fitted.models.confidence
-        time = joined.sum(axis=0)
-        share = joined / np.maximum(time, np.finfo(float).tiny)
-        found = [_quantiles(each, weight, confidence) for each in (time, *share)]
-        return Explained(*found)
-
-
-def _quantiles(values: FloatArray, weight: FloatArray, confidence: float) -> Share:
-    order = np.argsort(values, kind="stable")
-    running = np.cumsum(weight[order]) / weight.sum()
-    at = [0.5, 0.5 - confidence / 2, 0.5 + confidence / 2]
-    places = np.minimum(np.searchsorted(running, at), len(values) - 1)
-    middle, low, high = (float(values[order[place]]) for place in places)
-    return Share(middle, low, high)
-
-
-def fits(misfit: float, freedom: int) -> bool:
-    """Return whether noise explains a sum of squared residuals (Wilson and Hilferty, 1931)."""
-    if freedom < 1:
-        return True
-    spread = 2 / (9 * freedom)
-    return bool((misfit / freedom) ** (1 / 3) <= 1 - spread + _FITS * np.sqrt(spread))
 
 
 def find_causes(
@@ -482,11 +157,11 @@ def _uneven(needs: Needs, classes: FloatArray) -> BoolArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         of_ratio = np.log(ratio[:, -1] / ratio[:, 0])
         of_largest = np.log(largest[:, -1] / largest[:, 0])
-    much = (of_ratio >= np.log(_UNEVEN)) & (of_ratio >= _MOSTLY * of_largest)
+    much = (of_ratio >= np.log(_UNEVEN)) & (of_ratio >= MOSTLY * of_largest)
     return np.asarray(known & rising & much & (of_largest >= np.log(_GROWS)))
 
 
-def _weighed(needs: Needs, kind: CallClass, places: IntArray) -> tuple[_Group, FloatArray]:
+def _weighed(needs: Needs, kind: CallClass, places: IntArray) -> tuple[Group, FloatArray]:
     """Return the hypotheses about call paths of one class, and the inflation of their noise."""
     made = hypotheses(needs, kind)
     sigma = np.where(np.isfinite(needs.error), needs.error, 0.0) * needs.time
@@ -523,10 +198,10 @@ def _weighed(needs: Needs, kind: CallClass, places: IntArray) -> tuple[_Group, F
     probability = np.exp(evidence - np.where(np.isfinite(highest), highest, 0.0))
     total = probability.sum(axis=1, keepdims=True)
     probability = np.where(total > 0, probability / np.where(total > 0, total, 1.0), 0.0)
-    return _Group(places, tuple(made), tuple(regressions), probability), inflation
+    return Group(places, tuple(made), tuple(regressions), probability), inflation
 
 
-def _labels(group: _Group, needs: Needs, kind: CallClass) -> list[str]:
+def _labels(group: Group, needs: Needs, kind: CallClass) -> list[str]:
     """Return the causes of the growth of the call paths of a group."""
     shares = _growth_shares(group, needs)
     total = np.sum([*shares.values()], axis=0)
@@ -543,11 +218,11 @@ def _labels(group: _Group, needs: Needs, kind: CallClass) -> list[str]:
 def _label(part: dict[Driver, float], kind: CallClass) -> str:
     """Return the cause, given the shares of drivers in the growth."""
     required = sum(share for driver, share in part.items() if driver.is_required)
-    if required >= _CLEAR:
+    if required >= CLEAR:
         return _required_label(part)
-    if required > 1 - _CLEAR:
+    if required > 1 - CLEAR:
         return UNEXPLAINED
-    if part.get(Driver.SOURCE, 0.0) >= _MOSTLY:
+    if part.get(Driver.SOURCE, 0.0) >= MOSTLY:
         return Driver.SOURCE.value
     return Driver.WAITS.value if kind.waits else UNEXPLAINED
 
@@ -563,7 +238,7 @@ def _required_label(part: dict[Driver, float]) -> str:
     return clear.value if collective[clear] >= 0.8 * together else COLLECTIVE
 
 
-def _growth_shares(group: _Group, needs: Needs) -> dict[Driver, FloatArray]:
+def _growth_shares(group: Group, needs: Needs) -> dict[Driver, FloatArray]:
     """Return the expected share of each driver in the growth from the base to the target, [m]."""
     first = np.argmax(np.isfinite(needs.error), axis=1)
     at = np.arange(len(first))
@@ -574,7 +249,7 @@ def _growth_shares(group: _Group, needs: Needs) -> dict[Driver, FloatArray]:
 
     for h, (hypothesis, fit) in enumerate(zip(group.hypotheses, group.regressions, strict=True)):
         probability = group.probability[:, h]
-        if not (probability > _LEAST_PROBABILITY).any():
+        if not (probability > LEAST_PROBABILITY).any():
             continue
         gains: dict[Driver, FloatArray] = {}
         for f, each in enumerate(hypothesis.features):
@@ -589,7 +264,7 @@ def _growth_shares(group: _Group, needs: Needs) -> dict[Driver, FloatArray]:
                 so_far = gains.get(factor.driver, np.zeros_like(gain))
                 gains[factor.driver] = so_far + gain * log / whole
         total = np.sum([*gains.values()], axis=0)
-        counts = np.where((total > 0) & (probability > _LEAST_PROBABILITY), probability, 0.0)
+        counts = np.where((total > 0) & (probability > LEAST_PROBABILITY), probability, 0.0)
         total = np.where(total > 0, total, 1.0)
         for driver, gain in gains.items():
             share = np.where(counts > 0, counts * gain / total, 0.0)
