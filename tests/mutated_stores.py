@@ -27,10 +27,11 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler import loading, store
+from callpath_modeler.answers import ranking_of
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.loading import LoadOptions
 from callpath_modeler.modeling.compiled import library
-from callpath_modeler.pipeline import FitOptions, fit, ranking_of
+from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.readers.assemble import ReadOptions
 from callpath_modeler.report.formats import to_json

@@ -75,7 +75,7 @@ def command(
     _refuse_pipes(console, ctx)
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
-    from callpath_modeler.pipeline import values_and_target_of
+    from callpath_modeler.answers import values_and_target_of
     from callpath_modeler.profile.view_request import Sort
     from callpath_modeler.target_query import FURTHER, findings_at
 
@@ -164,7 +164,7 @@ class _Services:
 
     def models_of(self, metric: str, pair: str) -> Fitted:
         """Return the models of a metric, or its measured values at two scales."""
-        from callpath_modeler import loading, pipeline
+        from callpath_modeler import answers, loading
         from callpath_modeler.target_query import FURTHER, PredictionQuery
 
         modelled, shown = self._modelled, self._shown
@@ -181,7 +181,7 @@ class _Services:
         }
         others = ",".join(f"{name}={_exactly(at)}" for name, at in held.items()) or None
         question = PredictionQuery(at=others, metric=metric, pair=pair or None)
-        found, _ = pipeline.values_of_loaded(
+        found, _ = answers.values_of_loaded(
             experiment, self._paths, question, load, self._fitting, FURTHER
         )
         self._shown, self._modelled = found, modelled if pair else found

@@ -103,7 +103,7 @@ def command(
     a flame graph that zooms in a browser. cubex is a file for the viewer of Cube: measured values,
     predictions and excess work. python is a module with the models as functions.
     """
-    from callpath_modeler import pipeline
+    from callpath_modeler import answers
     from callpath_modeler.cli.render import render_table
     from callpath_modeler.expectation_check import reading_for
     from callpath_modeler.report import export
@@ -128,7 +128,7 @@ def command(
         question = replace(question, inclusive=False)
     if form in GRAPHS or what == "ranking":
         load = load.with_requirements()
-    ranking, findings = pipeline.ranking_of(
+    ranking, findings = answers.ranking_of(
         experiment,
         question,
         load_options=load,

@@ -60,7 +60,7 @@ def command(
 
     from callpath_modeler import loading
     from callpath_modeler.analysis.repetitions import repetition_findings
-    from callpath_modeler.pipeline import findings_of
+    from callpath_modeler.answers import findings_of
     from callpath_modeler.report.info import diagnostics_text, info_table, info_text
 
     if config:
@@ -120,13 +120,13 @@ def _advise(
     output: OutputRequest,
 ) -> None:
     """Print which scale narrows the band at the target most."""
-    from callpath_modeler import pipeline
+    from callpath_modeler import answers
     from callpath_modeler.analysis.advise import advise
     from callpath_modeler.report.advice import advice_table, advice_text
     from callpath_modeler.target_query import FURTHER, findings_at
 
     form = output.form
-    fitted, value = pipeline.models_and_target_of(
+    fitted, value = answers.models_and_target_of(
         sources,
         question,
         load_options=load,

@@ -108,8 +108,8 @@ def command(
     """
     import numpy as np
 
+    from callpath_modeler.answers import rankings_of, verification_of
     from callpath_modeler.expectation_check import reading_for
-    from callpath_modeler.pipeline import rankings_of, verification_of
     from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
     from callpath_modeler.report.ranking import ranking_text
     from callpath_modeler.report.ranking_table import ranking_table

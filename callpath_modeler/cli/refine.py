@@ -83,7 +83,7 @@ def command(
     libraries, or callers of those. Call paths are too coarse if they take much of the time, and
     their model is poor. The default target is 4 times the largest scale.
     """
-    from callpath_modeler import pipeline
+    from callpath_modeler import answers
     from callpath_modeler.analysis.refinement import refine
     from callpath_modeler.expectation_check import reading_for
     from callpath_modeler.report.refinement import refinement_table, refinement_text
@@ -93,7 +93,7 @@ def command(
     cost = _cost(visit_cost)
     if expect is not None:
         load = reading_for(expect, question.metric, load)
-    ranking, findings = pipeline.ranking_of(
+    ranking, findings = answers.ranking_of(
         experiment,
         question,
         load_options=load.with_requirements(),

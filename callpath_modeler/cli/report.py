@@ -74,7 +74,7 @@ def command(
     """
     if output is None and console.is_terminal:
         raise UsageError("no file for the page", hint="-o report.html")
-    from callpath_modeler import pipeline
+    from callpath_modeler import answers
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
     from callpath_modeler.expectation_check import reading_for
@@ -85,7 +85,7 @@ def command(
 
     if expect is not None:
         load = reading_for(expect, question.metric, load)
-    ranking, findings = pipeline.ranking_of(
+    ranking, findings = answers.ranking_of(
         experiment,
         question,
         load_options=load.with_requirements(),

@@ -53,13 +53,13 @@ def command(
     CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id. The
     default target is 4 times the largest scale.
     """
-    from callpath_modeler import pipeline
+    from callpath_modeler import answers
     from callpath_modeler.cli.render import render_lines
     from callpath_modeler.explanation import explain
     from callpath_modeler.report.model import model_text
     from callpath_modeler.target_query import FURTHER
 
-    ranking, findings = pipeline.ranking_of(
+    ranking, findings = answers.ranking_of(
         experiment,
         question,
         load_options=load.with_requirements(),

@@ -62,7 +62,7 @@ def command(
     """
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
-    from callpath_modeler.pipeline import values_and_target_of
+    from callpath_modeler.answers import values_and_target_of
     from callpath_modeler.profile.view_request import Sort
     from callpath_modeler.report.views import ForecastView, views_table, views_text
     from callpath_modeler.target_query import FURTHER, findings_at

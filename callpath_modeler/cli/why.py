@@ -52,13 +52,13 @@ def command(
     CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id. The
     default target is 4 times the largest scale.
     """
-    from callpath_modeler import pipeline
+    from callpath_modeler import answers
     from callpath_modeler.explanation import explain
     from callpath_modeler.report.causes import why_table, why_text
     from callpath_modeler.target_query import FURTHER
 
     form = output.form
-    ranking, findings = pipeline.ranking_of(
+    ranking, findings = answers.ranking_of(
         experiment,
         question,
         load_options=load.with_requirements(),

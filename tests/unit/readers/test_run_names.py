@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from callpath_modeler.answers import ranking_of
 from callpath_modeler.errors import UsageError
 from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.pipeline import ranking_of
 from callpath_modeler.target_query import PredictionQuery
 
 RANDOM = random.Random(3)
