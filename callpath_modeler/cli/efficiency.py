@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured_command import Configured, was_asked
+from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import EXPERIMENT, load_options, model_options
 from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.table_options import TableRequest, table_options, table_output_options

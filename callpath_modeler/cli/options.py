@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callpath_modeler.cli.option_groups import F, add_options, option_group
+from callpath_modeler.cli.option_groups import F, add_options, option_group, was_asked
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shortened
 
@@ -364,7 +364,9 @@ def _make_question_at_target(
     asked = _make_question(
         target=target, at=at, metric=metric, inclusive=inclusive, exclusive=exclusive
     )
-    return replace(asked, predicted=predicted, pair=pair)
+    here = click.get_current_context()
+    is_asked = was_asked(here, "target") or was_asked(here, "at")
+    return replace(asked, predicted=predicted, pair=pair, is_target_asked=is_asked)
 
 
 def _make_fit(

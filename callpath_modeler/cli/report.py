@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured_command import Configured, configuration_of, unset, was_asked
+from callpath_modeler.cli.configured_command import Configured, configuration_of, unset
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT, check_ranking
 from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
