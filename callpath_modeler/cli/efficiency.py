@@ -66,8 +66,7 @@ def command(
     )
 
     form = table.form
-    ctx = click.get_current_context()
-    if not was_asked(ctx, "metric"):
+    if not was_asked(click.get_current_context(), "metric"):
         # A metric from a file is for models, and need not be a time.
         question = replace(question, metric=None)
     answer = efficiency_of(
@@ -76,8 +75,6 @@ def command(
         load_options=load,
         fit_options=fitting,
         progress=console.progress("read"),
-        # A target from a file is for commands that need one.
-        required=was_asked(ctx, "target") or was_asked(ctx, "at"),
     )
     shown = EfficiencyView(
         answer.efficiency, Scheme(scheme), table.top or TOP, answer.confidence, select
@@ -87,7 +84,7 @@ def command(
 
         write_plot(console, efficiency_drawing(shown), plot, force=table.output.force)
     if form == "table":
-        again = invocation_of(ctx)
+        again = invocation_of(click.get_current_context())
         lines = efficiency_text(shown, style=table.style(console), invocation=again)
         table.write_lines(console, lines)
     else:

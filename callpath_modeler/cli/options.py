@@ -338,7 +338,7 @@ def _make_question(
     from callpath_modeler.target_query import PredictionQuery
 
     refuse_both(inclusive=inclusive, exclusive=exclusive)
-    return PredictionQuery(target, at, metric, inclusive)
+    return PredictionQuery(target, at, metric, inclusive, is_target_required=_is_target_asked())
 
 
 def _make_question_of_metric(
@@ -346,7 +346,13 @@ def _make_question_of_metric(
 ) -> PredictionQuery:
     from callpath_modeler.target_query import PredictionQuery
 
-    return PredictionQuery(target, at, metric)
+    return PredictionQuery(target, at, metric, is_target_required=_is_target_asked())
+
+
+def _is_target_asked() -> bool:
+    """Return whether the target is the user's, not one of a configuration file."""
+    here = click.get_current_context()
+    return was_asked(here, "target") or was_asked(here, "at")
 
 
 def _make_question_at_target(
@@ -364,9 +370,7 @@ def _make_question_at_target(
     asked = _make_question(
         target=target, at=at, metric=metric, inclusive=inclusive, exclusive=exclusive
     )
-    here = click.get_current_context()
-    is_asked = was_asked(here, "target") or was_asked(here, "at")
-    return replace(asked, predicted=predicted, pair=pair, is_target_asked=is_asked)
+    return replace(asked, predicted=predicted, pair=pair)
 
 
 def _make_fit(

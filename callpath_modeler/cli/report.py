@@ -128,7 +128,7 @@ def _efficiency(
     if not (fitted.metric.is_time and fitted.metric.additive):
         return ""
     at = None if math.isinf(ranking.target) else as_option(fitted.at(ranking.target))
-    question = PredictionQuery(at=at, metric=fitted.metric.name)
+    question = PredictionQuery(at=at, metric=fitted.metric.name, is_target_required=False)
     try:
         answer = efficiency_of(
             sources,
@@ -136,7 +136,6 @@ def _efficiency(
             load_options=load,
             fit_options=fitting,
             progress=console.progress("read threads"),
-            required=False,
         )
     except (DataError, UsageError) as error:
         return f"{error.message} ({error.hint})." if error.hint else f"{error.message}."
