@@ -26,7 +26,7 @@ CLEAR = 0.6
 """Probability from which on requirements, or waiting, are the cause."""
 MOSTLY = 0.5
 """Share of the growth from which on a driver is the cause."""
-_TOLD = 0.95
+_TOLD = 0.98
 """Probability from which on the algorithm of a collective operation is named."""
 _FITS = 2.33
 """Standard score of a misfit above which noise does not explain it (99 %)."""
