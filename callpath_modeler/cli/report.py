@@ -125,7 +125,7 @@ def _efficiency(
     from callpath_modeler.units import as_option
 
     fitted = ranking.fitted
-    if not (fitted.metric.is_time and fitted.metric.additive):
+    if not fitted.metric.can_be_run_time:
         return ""
     at = None if math.isinf(ranking.target) else as_option(fitted.at(ranking.target))
     question = PredictionQuery(at=at, metric=fitted.metric.name, is_target_required=False)
