@@ -34,7 +34,7 @@ from callpath_modeler.target_query import (
     Target,
     checked_target,
     findings_at,
-    parse_pair,
+    parse_pairs,
     parse_target,
     slice_at,
 )
@@ -204,7 +204,10 @@ def values_of_loaded(
     It is as `values_and_target_of`, with `sources` () if no store has the experiment.
     """
     target, fit_options = _wished(question, fit_options)
-    pair, parameter = parse_pair(question.pair), fit_options.parameter
+    pair, parameter = (
+        next(iter(parse_pairs([question.pair] if question.pair else [])), None),
+        fit_options.parameter,
+    )
     if pair is None and not has_too_few_scales(experiment, parameter):
         _check_is_named(target, default_factor)
         fitted = models_of_loaded(experiment, sources, question.metric, load_options, fit_options)

@@ -96,10 +96,12 @@ def _scale(text: str) -> float:
     return target_of(parse_number(text, "target"), text)
 
 
-def parse_pair(text: str | None) -> tuple[float, float] | None:
-    """Return the two scales of ``--pair``; None = not given."""
-    if text is None:
-        return None
+def parse_pairs(texts: Iterable[str]) -> tuple[tuple[float, float], ...]:
+    """Return the two scales of each ``--pair``."""
+    return tuple(_pair(text) for text in texts)
+
+
+def _pair(text: str) -> tuple[float, float]:
     scales = text.split(",")
     if len(scales) != 2:
         raise UsageError(f"--pair {text!r} is malformed", hint="two scales, e.g. --pair 8,128")

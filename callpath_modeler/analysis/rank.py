@@ -18,6 +18,7 @@ from callpath_modeler.analysis.excess import (
     per_process,
     scaling_over,
 )
+from callpath_modeler.analysis.ideals import ScalingIdeal
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
@@ -344,8 +345,10 @@ def cost_per_process(fitted: Fitted, total: Total, target: float) -> float:
 def repetitions_compared(fitted: Fitted, target: float) -> tuple[Costs, Costs]:
     """Return the costs of the runs at the smallest scale, as ideal ones, and at the target."""
     line, pair = fitted.line, (float(fitted.points[0]), target)
-    scaling = scaling_over(fitted.experiment, fitted.parameter)
-    return repetitions_of_pair(line, fitted.metric.name, fitted.parameter, scaling, pair)
+    ideal = ScalingIdeal(scaling_over(fitted.experiment, fitted.parameter))
+    found = repetitions_of_pair(line, fitted.metric.name, fitted.parameter, ideal, pair)
+    assert found is not None
+    return found
 
 
 def _trust(
