@@ -439,7 +439,7 @@ def _columns(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
         texts.append(_share_band(band_of_total(losses), 0))
         title = f"{losses.prediction.confidence:.0%} band"
         columns.append(TextColumn(title, texts, droppable=2))
-    if shown.ensemble is not None:
+    if shown.ensemble is not None and last:
         mean = [[percent(x) for x in values.tolist()] for values in shown.ensemble]
         of_all = percent(float(losses.ensemble[0].total[0]))
         columns.append(TextColumn(_ENSEMBLE, [*mean[1], of_all], droppable=3 + last))
@@ -477,6 +477,8 @@ def _no_room(shown: ExcessView, header: str, *, style: TextStyle) -> list[str]:
     losses = shown.losses
     heads = [style.say(_head(shown, k)) for k in range(len(losses.pairs))]
     heads += [_ENSEMBLE] * (shown.ensemble is not None)
+    if len(heads) < 3:  # A single pair has no column of the ensemble.
+        return []
     gone = [head for head in heads if head not in header.split()]
     return [f"not shown for lack of space: {', '.join(gone)}; use --wide or -f csv"] if gone else []
 
@@ -543,7 +545,7 @@ def _notes(shown: ExcessView) -> list[str]:
         share = losses.prediction.unmodelled_share
         rest = f"; without call paths that have no model, {percent(share)} of the largest scale"
         notes.append(told + rest * bool(share > 0))
-    if shown.ensemble is not None:
+    if shown.ensemble is not None and len(losses.pairs) > 1:
         count = losses.ensemble[1]
         notes.append(f"{_ENSEMBLE}: mean over all {count} pairs of measured scales")
     return notes
