@@ -31,7 +31,7 @@ class PredictionQuery:
     metric : name of the metric; None = the run time
     inclusive : use inclusive values
     predicted : use predictions even where the target was measured
-    pair : two measured scales to compare, as ``"8,128"``; None = all
+    pairs : pairs of measured scales to compare, each as ``"8,128"``; empty = all scales
     """
 
     target: str | None = None
@@ -39,7 +39,7 @@ class PredictionQuery:
     metric: str | None = None
     inclusive: bool = False
     predicted: bool = False
-    pair: str | None = None
+    pairs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

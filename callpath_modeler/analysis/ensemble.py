@@ -20,6 +20,7 @@ from callpath_modeler.analysis.ideals import Ideal, ScalingIdeal
 from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Aggregate, Centre, centre
 from callpath_modeler.notebook_repr import LossesPlotMixin
 from callpath_modeler.printable import shell_word
@@ -372,24 +373,89 @@ def losses(
     check_type(experiment, Experiment, "experiment")
     chosen = experiment.metric(metric)
     if not chosen.additive:
-        raise UsageError(
-            f"no excess work: {chosen.name} does not add up over call paths",
-            hint="choose a time or a count with --metric, and not --locations imbalance",
-        )
+        raise no_excess_work(chosen)
     line = measured_line(experiment, parameter, settings_of(held or {}, "held"))
     parameter = line.parameter
     how = aggregate_for(experiment, chosen.name, parameter, aggregate)
     if line.held:
         experiment = with_scaling_of(experiment.at(line.held))
+    ideal = ideal or ScalingIdeal(scaling_over(experiment, parameter))
+    base = None if base is None else target_of(base, what="base")
+    return _losses_along(experiment, chosen, line, ideal, how, pairs_of(pair), base)
+
+
+def with_pairs(fitted: Fitted, pairs: Sequence[Pair]) -> Fitted:
+    """Return models that show the excess work between pairs of measured scales as well.
+
+    Raises
+    ------
+    UsageError
+        If a scale was not measured, or the metric does not add up over call paths.
+    """
+    if not fitted.metric.additive:
+        raise no_excess_work(fitted.metric)
+    line = ParameterLine(fitted.parameter, fitted.held, fitted.measured_at, fitted.assumed)
+    return replace(fitted, pairs=choose_pairs(fitted.points, line, pairs_of(pairs)))
+
+
+def no_excess_work(metric: Metric) -> UsageError:
+    """Return the error about a metric that does not add up over call paths."""
+    return UsageError(
+        f"no excess work: {metric.name} does not add up over call paths",
+        hint="choose a time or a count with --metric, and not --locations imbalance",
+    )
+
+
+def losses_of_pairs(fitted: Fitted) -> Losses | None:
+    """Return the excess work between the pairs of scales that the user chose for some models.
+
+    The scaling is that of the models. None = no pair was chosen, or the metric does not add up.
+
+    Raises
+    ------
+    UsageError
+        If a scale of a pair was not measured.
+    DataError
+        If the total at the larger scale of a pair is zero.
+    """
+    if not (fitted.pairs and fitted.metric.additive):
+        return None
+    line = ParameterLine(fitted.parameter, fitted.held, fitted.measured_at, fitted.assumed)
+    ideal = ScalingIdeal(scaling_over(fitted.experiment, fitted.parameter))
+    how = fitted.models.aggregate
+    return _losses_along(fitted.line, fitted.metric, line, ideal, how, fitted.pairs, None)
+
+
+def ensemble_of(fitted: Fitted) -> tuple[Costs, int]:
+    """Return the mean excess work over all pairs of measured scales, and the number of pairs.
+
+    It is [call paths, 1], as `Losses.ensemble`; NaN if the metric does not add up.
+    """
+    if not fitted.metric.additive or fitted.has_unknown_scale or not fitted.experiment.parameters:
+        nothing = np.full((len(fitted.experiment.tree), 1), np.nan)
+        return Costs(nothing, nothing), 0
+    ideal = ScalingIdeal(scaling_over(fitted.experiment, fitted.parameter))
+    how = fitted.models.aggregate
+    return ensemble_excess(fitted.line, fitted.metric, fitted.parameter, ideal, how)
+
+
+def _losses_along(
+    experiment: Experiment,
+    chosen: Metric,
+    line: ParameterLine,
+    ideal: Ideal,
+    how: Centre,
+    pair: tuple[Pair, ...],
+    base: float | None,
+) -> Losses:
+    """Return the excess work of runs along a line."""
+    parameter = line.parameter
     measured, cost = _measured_costs(experiment, chosen.name, parameter, how)
     if len(measured) < 2:
         raise DataError(
             f"{chosen.name} was measured at one scale only", hint="measure it at two or more"
         )
-    scaling = scaling_over(experiment, parameter)
-    ideal = ideal or ScalingIdeal(scaling)
-    base = None if base is None else target_of(base, what="base")
-    pairs = _expected_pairs(measured, line, pairs_of(pair), base, ideal)
+    pairs = _expected_pairs(measured, line, pair, base, ideal)
     points = np.unique(pairs)
     costs = Costs.of(experiment.tree, cost[:, np.searchsorted(measured, points)])
     places = tuple(tuple(np.searchsorted(points, one).tolist()) for one in pairs)
@@ -402,7 +468,7 @@ def losses(
         experiment=experiment,
         metric=chosen,
         line=line,
-        scaling=scaling,
+        scaling=scaling_over(experiment, parameter),
         ideal=ideal,
         pairs=pairs,
         points=points,
@@ -413,7 +479,7 @@ def losses(
         slowest=_run_times(experiment, chosen, parameter, points, how),
         expected=Costs.of(experiment.tree, np.column_stack(expected)),
         excess=Costs.of(experiment.tree, np.column_stack(relative)),
-        omitted=() if pair is not None else _without_pair(measured, points, base),
+        omitted=() if pair else _without_pair(measured, points, base),
     )
 
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from callpath_modeler.analysis.bands import Band, propagate_errors
+from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.ensemble import Losses, PredictedTarget, relative_excess
 from callpath_modeler.analysis.excess import per_process
+from callpath_modeler.analysis.excess_bands import excess_band
 from callpath_modeler.analysis.forecast import ModelBands, forecast
 from callpath_modeler.analysis.sums import COLUMNS, ends_of_sums
 from callpath_modeler.arrays import FloatArray
@@ -97,9 +98,6 @@ def _beside(first: Costs, second: Costs) -> Costs:
 def bands_at_target(losses: Losses, outline: Outline) -> tuple[Band, Band]:
     """Return the excess work of lines at the target with bands, exclusive and inclusive.
 
-    The errors of a line and of the rest of the program are propagated, and those of an expected
-    cost that is predicted.
-
     Parameters
     ----------
     losses : result of `with_target`
@@ -145,21 +143,12 @@ def _band(
     """Return excess work with its band, [n], from sums of `_columns`, each [n, columns]."""
     found = losses.prediction
     assert found is not None
-    whole = found.addends.total
-    cost, ideal = np.nan_to_num(value[:, 0]), expected[:, 0]
-    rest = np.maximum(found.value.total[0] - cost, 0.0)
-    beside = np.maximum(whole - addends, 0.0)[:, :COLUMNS]
-    one = per_process(losses.experiment, losses.parameter, np.ones(1), found.target)
-    mine = Band(cost, *ends_of_sums(cost, addends[:, :COLUMNS]))
-    others = Band(rest, *ends_of_sums(rest, beside))
+    total = float(found.value.total[0]), found.addends.total
+    one = float(per_process(losses.experiment, losses.parameter, np.ones(1), found.target)[0])
+    ideal = expected[:, 0]
     spent = Band(ideal, ideal, ideal)
     if losses.ideal.added(found.target) is not None:
         # The addends are of values as they were read, which need not be per process.
         low, high = ends_of_sums(ideal / one, expected_addends)
         spent = Band(ideal, low * one, high * one)
-    shares = propagate_errors(
-        lambda of: (of[0] * one - of[2]) / ((of[0] + of[1]) * one), [mine, others, spent]
-    )
-    ends = np.array([shares.value, shares.low, shares.high])
-    share, low, high = np.where(np.isnan(value[:, 0]), np.nan, ends)
-    return Band(share, low, high)
+    return excess_band(value[:, 0], addends, total, spent, one)

@@ -46,6 +46,7 @@ from callpath_modeler.report.outlined_view import (
     sum_check_text,
     tree_lines,
 )
+from callpath_modeler.report.pair_columns import ENSEMBLE, pair_title
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
@@ -59,8 +60,6 @@ _Overlaps = tuple[BoolArray, BoolArray] | None
 _GREY = "dim"
 _WORTH_A_NOTE = 0.01
 """Share of the run time; a note reports larger differences from the sum of call paths."""
-_ENSEMBLE = "ensemble"
-"""Title of the mean over all pairs of measured scales."""
 _OVERLAP_OF_EXPECTED = (
     "~ the repetitions and the expected costs overlap, so noise may explain the difference"
 )
@@ -442,7 +441,7 @@ def _columns(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
     if shown.ensemble is not None and last:
         mean = [[percent(x) for x in values.tolist()] for values in shown.ensemble]
         of_all = percent(float(losses.ensemble[0].total[0]))
-        columns.append(TextColumn(_ENSEMBLE, [*mean[1], of_all], droppable=3 + last))
+        columns.append(TextColumn(ENSEMBLE, [*mean[1], of_all], droppable=3 + last))
         columns.append(TextColumn("own", [*mean[0], ""], droppable=3 + last))
     if last == 0:
         costs = shown.outline.values(losses.costs)[1][:, losses.columns(0)[1]]
@@ -458,8 +457,9 @@ def _columns(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
 
 def _head(shown: ExcessView, pair: int) -> str:
     """Return the title of a pair: its larger scale, if all pairs have one base."""
-    base, scale = map(parameter_value, shown.losses.pairs[pair])
-    return f"{shown.losses.parameter}={scale}" if shown.has_one_base else f"{base}→{scale}"
+    scales = shown.losses.pairs[pair]
+    title = f"{shown.losses.parameter}={parameter_value(scales[1])}"
+    return title if shown.has_one_base else pair_title(scales)
 
 
 def _share_band(band: Band, place: int) -> str:
@@ -476,7 +476,7 @@ def _no_room(shown: ExcessView, header: str, *, style: TextStyle) -> list[str]:
     """Return a note on scales whose columns do not fit a narrow terminal."""
     losses = shown.losses
     heads = [style.say(_head(shown, k)) for k in range(len(losses.pairs))]
-    heads += [_ENSEMBLE] * (shown.ensemble is not None)
+    heads += [ENSEMBLE] * (shown.ensemble is not None)
     if len(heads) < 3:  # A single pair has no column of the ensemble.
         return []
     gone = [head for head in heads if head not in header.split()]
@@ -547,7 +547,7 @@ def _notes(shown: ExcessView) -> list[str]:
         notes.append(told + rest * bool(share > 0))
     if shown.ensemble is not None and len(losses.pairs) > 1:
         count = losses.ensemble[1]
-        notes.append(f"{_ENSEMBLE}: mean over all {count} pairs of measured scales")
+        notes.append(f"{ENSEMBLE}: mean over all {count} pairs of measured scales")
     return notes
 
 

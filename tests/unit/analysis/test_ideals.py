@@ -69,7 +69,16 @@ def test_a_formula_grows_by_all_its_terms(text, value):
 
 @pytest.mark.parametrize(
     "text",
-    ["0", "1 - 2", "0 p", "p^99999999999 + 1", "2^(1000 p)+1", "log(p) - 2", "(p - 10)^½", "1/(p-4)"],
+    [
+        "0",
+        "1 - 2",
+        "0 p",
+        "p^99999999999 + 1",
+        "2^(1000 p)+1",
+        "log(p) - 2",
+        "(p - 10)^½",
+        "1/(p-4)",
+    ],
 )
 def test_a_formula_without_a_finite_positive_value_has_no_ratio(text):
     assert np.isnan(parse_function(text)[0].ratio(4, 8))
@@ -82,13 +91,14 @@ def test_a_formula_without_a_finite_positive_value_has_no_ratio(text):
      "p + " + "(" * 14 + "p" + "^999999999999999999999999999999)" * 40],
 )  # fmt: skip
 def test_a_hostile_formula_is_refused_or_is_without_a_value(text):
+    told = []
     try:
         function, _ = parse_function(text)
     except GrowthSyntaxError as refused:
-        assert "column" in str(refused)
-        assert len(str(refused)) < 1000
+        told.append(str(refused))
     else:
         assert np.isnan(function.ratio(4, 8))
+    assert all("column" in each and len(each) < 1000 for each in told)
 
 
 @pytest.mark.parametrize(("scaling", "text"), [(Scaling.WEAK, "1"), (Scaling.STRONG, "1/p")])
@@ -152,7 +162,9 @@ def test_several_pairs_equal_each_pair_alone():
     for k, pair in enumerate(pairs):
         alone = losses(made, pair=pair)
         np.testing.assert_array_equal(found.excess.inclusive[:, k], alone.excess.inclusive[:, 0])
-        np.testing.assert_array_equal(found.expected.inclusive[:, k], alone.expected.inclusive[:, 0])
+        np.testing.assert_array_equal(
+            found.expected.inclusive[:, k], alone.expected.inclusive[:, 0]
+        )
     with pytest.raises(UsageError, match="one scale twice"):
         losses(made, pair=[(2, 4), (8, 8)])
     with pytest.raises(UsageError, match="no run at p = 3"):
