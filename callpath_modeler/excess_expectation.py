@@ -25,6 +25,7 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.parameter_line import ParameterLine
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.readers.program import with_scaling_of
 
 _EXAMPLES = "e.g. --expect 'O(log p)', --expect expectations.toml, or a directory of runs"
 
@@ -84,7 +85,7 @@ def parse_expectation(text: str) -> ExcessExpectation:
     if text in list(Scaling):
         raise UsageError(f"--expect {text} is a kind of scaling", hint=f"--scaling {text}")
     try:
-        if text.strip() and Path(text).expanduser().exists():
+        if text.strip() and Path(text).exists():
             return ExcessExpectation(text)
     except (OSError, ValueError):
         pass  # The text is too long for a path, or has a null character.
@@ -132,10 +133,17 @@ def expected_costs(
             expectation.expectations,
             runs.experiment.tree,
             parameter,
-            scaling_over(runs.experiment.at(runs.line.held), parameter),
+            _scaling(runs),
             lambda one: (one.metric or first) == metric.name,
         )
     return _reference(expectation.text, runs, load_options, fit_options)
+
+
+def _scaling(runs: ComparedRuns) -> Scaling:
+    """Return the scaling of the runs along the line, as excess work recognises it."""
+    held = runs.line.held
+    along = with_scaling_of(runs.experiment.at(held)) if held else runs.experiment
+    return scaling_over(along, runs.line.parameter)
 
 
 def _reference(

@@ -155,10 +155,12 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
     spent_own, spent_whole = shown.outline.values(losses.expected)
     empty: list[Cell] = [None] * len(lines)
     means = {f"excess_ensemble_{kind}": empty for kind in ("inclusive", "exclusive")}
-    if shown.ensemble is not None:
+    mean, count = losses.ensemble
+    if count:
+        means_own, means_whole = shown.outline.values(mean)
         means = {
-            "excess_ensemble_inclusive": shown.ensemble[1].tolist(),
-            "excess_ensemble_exclusive": shown.ensemble[0].tolist(),
+            "excess_ensemble_inclusive": means_whole[:, 0].tolist(),
+            "excess_ensemble_exclusive": means_own[:, 0].tolist(),
         }
     parts = []
     for k, (p, q) in enumerate(losses.pairs):

@@ -44,9 +44,10 @@ def pair_text_columns(
     below : function that returns the values of further lines, each [columns]
     without_last : whether the last pair has other columns already
     """
-    losses, (mean, count) = answer.losses, answer.ensemble
+    losses = answer.losses
     if losses is None:
         return {}
+    mean, count = answer.ensemble
     values, last = lines(losses.excess), below(losses.excess)
     columns = {}
     for k, pair in enumerate(losses.pairs[: len(losses.pairs) - without_last]):
@@ -74,9 +75,10 @@ def _total(share: float) -> str:
 
 def pair_note(answer: Ranking | ForecastInputs, *, inclusive: bool) -> list[str]:
     """Return the meaning of these columns, if pairs were chosen."""
-    losses, (_, count) = answer.losses, answer.ensemble
+    losses = answer.losses
     if losses is None:
         return []
+    _, count = answer.ensemble
     kind = "inclusive" if inclusive else "exclusive"
     note = f"p→q: {kind} excess work between measured scales = {losses.ideal.formula}"
     mean = f"; {ENSEMBLE}: its mean over all {count} pairs of measured scales"

@@ -305,6 +305,7 @@ class Browser(App[None]):
 
         An empty text shows all scales again.
         """
+        text = ",".join(part.strip() for part in text.split(","))
         if not text and not self._pair:
             self._message = ""
             return

@@ -124,10 +124,11 @@ def _numbers(ranking: Ranking, rows: IntArray) -> dict[str, list[float]]:
         "excess": excess,
         "trust": ranking.trust.astype(np.float64),
     }
-    of_pairs = {ENSEMBLE: (ranking.ensemble[0], 0)}
+    of_pairs = {}
     if ranking.losses is not None:
         count = len(ranking.losses.pairs)
-        of_pairs |= {f"pair{k}": (ranking.losses.excess, k) for k in range(count)}
+        of_pairs = {f"pair{k}": (ranking.losses.excess, k) for k in range(count)}
+        of_pairs[ENSEMBLE] = (ranking.ensemble[0], 0)
     for name, (costs, column) in of_pairs.items():
         values = costs.inclusive if ranking.inclusive else costs.exclusive
         columns[name] = values[:, column]
