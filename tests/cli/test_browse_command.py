@@ -14,7 +14,7 @@ from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
-from callpath_modeler.errors import CallpathModelerError
+from callpath_modeler.errors import CallpathModelerError, UsageError
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.outlined_view import node_columns
 from callpath_modeler.tui.session import Session
