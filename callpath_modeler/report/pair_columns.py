@@ -57,14 +57,14 @@ def pair_text_columns(
         columns[f"pair{k}"] = TextColumn(
             pair_title(pair),
             [*cells, *(_total(float(row[k])) for row in last)],
-            droppable=4,
+            droppable=1,
             styles=[*excess_styles(values[:, k]), *[""] * len(last)],
         )
     if count > 1:
         whole = lines(mean)[:, 0]
         totals = [_total(float(row[0])) for row in below(mean)]
         cells = [percent(x) for x in whole.tolist()]
-        columns[ENSEMBLE] = TextColumn(ENSEMBLE, [*cells, *totals], droppable=4)
+        columns[ENSEMBLE] = TextColumn(ENSEMBLE, [*cells, *totals], droppable=1)
     return columns
 
 
@@ -73,8 +73,17 @@ def _total(share: float) -> str:
     return "" if np.isnan(share) else percent(share)
 
 
-def pair_note(answer: Ranking | ForecastInputs, *, inclusive: bool) -> list[str]:
-    """Return the meaning of these columns, if pairs were chosen."""
+def pair_note(
+    answer: Ranking | ForecastInputs, *, inclusive: bool, header: str | None = None
+) -> list[str]:
+    """Return the meaning of these columns, if pairs were chosen.
+
+    Parameters
+    ----------
+    answer : the source of the excess work
+    inclusive : whether the values are inclusive
+    header : header of a table that may lack columns; None = it has all
+    """
     losses = answer.losses
     if losses is None:
         return []
@@ -82,6 +91,9 @@ def pair_note(answer: Ranking | ForecastInputs, *, inclusive: bool) -> list[str]
     kind = "inclusive" if inclusive else "exclusive"
     note = f"p→q: {kind} excess work between measured scales = {losses.ideal.formula}"
     mean = f"; {ENSEMBLE}: its mean over all {count} pairs of measured scales"
+    titles = [pair_title(pair) for pair in losses.pairs]
+    if header is not None and not any(each in header for each in (*titles, "->", ENSEMBLE)):
+        return [f"not shown for lack of space: {', '.join(titles)}; use --wide or -f csv"]
     return [note + mean * (count > 1)]
 
 

@@ -356,7 +356,7 @@ def _footer(
         lines += value_notes(ranking)
     elif " excess " in shown:
         lines += excess_notes(ranking)
-    lines += pair_note(ranking, inclusive=ranking.inclusive)
+    lines += pair_note(ranking, inclusive=ranking.inclusive, header=shown)
     if " model " in shown:
         lines.append(MODEL_NOTE)
     if check is not None:

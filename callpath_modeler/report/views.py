@@ -230,7 +230,7 @@ def views_text(
     ]
     head = [part for line in answer for part in wrap(say(line), style.width, "bold")]
     lines = [*head, *wrap(say(_context(shown)), style.width, _GREY), Text(""), *body, Text("")]
-    for line in _footer(shown, invocation, style=style):
+    for line in _footer(shown, invocation, body[0].plain, style=style):
         lines += wrap(say(line), style.width, _GREY, indent="  ")
     return lines
 
@@ -389,7 +389,9 @@ def _unit(shown: ForecastView) -> str:
     return shown.forecast.fitted.metric.unit
 
 
-def _footer(shown: ForecastView, invocation: Invocation, *, style: TextStyle) -> list[str]:
+def _footer(
+    shown: ForecastView, invocation: Invocation, header: str, *, style: TextStyle
+) -> list[str]:
     known, unit = shown.forecast.inputs, _unit(shown)
     lines = []
     kind = "inclusive" if shown.inclusive else "exclusive"
@@ -402,7 +404,7 @@ def _footer(shown: ForecastView, invocation: Invocation, *, style: TextStyle) ->
     if shown.forecast.is_comparison:
         lines.append(comparison_note(fitted))
         lines += [OVERLAP_NOTE] if any(each.doubted.any() for each in shown.values) else []
-    lines += pair_note(known, inclusive=shown.inclusive)
+    lines += pair_note(known, inclusive=shown.inclusive, header=header)
     lines += [] if has_models else [scales_note(fitted)]
     if len(known.unmodelled) and has_models:
         lines.append(
