@@ -244,3 +244,54 @@ def test_a_configured_target_or_file_of_verdicts_does_not_change_excess(run, run
     config = tmp_path / "c.toml"
     config.write_text('[defaults]\ntarget = 64\nexpect = "e.toml"\n')
     assert run("--config", config, "excess", runs, "-f", "csv").out == plain
+
+
+# Costs per process with the excess work that Coarfa et al. (ICS 2007) publish.
+LBMHD = {
+    "mhd": (720, 67, 0.53),
+    "mhd/caf_allsum_dp": (16, 18, 0.17),
+    "mhd/decomp": (16, 15, 0.14),
+}
+MILC = {
+    "main": (64, 65, 0.33),
+    "main/wait_gather": (2, 24, 0.22),
+    "main/do_gather": (1, 11, 0.10),
+}
+PUBLISHED = {"1/p": LBMHD, "1": MILC}
+
+
+@pytest.mark.parametrize(("growth", "scaling"), [("1/p", "strong"), ("1", "weak")])
+def test_growths_give_the_published_excess_work_of_weak_and_strong_scaling(
+    run, tmp_path, growth, scaling
+):
+    """LBMHD on 4 and 64 processors under strong scaling, MILC under weak scaling."""
+    path = tmp_path / "runs.csv"
+    lines = [
+        f"{name},{p},{value}"
+        for name, values in PUBLISHED[growth].items()
+        for p, value in zip((4, 64), values[:2], strict=True)
+    ]
+    path.write_text("\n".join(["callpath,p,time", *lines]) + "\n")
+    for words in (("--expect", growth, "--scaling", "weak"), ("--scaling", scaling)):
+        found = rows(run("excess", path, *words, "-f", "csv"))
+        for row in found:
+            share = PUBLISHED[growth][row["path"]][2]
+            assert number(row, "excess_inclusive") == pytest.approx(share, abs=1e-12)
+
+
+def test_columns_that_do_not_fit_are_named(run, runs, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    pairs = [word for q in (2, 4, 8, 16) for word in ("--pair", f"1,{q}")]
+    for command in ("rank", "views"):
+        told = " ".join(run(command, runs, *ASKED, "--target", "64", *pairs).out.split())
+        assert "not shown for lack of space: 1→2, 1→4, 1→8, 1→16; use --wide or -f csv" in told
+        wide = run(command, runs, *ASKED, "--target", "64", *pairs, "--wide").out
+        assert "1→16" in wide
+        assert "not shown" not in wide
+
+
+def test_a_hostile_name_of_another_experiment_stays_text(run, runs, tmp_path):
+    old = table(tmp_path / "old\x1b[31m\n.csv")
+    done = run("excess", runs, *ASKED, "--expect", old)
+    assert done.status == 0, done.err
+    assert "\x1b" not in done.out
