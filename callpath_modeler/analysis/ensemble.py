@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from numbers import Real
+from types import NoneType
 
 import numpy as np
 
@@ -371,6 +372,7 @@ def losses(
     (ICS 2007), the equations for strong and weak scaling.
     """
     check_type(experiment, Experiment, "experiment")
+    check_type(ideal, (Ideal, NoneType), "ideal")
     chosen = experiment.metric(metric)
     if not chosen.additive:
         raise no_excess_work(chosen)
