@@ -11,7 +11,7 @@ from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class FunctionFactor:
     """A power of a sum, or of the binary logarithm of a sum.
 
     Attributes
@@ -47,7 +47,7 @@ class Function:
 
     coefficient: float = 1.0
     growth: Growth = CONSTANT_GROWTH
-    factors: tuple[Factor, ...] = ()
+    factors: tuple[FunctionFactor, ...] = ()
 
     @property
     def is_growth(self) -> bool:
@@ -69,7 +69,8 @@ class Function:
     def __pow__(self, power: Fraction) -> Function:
         """Return a power of the function."""
         factors = tuple(
-            Factor(each.terms, each.is_logarithm, each.power * power) for each in self.factors
+            FunctionFactor(each.terms, each.is_logarithm, each.power * power)
+            for each in self.factors
         )
         with np.errstate(all="ignore"):
             coefficient = float(np.float64(self.coefficient) ** np.float64(float(power)))

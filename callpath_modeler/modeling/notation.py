@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, NoReturn, Protocol, TypeVar
 
-from callpath_modeler.modeling.functions import Factor, Function
+from callpath_modeler.modeling.functions import Function, FunctionFactor
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, VULGAR, Growth
 from callpath_modeler.syntax import END, Cursor, ExpressionError, Token
 
@@ -397,10 +397,10 @@ class _FunctionReader(_Reader[Function]):
         if argument.is_growth and not (growth.log or growth.rate) and growth.exponent > 0:
             power = Growth(Fraction(0), 1)
             return Function(scale * float(growth.exponent), power)
-        return Function(scale, factors=(Factor((argument,), is_logarithm=True),))
+        return Function(scale, factors=(FunctionFactor((argument,), is_logarithm=True),))
 
     def _added(self, terms: Sequence[Function]) -> Function:
-        return Function(factors=(Factor(tuple(terms)),))
+        return Function(factors=(FunctionFactor(tuple(terms)),))
 
     def _subtracted(self, term: Function) -> Function:
         return Function(-1.0) * term
