@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from callpath_modeler.analysis.ensemble import with_pairs
 from callpath_modeler.analysis.measured_only import (
     has_too_few_scales,
     measured_scale,
@@ -34,7 +35,7 @@ from callpath_modeler.target_query import (
     Target,
     checked_target,
     findings_at,
-    parse_pair,
+    parse_pairs,
     parse_target,
     slice_at,
 )
@@ -180,8 +181,9 @@ def values_and_target_of(
 ) -> tuple[Fitted, float]:
     """Return the models of sources, or measured values alone, and the target.
 
-    There are measured values alone if the scales are too few for models, or if the question is
-    about a pair of scales. The target is then a measured scale, by default the largest one.
+    There are measured values alone if the scales are too few for models, or if the question names
+    pairs of scales and no target. The target is then a measured scale, by default the largest one,
+    or that of the last pair.
     Otherwise it is as for `models_and_target_of`, whose parameters and errors these are.
     """
     load_options = (load_options or LoadOptions()).of_metric(question.metric)
@@ -204,16 +206,19 @@ def values_of_loaded(
     It is as `values_and_target_of`, with `sources` () if no store has the experiment.
     """
     target, fit_options = _wished(question, fit_options)
-    pair, parameter = parse_pair(question.pair), fit_options.parameter
-    if pair is None and not has_too_few_scales(experiment, parameter):
+    pairs, parameter = parse_pairs(question.pairs), fit_options.parameter
+    too_few = has_too_few_scales(experiment, parameter)
+    if (pairs or too_few) and not question.is_target_required:
+        target = Target(chosen=target.chosen)
+    has_target = target.value is not None or parameter in target.named
+    if not too_few and (has_target or not pairs):
         _check_is_named(target, default_factor)
         fitted = models_of_loaded(experiment, sources, question.metric, load_options, fit_options)
-        return _at_target(fitted, target, default_factor)
-    if not question.is_target_required:
-        target = Target(chosen=target.chosen)
-    if pair is not None and (target.value is not None or parameter in target.named):
+        fitted, scale = _at_target(fitted, target, default_factor)
+        return (with_pairs(fitted, pairs) if pairs else fitted), scale
+    if pairs and has_target:
         raise UsageError(
-            "--pair names the target already", hint="omit --target, or --pair for models"
+            "--pair names the target already", hint="omit --target, because there are no models"
         )
     found = measured_of(
         experiment,
@@ -223,7 +228,7 @@ def values_of_loaded(
             aggregate=aggregate_of(experiment, sources, question.metric, load_options, fit_options),
         ),
         held={name: value for name, value in target.named.items() if name != parameter},
-        pair=pair,
+        pairs=pairs,
     )
     if question.predicted:
         refuse_prediction(found, "--predicted")

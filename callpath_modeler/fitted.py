@@ -79,6 +79,7 @@ class Fitted(HtmlReprMixin):
         process; None = the run time is not known for all runs
     is_measured_only : there are no models, because there are too few scales, or because two scales
         are compared; `points` has one or two of them
+    pairs : pairs of measured scales whose excess work is shown as well
     """
 
     experiment: Experiment
@@ -96,6 +97,7 @@ class Fitted(HtmlReprMixin):
     of_line: BoolArray = field(default_factory=lambda: np.empty(0, np.bool_))
     run_time: Fitted | None = None
     is_measured_only: bool = False
+    pairs: tuple[tuple[float, float], ...] = ()
 
     def __repr__(self) -> str:
         return (

@@ -378,7 +378,7 @@ def measured_of(
     options: FitOptions,
     *,
     held: Mapping[str, float] | None = None,
-    pair: Pair | None = None,
+    pairs: Sequence[Pair] = (),
 ) -> Fitted:
     """Return measured values of one metric without models, as `measured_values` does.
 
@@ -388,7 +388,7 @@ def measured_of(
     metric : name of the metric; None = the first duration
     options : parameter, centre of repetitions and confidence of intervals
     held : measured values of other parameters; by default the largest ones
-    pair : two measured scales; None = all
+    pairs : pairs of measured scales; the values are those of the last pair. Empty = all scales
     """
     if experiment.parameters:
         parameters = experiment.modelled_parameters(options.parameter)
@@ -401,7 +401,7 @@ def measured_of(
         options.parameter,
         settings=_settings(options, parameters),
         held=held,
-        pair=pair,
+        pairs=pairs,
         aggregate=options.aggregate,
         confidence=options.confidence,
     )

@@ -31,8 +31,8 @@ class PredictionQuery:
     metric : name of the metric; None = the run time
     inclusive : use inclusive values
     predicted : use predictions even where the target was measured
-    pair : two measured scales to compare, as ``"8,128"``; None = all
-    is_target_required : False = a target is ignored where the runs allow no models
+    pairs : pairs of measured scales to compare, each as ``"8,128"``; empty = all scales
+    is_target_required : False = a target is ignored where pairs or few scales need no models
     """
 
     target: str | None = None
@@ -40,7 +40,7 @@ class PredictionQuery:
     metric: str | None = None
     inclusive: bool = False
     predicted: bool = False
-    pair: str | None = None
+    pairs: tuple[str, ...] = ()
     is_target_required: bool = True
 
 
@@ -98,10 +98,12 @@ def _scale(text: str) -> float:
     return target_of(parse_number(text, "target"), text)
 
 
-def parse_pair(text: str | None) -> tuple[float, float] | None:
-    """Return the two scales of ``--pair``; None = not given."""
-    if text is None:
-        return None
+def parse_pairs(texts: Iterable[str]) -> tuple[tuple[float, float], ...]:
+    """Return the two scales of each ``--pair``."""
+    return tuple(_pair(text) for text in texts)
+
+
+def _pair(text: str) -> tuple[float, float]:
     scales = text.split(",")
     if len(scales) != 2:
         raise UsageError(f"--pair {text!r} is malformed", hint="two scales, e.g. --pair 8,128")

@@ -17,7 +17,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.ensemble import doubtful, overlap
+from callpath_modeler.analysis.excess_bands import excess_band
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
@@ -56,7 +58,8 @@ class NodeForecasts:
     modelled : the part of the value that belongs to call paths with a model
     predicted : prediction for that part
     share_at_largest, share : fractions of the total
-    excess : excess work between the smallest scale and the target
+    excess, excess_low, excess_high : excess work between the smallest scale and the target, with
+        its band; NaN ends = costs are measured, or there is no band yet
     doubted : whether the repetitions of both scales of a comparison overlap, so that noise may
         explain the excess work
     growth : code of the fastest growth in the value; -1 = no model
@@ -73,6 +76,8 @@ class NodeForecasts:
     share_at_largest: FloatArray
     share: FloatArray
     excess: FloatArray
+    excess_low: FloatArray
+    excess_high: FloatArray
     doubted: BoolArray
     growth: Int16Array
     trust: Int8Array
@@ -351,6 +356,12 @@ class Forecast:
             # What does not occur where the target was measured gains what it cost at the base.
             left_out = np.isnan(value) & (self.repetitions == 0)
             excess = np.where(left_out, nothing, self._loss.excess(value, share, at_base))
+        band = Band(excess, nothing, nothing)
+        if self._loss is not None and isinstance(self.bands, ModelBands) and reaches is not None:
+            expected = self._loss.of_base * np.nan_to_num(at_base)
+            spent = Band(expected, expected, expected)
+            whole = self.total[0], self.bands.costs.total
+            band = excess_band(value, reaches, whole, spent, self._loss.of_target)
         return NodeForecasts(
             at_base=at_base,
             at_largest=at_largest,
@@ -362,6 +373,8 @@ class Forecast:
             share_at_largest=at_largest / total if total > 0 else nothing,
             share=share,
             excess=excess,
+            excess_low=band.low,
+            excess_high=band.high,
             doubted=doubtful(excess, overlaps),
             growth=codes.astype(np.int16),
             trust=trust,

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from callpath_modeler.analysis.ensemble import Losses, ensemble_of, losses_of_pairs
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.rank import total_at_largest, unmodelled
@@ -51,6 +52,16 @@ class ForecastInputs:
         other = copy(self)  # what was worked out is as true there
         other.predicted = predicted
         return other
+
+    @cached_property
+    def losses(self) -> Losses | None:
+        """Excess work between the chosen pairs of measured scales; None = no pairs were chosen."""
+        return losses_of_pairs(self.fitted)
+
+    @cached_property
+    def ensemble(self) -> tuple[Costs, int]:
+        """Mean excess work over all pairs of measured scales, and the number of these pairs."""
+        return ensemble_of(self.fitted)
 
     @cached_property
     def at_largest(self) -> Costs:

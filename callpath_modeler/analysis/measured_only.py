@@ -7,7 +7,7 @@ and the target is a measured scale.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -55,7 +55,7 @@ def measured_values(
     *,
     settings: dict[str, str],
     held: Mapping[str, float] | None = None,
-    pair: Pair | None = None,
+    pairs: Sequence[Pair] = (),
     aggregate: Aggregate = "auto",
     confidence: float = 0.95,
 ) -> Fitted:
@@ -68,7 +68,7 @@ def measured_values(
     parameter : name of the parameter; None = p if it is known
     settings : options of making models, as text
     held : measured values of other parameters; by default the largest ones
-    pair : two measured scales; None = all
+    pairs : pairs of measured scales; the values are those of the last pair. Empty = all scales
     aggregate : centre of repetitions; ``"auto"`` = the one that models of the metric have
     confidence : confidence of the intervals
 
@@ -88,7 +88,7 @@ def measured_values(
     if experiment.parameters:
         line = measured_line(experiment, parameter, held or {})
     else:
-        experiment, line = _at_one_scale(experiment, parameter, pair)
+        experiment, line = _at_one_scale(experiment, parameter, pairs)
     how = aggregate_for(experiment, chosen.name, parameter, aggregate)
     along = with_scaling_of(experiment.at(line.held))
     experiment = replace(experiment, scaling=along.scaling, scaling_reason=along.scaling_reason)
@@ -102,10 +102,13 @@ def measured_values(
             f"{setting_text(at)}: a scale is above zero",
             hint=f"exclude such runs with --where {shell_word(f'{line.parameter}>0')}",
         )
-    if pair is not None:
-        points = np.array(choose_pairs(points, line, pair)[0])
+    chosen_pairs = choose_pairs(points, line, pairs) if pairs else ()
+    if chosen_pairs:
+        points = np.array(chosen_pairs[-1])
     found = _values(experiment, chosen, line, points, how, settings, confidence)
     program = experiment.of_program(chosen.name)
+    if len(chosen_pairs) > 1:
+        found = replace(found, pairs=chosen_pairs)
     if program is None:
         return found
     # Every run that has values has a run time as well.
@@ -144,10 +147,10 @@ def _values(
 
 
 def _at_one_scale(
-    experiment: Experiment, parameter: str | None, pair: Pair | None
+    experiment: Experiment, parameter: str | None, pairs: Sequence[Pair]
 ) -> tuple[Experiment, ParameterLine]:
     """Return an experiment of one scale, and that scale as a line."""
-    if pair is not None:
+    if pairs:
         raise UsageError(
             "--pair: all runs are at one scale",
             hint="omit it, or give profiles of two scales; `cpmodel diff` compares experiments",

@@ -8,8 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
+from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.causes import NOTHING, find_causes
-from callpath_modeler.analysis.ensemble import doubtful, overlap, repetitions_of_pair
+from callpath_modeler.analysis.ensemble import (
+    Losses,
+    doubtful,
+    ensemble_of,
+    losses_of_pairs,
+    overlap,
+    repetitions_of_pair,
+)
 from callpath_modeler.analysis.excess import (
     Excess,
     efficiency_of,
@@ -18,6 +26,8 @@ from callpath_modeler.analysis.excess import (
     per_process,
     scaling_over,
 )
+from callpath_modeler.analysis.excess_bands import excess_band
+from callpath_modeler.analysis.ideals import ScalingIdeal
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
@@ -159,6 +169,44 @@ class Ranking(RankingPlotMixin):
             for kind in pairs
         )
         return own, whole
+
+    @cached_property
+    def losses(self) -> Losses | None:
+        """Excess work between the chosen pairs of measured scales; None = no pairs were chosen."""
+        return losses_of_pairs(self.fitted)
+
+    @cached_property
+    def ensemble(self) -> tuple[Costs, int]:
+        """Mean excess work over all pairs of measured scales, and the number of these pairs."""
+        return ensemble_of(self.fitted)
+
+    @cached_property
+    def excess_band(self) -> Band:
+        """Excess work with its band, [call paths]; it is inclusive in an inclusive ranking.
+
+        The ends are NaN if costs are measured, and at infinity.
+        """
+        excess = self.excess.inclusive if self.inclusive else self.excess.exclusive
+        loss, nothing = (
+            loss_at(self.fitted, self.target, self.total[0]),
+            np.full(len(excess), np.nan),
+        )
+        if self.repetitions or loss is None or not np.isfinite(self.target):
+            return Band(excess, nothing, nothing)
+        tree, own = self.fitted.experiment.tree, predict(self.fitted, self.target)
+        before = np.where(self.fitted.modelled, self.fitted.at_smallest(), np.nan)
+        expected = loss.of_base * np.nan_to_num(before)
+        total, value, addends = (
+            (float(np.nansum(own.value)), own.added.sum(axis=0)),
+            own.value,
+            own.added,
+        )
+        if self.inclusive:
+            value, addends = inclusive_values(tree, value), tree.inclusive(addends)
+            expected = tree.inclusive(expected)
+        spent = Band(expected, expected, expected)
+        found = excess_band(value, addends, total, spent, loss.of_target)
+        return Band(excess, found.low, found.high)
 
     @property
     def is_comparison(self) -> bool:
@@ -344,8 +392,10 @@ def cost_per_process(fitted: Fitted, total: Total, target: float) -> float:
 def repetitions_compared(fitted: Fitted, target: float) -> tuple[Costs, Costs]:
     """Return the costs of the runs at the smallest scale, as ideal ones, and at the target."""
     line, pair = fitted.line, (float(fitted.points[0]), target)
-    scaling = scaling_over(fitted.experiment, fitted.parameter)
-    return repetitions_of_pair(line, fitted.metric.name, fitted.parameter, scaling, pair)
+    ideal = ScalingIdeal(scaling_over(fitted.experiment, fitted.parameter))
+    found = repetitions_of_pair(line, fitted.metric.name, fitted.parameter, ideal, pair)
+    assert found is not None
+    return found
 
 
 def _trust(

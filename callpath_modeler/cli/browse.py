@@ -137,7 +137,7 @@ def browser_services(
         check=here.check,
         expectations=here.expectations(),
         style=TextStyle(ascii_only=console.ascii_only),
-        pair=ctx.params["pair"] or "",
+        pair=here.pairs_at_first(),
     )
 
 
@@ -160,16 +160,32 @@ class _Services:
         self._asked = parse_target(ctx.params["target"], ctx.params["at"], fitting.parameter)
         self._fitting = replace(fitting, parameter=self._asked.parameter or fitting.parameter)
         self._shown = fitted
-        self._modelled = None if ctx.params["pair"] else fitted
+        self._modelled = fitted
+        if fitted is not None and ctx.params["pairs"]:
+            self._modelled = None if fitted.is_measured_only else replace(fitted, pairs=())
+
+    def pairs_at_first(self) -> str:
+        """Return the pairs of the command line, with its target, as a user would type them."""
+        given = self._ctx.params
+        target = [given["target"]] if given["pairs"] and given["target"] else []
+        return " ".join([*given["pairs"], *target])
 
     def models_of(self, metric: str, pair: str) -> Fitted:
-        """Return the models of a metric, or its measured values at two scales."""
+        """Return the models of a metric, or its measured values at two scales.
+
+        `pair` has pairs of scales, such as ``"8,64 8,128"``. Values are those of the last pair.
+        With a target behind them, they are those of the models.
+        """
         from callpath_modeler import answers, loading
-        from callpath_modeler.target_query import FURTHER, PredictionQuery
+        from callpath_modeler.analysis.ensemble import with_pairs
+        from callpath_modeler.target_query import FURTHER, PredictionQuery, parse_pairs
 
         modelled, shown = self._modelled, self._shown
         if not pair and modelled is not None and modelled.metric.name == metric:
             return modelled
+        *pairs, last = pair.split() or [""]
+        if last and "," not in last:
+            return with_pairs(self.models_of(metric, ""), parse_pairs(pairs))
         load = self._load.of_metric(metric)
         # The same metric at other scales is in the runs that were read for it.
         if shown is not None and shown.metric.name == metric:
@@ -180,7 +196,7 @@ class _Services:
             name: at for name, at in self._asked.named.items() if name != self._fitting.parameter
         }
         others = ",".join(f"{name}={_exactly(at)}" for name, at in held.items()) or None
-        question = PredictionQuery(at=others, metric=metric, pair=pair or None)
+        question = PredictionQuery(at=others, metric=metric, pairs=tuple(pair.split()))
         found, _ = answers.values_of_loaded(
             experiment, self._paths, question, load, self._fitting, FURTHER
         )
@@ -210,10 +226,11 @@ class _Services:
         """Return the options for values at a target."""
         fitted = inputs.fitted
         metric = ["-m", fitted.metric.name]
-        scales = self._at(target)
+        scales, pairs = self._at(target), fitted.pairs
         if fitted.compares(target):
             # An order by excess work is the default of two scales that are compared.
-            scales = ["--pair", ",".join(map(_exactly, fitted.points.tolist()))]
+            scales, pairs = [], pairs or (tuple(fitted.points.tolist()),)
+        scales += [word for pair in pairs for word in ("--pair", ",".join(map(_exactly, pair)))]
         return [*scales, *metric, *["--predicted"] * inputs.predicted]
 
     def save(self, forecast: Forecast, request: ViewRequest, path: Path) -> str:

@@ -36,6 +36,9 @@ from callpath_modeler.toml.positions import Place
 INSTEAD = (("target", "at"), ("inclusive", "exclusive"))
 """Options with the same meaning: the one with higher priority replaces the other."""
 
+_APART = {"excess": [("target", "at")]}
+"""Options that differ in meaning in one command: there, --at only holds other parameters."""
+
 _META = "callpath_modeler.configuration"
 
 
@@ -112,7 +115,8 @@ class Configured(click.Command):
             message = f"{origin}: {error.format_message()}"
             raise UsageError(message, hint=f"{ctx.command_path} --help") from error
         for pair in INSTEAD:
-            _settle(ctx, [each for each in self.params if key_of(each) in pair])
+            if pair not in _APART.get(self.name or "", ()):
+                _settle(ctx, [each for each in self.params if key_of(each) in pair])
         return rest
 
     def _words(self, ctx: click.Context, args: Sequence[str]) -> Mapping[str, Any]:

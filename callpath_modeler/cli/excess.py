@@ -1,4 +1,4 @@
-"""`cpmodel excess`: excess work between measured scales."""
+"""`cpmodel excess`: excess work between scales."""
 
 from __future__ import annotations
 
@@ -30,18 +30,30 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.ensemble import Pair
+    from callpath_modeler.analysis.ensemble import Losses, Pair
+    from callpath_modeler.diagnostics import Finding
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import Aggregate
+    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.report.invocation import Invocation
 
 
 @click.command("excess", cls=Configured)
 @EXPERIMENT
-@click.option("--pair", metavar="P,Q", help="Compare two scales, e.g. 8,128.")
+@click.option(
+    "--pair", "pairs", metavar="P,Q", multiple=True, help="Compare two scales, e.g. 8,128. Repeat."
+)
 @click.option("--base", metavar="P", help="Compare all larger scales with this one.")
+@click.option("--target", metavar="P", help="Compare a predicted scale as well, with a band.")
 @click.option("--at", metavar="n=N,...", help="Measured values of the other parameters.")
+@click.option(
+    "--expect",
+    metavar="GROWTH|FILE.toml|EXP",
+    help="Expected costs instead of weak or strong scaling: a growth such as 'O(log p)', a file of "
+    "expectations, or another experiment.",
+)
 @view_options
 @table_options
 @PLOT
@@ -55,9 +67,11 @@ def command(
     console: Console,
     *,
     experiment: tuple[str, ...],
-    pair: str | None,
+    pairs: tuple[str, ...],
     base: str | None,
+    target: str | None,
     at: str | None,
+    expect: str | None,
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     plot: Path | None,
     table: TableRequest,
@@ -68,13 +82,20 @@ def command(
     aggregate: Aggregate,
     load: LoadOptions,
 ) -> None:
-    """Show how much time is lost between measured scales, and where.
+    """Show how much time is lost between scales, and where.
 
-    Excess work is the share of the run time that would be saved by perfect scaling. Without --pair
-    or --base, every scale is compared with the smallest. With several parameters, p varies, and
-    the others have the values of --at, or their largest measured values.
+    Excess work is the share of the run time beyond the expected cost, which is that of perfect
+    scaling or of --expect. Without --pair or --base, every scale is compared with the smallest.
+    With several parameters, p varies, and the others have the values of --at, or their largest
+    measured values.
     """
-    from callpath_modeler.analysis.ensemble import losses
+    from callpath_modeler.analysis.aggregation import aggregate_for
+    from callpath_modeler.analysis.ensemble import losses, measured_line
+    from callpath_modeler.excess_expectation import (
+        ComparedRuns,
+        expected_costs,
+        parse_expectation,
+    )
     from callpath_modeler.loading import load as read
     from callpath_modeler.pipeline import FitOptions, aggregate_of
     from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
@@ -82,13 +103,23 @@ def command(
 
     form = table.form
     wanted = viewing(form, table.top, inclusive, exclusive)
-    chosen, first = _scales(pair, base)
+    chosen, first = _scales(pairs, base)
+    scale = None if target is None else parse_target(target, None).value
+    expectation = None if expect is None else parse_expectation(expect)
     load = load.of_metric(metric)
     experiment_read = read(experiment, load, console.progress("read"))
     findings = experiment_read.findings
     held = parse_target(None, at).named
     how = FitOptions(parameter=parameter, aggregate=aggregate)
+    centre = aggregate_of(experiment_read, experiment, metric, load, how)
     try:
+        ideal = None
+        if expectation is not None:
+            line = measured_line(experiment_read, parameter, held)
+            one = experiment_read.metric(metric)
+            middle = aggregate_for(experiment_read, one.name, line.parameter, centre)
+            runs = ComparedRuns(experiment_read, one, line, middle, scale)
+            ideal = expected_costs(expectation, runs, load, how)
         found = losses(
             experiment_read,
             metric,
@@ -96,13 +127,18 @@ def command(
             held=held,
             pair=chosen,
             base=first,
-            aggregate=aggregate_of(experiment_read, experiment, metric, load, how),
+            aggregate=centre,
+            ideal=ideal,
         )
+        if scale is not None:
+            found, more = _with_target(found, experiment_read, experiment, scale, load, how)
+            findings = more
     except DataError:
         # The missing scale may be a run that was excluded.
         console.findings(findings)
         raise
     findings += slice_findings(found.line.held, found.line.assumed)
+    findings = tuple(dict.fromkeys(findings))
     shown = ExcessView(found, wanted)
     if plot is not None:
         from callpath_modeler.report.plot.drawing import excess_drawing
@@ -114,7 +150,7 @@ def command(
         lines = excess_text(
             shown,
             style=table.style(console),
-            invocation=_again(click.get_current_context(), pair, base),
+            invocation=_again(click.get_current_context(), base, expect),
         )
         table.write_lines(console, lines)
     else:
@@ -122,19 +158,41 @@ def command(
     console.findings(findings)
 
 
-def _again(ctx: click.Context, pair: str | None, base: str | None) -> Invocation:
+def _with_target(
+    found: Losses,
+    experiment: Experiment,
+    sources: tuple[str, ...],
+    target: float,
+    load: LoadOptions,
+    how: FitOptions,
+) -> tuple[Losses, tuple[Finding, ...]]:
+    """Return the losses with those at a target, and the findings about the prediction."""
+    from callpath_modeler.analysis.target_excess import with_target
+    from callpath_modeler.pipeline import models_of_loaded
+    from callpath_modeler.target_query import checked_target, findings_at
+
+    how = replace(how, parameter=found.parameter)
+    fitted = models_of_loaded(experiment, sources, found.metric.name, load, how)
+    fitted = fitted.holding(found.line.held, found.parameter)
+    findings = findings_at(fitted, target)
+    return with_target(found, fitted, checked_target(fitted, target)), findings
+
+
+def _again(ctx: click.Context, base: str | None, expect: str | None) -> Invocation:
     """Return the command lines for the same losses."""
     again = invocation_of(ctx)
-    scales = {"--pair": pair, "--base": base}
-    given = [shell_words([option, text]) for option, text in scales.items() if text is not None]
-    return replace(again, options=" ".join([*given, again.options]).rstrip())
+    given = {"--base": base, "--expect": expect}
+    said = [shell_words([option, text]) for option, text in given.items() if text is not None]
+    return replace(again, options=" ".join([*said, again.options]).rstrip())
 
 
-def _scales(pair: str | None, base: str | None) -> tuple[Pair | None, float | None]:
-    """Return the pair and the base of the options."""
+def _scales(
+    pairs: tuple[str, ...], base: str | None
+) -> tuple[tuple[Pair, ...] | None, float | None]:
+    """Return the pairs and the base of the options."""
     from callpath_modeler.loading import parse_number
-    from callpath_modeler.target_query import parse_pair
+    from callpath_modeler.target_query import parse_pairs
 
-    if pair is not None and base is not None:
+    if pairs and base is not None:
         raise UsageError("--pair and --base exclude each other", hint="give one of them")
-    return parse_pair(pair), None if base is None else parse_number(base, "--base")
+    return parse_pairs(pairs) or None, None if base is None else parse_number(base, "--base")

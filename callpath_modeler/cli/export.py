@@ -118,7 +118,7 @@ def command(
     _check_flame(ctx, form, what)
     if expect is not None:
         load = reading_for(expect, question.metric, load)
-    at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted", "pair"))
+    at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted", "pairs"))
     if form == SVG and not at_target and color_by != "growth":
         _measured_flame(console, experiment, question, load, fitting, output, force=force)
         return

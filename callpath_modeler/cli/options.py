@@ -145,8 +145,11 @@ _SCALE = (
 )
 _PAIR = click.option(
     "--pair",
+    "pairs",
     metavar="P,Q",
-    help="Compare measured values at two scales, e.g. 8,128, without models.",
+    multiple=True,
+    help="Compare measured values at two scales, e.g. 8,128, without models. Repeat for more "
+    "columns. With --target: columns beside the predictions.",
 )
 _ASK = (*_SCALE, *_METRIC)
 PARAMETER = click.option("--parameter", metavar="NAME", help="Parameter to scale in. Default: p.")
@@ -363,14 +366,14 @@ def _make_question_at_target(
     inclusive: bool,
     exclusive: bool,
     predicted: bool,
-    pair: str | None,
+    pairs: tuple[str, ...],
 ) -> PredictionQuery:
     from dataclasses import replace
 
     asked = _make_question(
         target=target, at=at, metric=metric, inclusive=inclusive, exclusive=exclusive
     )
-    return replace(asked, predicted=predicted, pair=pair)
+    return replace(asked, predicted=predicted, pairs=pairs)
 
 
 def _make_fit(

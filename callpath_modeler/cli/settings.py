@@ -39,7 +39,8 @@ _OF_ONE_RUN = frozenset({
 _APART: Mapping[str, frozenset[str]] = {
     "fit": frozenset({"metric"}),  # which models are kept
     "refine": frozenset({"metric"}),  # filters are about time
-    "excess": frozenset({"at"}),  # where measured values are held
+    # Where measured values are held; a further pair; expected costs in place of verdicts.
+    "excess": frozenset({"at", "target", "expect"}),
     "check": frozenset({"target", "at", "metric", "inclusive", "exclusive"}),  # FILE.toml says it
     "baseline": frozenset({"inclusive", "exclusive", "top"}),  # what expectations are written
     "report": frozenset({"top"}),  # charts

@@ -16,10 +16,16 @@ from callpath_modeler.modeling.fitting import (
     fit,
 )
 from callpath_modeler.modeling.formulas import Alternative
+from callpath_modeler.modeling.functions import Function
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, Repetitions, summarise
-from callpath_modeler.modeling.notation import GrowthSyntaxError, ParsedGrowth, parse_growth
+from callpath_modeler.modeling.notation import (
+    GrowthSyntaxError,
+    ParsedGrowth,
+    parse_function,
+    parse_growth,
+)
 from callpath_modeler.modeling.products import Product, Shape
 from callpath_modeler.modeling.several.line_models import slice_with_line_models
 from callpath_modeler.modeling.several.line_runs import runs_along
@@ -40,6 +46,7 @@ __all__ = [
     "ChangePoint",
     "Exponentials",
     "FitStatus",
+    "Function",
     "Growth",
     "GrowthSyntaxError",
     "Method",
@@ -60,6 +67,7 @@ __all__ = [
     "changes_since",
     "default_space",
     "fit",
+    "parse_function",
     "parse_growth",
     "runs_along",
     "slice_along",

@@ -1,12 +1,17 @@
-"""Growths written by people, such as ``O(p^1.5 log p)``, and the position of errors in them."""
+"""Growths and formulas written by people, such as ``O(p^1.5 log p)`` and ``2 + 0.1 log2(p)``.
+
+Errors in them have a position.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NoReturn
+from typing import Generic, NoReturn, Protocol, TypeVar
 
+from callpath_modeler.modeling.functions import Function, FunctionFactor
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, VULGAR, Growth
 from callpath_modeler.syntax import END, Cursor, ExpressionError, Token
 
@@ -56,12 +61,34 @@ def parse_growth(text: str, parameter: str | None = None) -> ParsedGrowth:
         If the text cannot be read, has two parameters, or has a coefficient, which a growth does
         not have.
     """
-    return _Reader(text, parameter).read()
+    return ParsedGrowth(*_GrowthReader(text, parameter).read())
+
+
+def parse_function(text: str) -> tuple[Function, str | None]:
+    """Return the function in a text, and the name of its parameter; None = a constant.
+
+    The notation is that of `parse_growth`, with or without ``O( )``. Coefficients, all terms of a
+    sum, and differences count: ``0.5 + 2e-3 p log p``. ``log`` is the binary logarithm.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+
+    Raises
+    ------
+    GrowthSyntaxError
+        If the text cannot be read, is too long, or has two parameters.
+    """
+    if len(text) > _LONGEST_TEXT:
+        message = f"a formula has at most {_LONGEST_TEXT} characters"
+        raise GrowthSyntaxError(text, _LONGEST_TEXT, message)
+    return _FunctionReader(text, None).read()
 
 
 _SIGNS = "½⅓⅔¼¾⁰¹²³⁴-⁹"
 _WORDS = rf"""
-    (?P<number>\d+(?:\.\d*)?|\.\d+)
+    (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{{1,3}}(?!\w))?)
   | (?P<vulgar>[½⅓⅔¼¾])
   | (?P<superscript>⁻?[⁰¹²³⁴-⁹]+)
   | (?P<name>[^\W\d_{_SIGNS}][^\W{_SIGNS}]*)
@@ -71,7 +98,9 @@ _WORDS = rf"""
 _GRAMMAR = re.compile(_WORDS, re.VERBOSE)
 _PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _VULGAR_VALUES = {sign: value for value, sign in VULGAR.items()}
-_LOGARITHMS = ("log", "log2", "log₂", "ld", "lb", "lg", "ln", "log10")
+_LOGARITHMS = {"log": 1.0, "log2": 1.0, "log₂": 1.0, "ld": 1.0, "lb": 1.0, "lg": 1.0,
+               "ln": 0.6931471805599453, "log10": 0.3010299956639812}  # fmt: skip
+"""Names of logarithms, and their values for 2."""
 _ROOTS = ("sqrt", "√")
 _GLUED = re.compile(r"[a-z]?(log[2₂]?|ln|sqrt)[a-z]")
 """One word that consists of two or three names."""
@@ -79,6 +108,8 @@ _DEEPEST = 50
 """Largest depth of nested brackets."""
 _LONGEST = 30
 """Largest number of digits of a number."""
+_LONGEST_TEXT = 1000
+"""Largest number of characters of a formula."""
 
 
 def _with_name(parameter: str | None) -> re.Pattern[str]:
@@ -88,7 +119,18 @@ def _with_name(parameter: str | None) -> re.Pattern[str]:
     return re.compile(rf"(?P<given>{re.escape(parameter)}(?!\w)) | {_WORDS}", re.VERBOSE)
 
 
-class _Reader:
+class _Term(Protocol):
+    """What a text is read as; factors are multiplied, divided and raised to a power."""
+
+    def __mul__(self: _T, other: _T, /) -> _T: ...
+    def __truediv__(self: _T, other: _T, /) -> _T: ...
+    def __pow__(self: _T, power: Fraction, /) -> _T: ...
+
+
+_T = TypeVar("_T", bound=_Term)
+
+
+class _Reader(Generic[_T]):
     """Reader of one text: a sum of products of powers."""
 
     def __init__(self, text: str, parameter: str | None) -> None:
@@ -97,37 +139,64 @@ class _Reader:
         self._parameter: str | None = None
         self._depth = 0
 
-    def read(self) -> ParsedGrowth:
-        """Read the whole text."""
+    def read(self) -> tuple[_T, str | None]:
+        """Return the content of the whole text, and the name of its parameter."""
         words = self._words
-        if words.ahead.text in ("O", "Θ") and words.second().text == "(":
-            words.take()
-            growth = self._bracket()
-        else:
-            growth = self._sum()
+        try:
+            if words.ahead.text in ("O", "Θ") and words.second().text == "(":
+                words.take()
+                found = self._bracket()
+            else:
+                found = self._sum()
+        except OverflowError:
+            words.fail("the exponents are larger than any number")
         words.expect(END, "the growth ends before this")
-        return ParsedGrowth(growth, self._parameter)
+        return found, self._parameter
 
-    def _sum(self) -> Growth:
-        growth = self._product()
-        while self._words.accept("+"):
-            growth = max(growth, self._product())
-        if self._words.ahead.text == "-":
-            self._words.fail("a growth has no differences; write only its fastest growing term")
-        return growth
+    def _variable(self) -> _T:
+        """Return the parameter itself."""
+        raise NotImplementedError
 
-    def _product(self) -> Growth:
+    def _constant(self, word: Token) -> _T:
+        """Return a number."""
+        raise NotImplementedError
+
+    def _power_of_two(self, rate: Fraction) -> _T:
+        """Return ``2 ** (rate * p)``."""
+        raise NotImplementedError
+
+    def _logarithm_of(self, argument: _T, name: Token) -> _T:
+        """Return a logarithm."""
+        raise NotImplementedError
+
+    def _added(self, terms: Sequence[_T]) -> _T:
+        """Return a sum of two terms or more."""
+        raise NotImplementedError
+
+    def _subtracted(self, term: _T) -> _T:
+        """Return a term of a sum with the opposite sign."""
+        raise NotImplementedError
+
+    def _sum(self) -> _T:
+        terms = [self._product()]
+        while self._words.ahead.text in ("+", "-"):
+            minus = self._words.take().text == "-"
+            term = self._product()
+            terms.append(self._subtracted(term) if minus else term)
+        return terms[0] if len(terms) == 1 else self._added(terms)
+
+    def _product(self) -> _T:
         words = self._words
-        growth = self._factor()
+        product = self._factor()
         while words.ahead.text not in ("+", "-", ")") and words.ahead.kind != END:
             if words.accept("/"):
-                growth /= self._factor()
+                product = product / self._factor()
             else:
                 words.accept("times")
-                growth *= self._factor()
-        return growth
+                product = product * self._factor()
+        return product
 
-    def _factor(self) -> Growth:
+    def _factor(self) -> _T:
         words = self._words
         if words.ahead.kind in ("number", "vulgar"):
             return self._exponential()
@@ -138,20 +207,20 @@ class _Reader:
         base = self._bracket() if words.ahead.text == "(" else self._named()
         return base ** self._power()
 
-    def _bracket(self) -> Growth:
+    def _bracket(self) -> _T:
         words = self._words
         start = words.take()
         self._depth += 1
         if self._depth > _DEEPEST:
             words.fail("too many brackets", start)
-        growth = self._sum()
+        found = self._sum()
         words.expect(")", "a bracket is open; ')' or a factor is missing here")
         self._depth -= 1
-        return growth
+        return found
 
-    def _named(self) -> Growth:
+    def _named(self) -> _T:
         self._name()
-        return Growth(Fraction(1), 0)
+        return self._variable()
 
     def _name(self) -> None:
         words = self._words
@@ -173,17 +242,17 @@ class _Reader:
             )
         self._parameter = name.text
 
-    def _argument(self) -> Growth:
+    def _argument(self) -> _T:
         """Read the argument of a logarithm or root: a name, or any growth in brackets."""
         words = self._words
         if words.ahead.text == "(":
             return self._bracket()
-        growth = self._named()
+        found = self._named()
         if words.ahead.kind in ("raise", "superscript"):
             words.fail("is this power inside or outside? write log(p)^2 or log(p^2)")
-        return growth
+        return found
 
-    def _logarithm(self) -> Growth:
+    def _logarithm(self) -> _T:
         words = self._words
         start = words.take()
         before = words.ahead.kind in ("raise", "superscript")
@@ -192,11 +261,7 @@ class _Reader:
             words.fail("logarithms of logarithms are not supported")
         of = self._argument()
         power = power if before else self._power()
-        if of <= CONSTANT_GROWTH or not (of.rate or of.exponent):
-            words.fail(
-                "the argument of a logarithm must be a growing power of the parameter", start
-            )
-        return (Growth(Fraction(1), 0) if of.rate else Growth(Fraction(0), 1)) ** power
+        return self._logarithm_of(of, start) ** power
 
     def _power(self) -> Fraction:
         """Read an optional exponent, which is 1 if it is absent."""
@@ -231,27 +296,27 @@ class _Reader:
             return _VULGAR_VALUES[word.text]
         if word.kind not in ("number", "superscript"):
             self._words.fail("a number is missing here", word)
-        if len(word.text) > _LONGEST:
+        exact = Fraction(word.text.translate(_PLAIN)) if len(word.text) <= _LONGEST else None
+        if exact is None or max(exact.numerator, exact.denominator) >= 10**_LONGEST:
             self._words.fail("this number has too many digits", word)
-        exact = Fraction(word.text.translate(_PLAIN))
         digits = len(word.text.partition(".")[2])
         sixth = Fraction(round(exact * 6), 6)
         near = digits >= 2 and abs(exact - sixth) < Fraction(1, 10**digits)
         return sixth if near else exact
 
-    def _exponential(self) -> Growth:
-        """Read a power of two with the parameter in its exponent, or the number 1."""
+    def _exponential(self) -> _T:
+        """Read a power of two with the parameter in its exponent, or a number."""
         words = self._words
         word = words.take()
         number = self._number(word)
         if words.ahead.kind != "raise":
-            return CONSTANT_GROWTH if number == 1 else self._coefficient(word)
+            return self._constant(word)
         base = number.numerator
         if number.denominator != 1 or base < 2 or base & (base - 1):
             words.fail("the base of an exponential must be 2 or a power of 2", word)
         words.take()
         rate = self._rate(word)
-        return Growth(Fraction(0), 0, rate * (base.bit_length() - 1))
+        return self._power_of_two(rate * (base.bit_length() - 1))
 
     def _rate(self, base: Token) -> Fraction:
         words = self._words
@@ -280,3 +345,62 @@ class _Reader:
         self._words.fail(
             "a growth has no coefficients; put fractions in exponents in brackets: p^(2/3)", number
         )
+
+
+class _GrowthReader(_Reader[Growth]):
+    """Reader of a growth: the fastest growing term of a sum, without coefficients."""
+
+    def _variable(self) -> Growth:
+        return Growth(Fraction(1), 0)
+
+    def _constant(self, word: Token) -> Growth:
+        return CONSTANT_GROWTH if self._number(word) == 1 else self._coefficient(word)
+
+    def _power_of_two(self, rate: Fraction) -> Growth:
+        return Growth(Fraction(0), 0, rate)
+
+    def _logarithm_of(self, argument: Growth, name: Token) -> Growth:
+        if argument <= CONSTANT_GROWTH or not (argument.rate or argument.exponent):
+            message = "the argument of a logarithm must be a growing power of the parameter"
+            self._words.fail(message, name)
+        return Growth(Fraction(1), 0) if argument.rate else Growth(Fraction(0), 1)
+
+    def _added(self, terms: Sequence[Growth]) -> Growth:
+        return max(terms)
+
+    def _sum(self) -> Growth:
+        growth = self._product()
+        while self._words.accept("+"):
+            growth = max(growth, self._product())
+        if self._words.ahead.text == "-":
+            self._words.fail("a growth has no differences; write only its fastest growing term")
+        return growth
+
+
+class _FunctionReader(_Reader[Function]):
+    """Reader of a formula, with coefficients and all terms of a sum."""
+
+    def _variable(self) -> Function:
+        return Function(growth=Growth(Fraction(1), 0))
+
+    def _constant(self, word: Token) -> Function:
+        if word.kind == "vulgar":
+            return Function(float(_VULGAR_VALUES[word.text]))
+        return Function(float(word.text))
+
+    def _power_of_two(self, rate: Fraction) -> Function:
+        return Function(growth=Growth(Fraction(0), 0, rate))
+
+    def _logarithm_of(self, argument: Function, name: Token) -> Function:
+        scale = _LOGARITHMS[name.text]
+        growth = argument.growth
+        if argument.is_growth and not (growth.log or growth.rate) and growth.exponent > 0:
+            power = Growth(Fraction(0), 1)
+            return Function(scale * float(growth.exponent), power)
+        return Function(scale, factors=(FunctionFactor((argument,), is_logarithm=True),))
+
+    def _added(self, terms: Sequence[Function]) -> Function:
+        return Function(factors=(FunctionFactor(tuple(terms)),))
+
+    def _subtracted(self, term: Function) -> Function:
+        return Function(-1.0) * term

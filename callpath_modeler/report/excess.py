@@ -1,4 +1,4 @@
-"""Excess work between measured scales, as lines of text and as a table."""
+"""Excess work between scales, as lines of text and as a table."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from rich.cells import cell_len
 from rich.text import Text
 
+from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.ensemble import (
     NOTICEABLE,
     ExcessPattern,
@@ -20,6 +21,8 @@ from callpath_modeler.analysis.ensemble import (
     unmatched,
 )
 from callpath_modeler.analysis.excess import efficiency_of, is_summed
+from callpath_modeler.analysis.target_costs import basis_of
+from callpath_modeler.analysis.target_excess import band_of_total, bands_at_target
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import CallTree
@@ -32,7 +35,6 @@ from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, shorten, wrap
 from callpath_modeler.report.measured_only import (
     OVERLAP_NOTE,
-    excess_formula,
     excess_texts,
     loss_sentence,
 )
@@ -44,6 +46,7 @@ from callpath_modeler.report.outlined_view import (
     sum_check_text,
     tree_lines,
 )
+from callpath_modeler.report.pair_columns import ENSEMBLE, pair_title
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
@@ -57,6 +60,9 @@ _Overlaps = tuple[BoolArray, BoolArray] | None
 _GREY = "dim"
 _WORTH_A_NOTE = 0.01
 """Share of the run time; a note reports larger differences from the sum of call paths."""
+_OVERLAP_OF_EXPECTED = (
+    "~ the repetitions and the expected costs overlap, so noise may explain the difference"
+)
 _DIVERGING = 5
 """Number of places where call trees diverge that are listed."""
 _SHORT = {
@@ -101,10 +107,43 @@ class ExcessView(OutlinedView):
         """Whether repetitions overlap, per pair: inclusive and exclusive, each [lines]."""
         found: list[_Overlaps] = []
         for pair in range(len(self.losses.pairs)):
-            before, after = (self.outline.values(c) for c in self.losses.repetitions(pair))
+            runs = self.losses.repetitions(pair)
+            if runs is None:
+                found.append(None)
+                continue
+            before, after = (self.outline.values(costs) for costs in runs)
             own, whole = overlap(before[0], after[0]), overlap(before[1], after[1])
             found.append(None if own is None or whole is None else (whole, own))
         return found
+
+    @cached_property
+    def bands(self) -> tuple[Band, Band] | None:
+        """Excess work of lines at a predicted target, exclusive and inclusive; None = no target."""
+        if self.losses.prediction is None:
+            return None
+        return bands_at_target(self.losses, self.outline)
+
+    @cached_property
+    def ensemble(self) -> tuple[FloatArray, FloatArray] | None:
+        """Mean excess work of lines over all pairs, exclusive and inclusive, each [lines].
+
+        None = there is at most one pair.
+        """
+        costs, count = self.losses.ensemble
+        if count < 2:
+            return None
+        own, whole = self.outline.values(costs)
+        return own[:, 0], whole[:, 0]
+
+    @property
+    def has_one_base(self) -> bool:
+        """Whether all pairs have the same smaller scale."""
+        return len({base for base, _ in self.losses.pairs}) == 1
+
+    @property
+    def gain(self) -> str:
+        """Word for negative excess work."""
+        return "superlinear" if self.losses.ideal.scaling else "less than expected"
 
 
 def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
@@ -113,6 +152,16 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
     own, whole = shown.outline.values(losses.excess)
     cost_own, cost_whole = shown.outline.values(losses.costs)
     nodes = node_columns(shown.outline)
+    spent_own, spent_whole = shown.outline.values(losses.expected)
+    empty: list[Cell] = [None] * len(lines)
+    means = {f"excess_ensemble_{kind}": empty for kind in ("inclusive", "exclusive")}
+    mean, count = losses.ensemble
+    if count:
+        means_own, means_whole = shown.outline.values(mean)
+        means = {
+            "excess_ensemble_inclusive": means_whole[:, 0].tolist(),
+            "excess_ensemble_exclusive": means_own[:, 0].tolist(),
+        }
     parts = []
     for k, (p, q) in enumerate(losses.pairs):
         base, scale = losses.columns(k)
@@ -128,13 +177,18 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
                 "cost_at_base_exclusive": cost_own[:, base].tolist(),
                 "cost_at_scale_inclusive": cost_whole[:, scale].tolist(),
                 "cost_at_scale_exclusive": cost_own[:, scale].tolist(),
+                "cost_expected_inclusive": spent_whole[:, k].tolist(),
+                "cost_expected_exclusive": spent_own[:, k].tolist(),
                 "excess_inclusive": whole[:, k].tolist(),
                 "excess_exclusive": own[:, k].tolist(),
-                "efficiency": efficiency.tolist(),
+                **_ends(shown, k),
+                **means,
+                "efficiency": efficiency.tolist() if losses.ideal.scaling else empty,
                 "overlap_inclusive": _flags(overlaps, 0, len(lines)),
                 "overlap_exclusive": _flags(overlaps, 1, len(lines)),
-                "reading": [str(reading) for reading in readings(whole[:, k], own[:, k])],
+                "reading": _readings(shown, whole[:, k], own[:, k]),
                 "occurs": _occurs(cost_whole[:, base], cost_whole[:, scale]),
+                "basis": [_basis(shown, k)] * len(lines),
                 "is_hot": list(shown.is_hot),
             }
         )
@@ -148,8 +202,30 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
     return Table(columns, units, _header(shown, findings))
 
 
+def _ends(shown: ExcessView, pair: int) -> dict[str, list[Cell]]:
+    """Return the bands of excess work, which are empty between measured scales."""
+    found: dict[str, list[Cell]] = {}
+    for place, kind in ((1, "inclusive"), (0, "exclusive")):
+        low: list[Cell] = [None] * len(shown.outline)
+        high = low
+        if shown.bands is not None and shown.losses.is_predicted(pair):
+            low, high = shown.bands[place].low.tolist(), shown.bands[place].high.tolist()
+        found |= {f"excess_low_{kind}": low, f"excess_high_{kind}": high}
+    return found
+
+
+def _basis(shown: ExcessView, pair: int) -> str:
+    return basis_of(not shown.losses.is_predicted(pair))
+
+
+def _readings(shown: ExcessView, inclusive: FloatArray, exclusive: FloatArray) -> list[Cell]:
+    """Return the origins of losses as text; a gain is superlinear or less than expected."""
+    found = readings(inclusive, exclusive)
+    return [shown.gain if each is ExcessPattern.GAIN else str(each) for each in found]
+
+
 def _efficiency(shown: ExcessView, excess: FloatArray, cost: FloatArray, pair: int) -> FloatArray:
-    """Return the cost of lines under perfect scaling, divided by their cost, [lines].
+    """Return the expected cost of lines, divided by their cost, [lines].
 
     Parameters
     ----------
@@ -173,6 +249,11 @@ def _occurs(before: FloatArray, after: FloatArray) -> list[Cell]:
 
 def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]:
     losses, tree = shown.losses, shown.tree
+    nothing = np.full(1, np.nan)
+    total = Band(nothing, nothing, nothing)
+    if losses.prediction is not None:
+        total = band_of_total(losses)
+    mean, count = losses.ensemble
     pairs = []
     for k, (p, q) in enumerate(losses.pairs):
         base, scale = losses.columns(k)
@@ -185,7 +266,10 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
                 "total_at_scale": float(losses.run_time[scale]),
                 "run_time_at_scale": json_number(float(losses.slowest[scale])),
                 "excess": float(losses.total[k]),
-                "efficiency": 1.0 - float(losses.total[k]),
+                "efficiency": 1.0 - float(losses.total[k]) if losses.ideal.scaling else None,
+                "basis": _basis(shown, k),
+                "low": total.low[0] if losses.is_predicted(k) else None,
+                "high": total.high[0] if losses.is_predicted(k) else None,
                 "unmatched": [
                     {
                         "callpath": tree.path(int(row)),
@@ -210,10 +294,20 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
         "metric": losses.metric.name,
         "parameter": losses.parameter,
         "held": dict(losses.line.held),
-        "formula": str(losses.scaling),
+        "formula": str(losses.ideal.scaling or "expected"),
+        "expected": {
+            "meaning": losses.ideal.meaning,
+            "formula": losses.ideal.formula,
+            "notes": list(losses.ideal.notes),
+            "omitted": list(losses.omitted),
+        },
         "centre": losses.centre,
         "view": str(shown.request.kind),
         "pairs": pairs,
+        "ensemble": {
+            "pairs": count,
+            "excess": json_number(float(mean.total[0])) if count else None,
+        },
         "hot_path": [shown.view.name(node) for node in shown.hot],
         "hidden_callpaths": len(shown.outline.hidden),
         "sum_check": {
@@ -244,7 +338,7 @@ def excess_text(
     lines = [Text(""), *body, Text("")]
     is_doubted = any("~" in cell for column in columns for cell in column.cells)
     footer = [
-        *_no_room(shown, body[0].plain),
+        *_no_room(shown, body[0].plain, style=style),
         *_footer(shown, invocation, is_doubted=is_doubted, style=style),
     ]
     for line in footer:
@@ -268,10 +362,22 @@ def _verdict(shown: ExcessView, *, style: TextStyle) -> str:
     p, q = (parameter_value(point) for point in losses.pairs[k])
     name, unit = losses.parameter, losses.metric.unit
     run_time = float(losses.run_time[losses.columns(k)[1]])
-    between = f"{name} = {p} to {q}"
+    is_relative = losses.ideal.is_relative
+    between = f"From {name} = {p} to {q}" if is_relative else f"At {name} = {q}"
     if losses.line.held:
         between += f" at {setting_text(losses.line.held)}"
-    answer = loss_sentence(losses.metric, between, float(losses.total[k]), run_time, style=style)
+    band = band_of_total(losses) if losses.prediction is not None else None
+    answer = loss_sentence(
+        losses.metric,
+        between,
+        float(losses.total[k]),
+        run_time,
+        style=style,
+        is_scaling=losses.ideal.scaling is not None,
+        band=""
+        if band is None or losses.prediction is None
+        else _band_text(band, 0, losses.prediction.confidence),
+    )
     answer = f"{answer}. {_hot_text(shown)}".rstrip()
     slowest = float(losses.slowest[losses.columns(k)[1]])
     if np.isnan(slowest) or abs(slowest - run_time) <= _WORTH_A_NOTE * slowest:
@@ -302,11 +408,12 @@ def _hot_text(shown: ExcessView) -> str:
 def _context(shown: ExcessView) -> tuple[str, str]:
     """Return a description of the measurements and the formula of excess work."""
     losses, experiment = shown.losses, shown.losses.experiment
-    formula = excess_formula(losses.scaling)
-    why = f" ({experiment.scaling_reason})" if losses.scaling is experiment.scaling else ""
+    formula = losses.ideal.formula
+    is_recognised = losses.ideal.scaling is experiment.scaling
+    why = f" ({experiment.scaling_reason})" if is_recognised else ""
     each = " / p" if is_summed(experiment, losses.parameter) else ""
     said = f"{experiment.name} · {losses.metric.name}, {experiment.reduction.words}{each}"
-    return f"{said} · {losses.scaling} scaling{why}{left_out(experiment)}", f"X = {formula}"
+    return f"{said} · {losses.ideal.meaning}{why}{left_out(experiment)}", f"X = {formula}"
 
 
 def _columns(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
@@ -316,44 +423,75 @@ def _columns(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
     columns = []
     if len(losses.pairs) == 1:
         columns = _costs(shown, style=style)
-    for k, (_, q) in enumerate(losses.pairs):
+    for k in range(len(losses.pairs)):
         overlaps = shown.overlaps[k]
         # Larger scales are more informative, so a narrow terminal drops the smaller ones first.
         rank = last - k and 2 + last - k
-        head = f"{losses.parameter}={parameter_value(q)}" if last else "excess"
         columns.append(
             TextColumn(
-                head, [*_shares(whole[:, k], overlaps, 0), percent(total[k])], droppable=rank
+                _head(shown, k) if last else "excess",
+                [*_shares(whole[:, k], overlaps, 0), percent(total[k])],
+                droppable=rank,
             )
         )
         columns.append(TextColumn("own", [*_shares(own[:, k], overlaps, 1), ""], droppable=rank))
+    if shown.bands is not None and losses.prediction is not None:
+        texts = [_share_band(shown.bands[1], line) for line in range(len(shown.outline))]
+        texts.append(_share_band(band_of_total(losses), 0))
+        title = f"{losses.prediction.confidence:.0%} band"
+        columns.append(TextColumn(title, texts, droppable=2))
+    if shown.ensemble is not None and last:
+        mean = [[percent(x) for x in values.tolist()] for values in shown.ensemble]
+        of_all = percent(float(losses.ensemble[0].total[0]))
+        columns.append(TextColumn(ENSEMBLE, [*mean[1], of_all], droppable=3 + last))
+        columns.append(TextColumn("own", [*mean[0], ""], droppable=3 + last))
     if last == 0:
         costs = shown.outline.values(losses.costs)[1][:, losses.columns(0)[1]]
         of_lines = _efficiency(shown, whole[:, 0], costs, 0)
         efficiency = [percent(x) for x in (*of_lines.tolist(), 1 - total[0])]
-        columns.append(TextColumn("efficiency", efficiency, droppable=2))
+        title = "efficiency" if losses.ideal.scaling else "expected"
+        columns.append(TextColumn(title, efficiency, droppable=2))
     words = [_SHORT[reading] for reading in readings(whole[:, last], own[:, last])]
     columns.append(TextColumn("reading", [*words, ""], right=False, droppable=1))
     marks = [">" * is_hot for is_hot in shown.is_hot]
     return [*columns, TextColumn("", [*marks, ""])]
 
 
-def _no_room(shown: ExcessView, header: str) -> list[str]:
+def _head(shown: ExcessView, pair: int) -> str:
+    """Return the title of a pair: its larger scale, if all pairs have one base."""
+    scales = shown.losses.pairs[pair]
+    title = f"{shown.losses.parameter}={parameter_value(scales[1])}"
+    return title if shown.has_one_base else pair_title(scales)
+
+
+def _share_band(band: Band, place: int) -> str:
+    """Return the band of a share; ``-`` without one."""
+    _, low, high = band.at(place)
+    return "-" if np.isnan(low) else f"{percent(low)} … {percent(high)}"
+
+
+def _band_text(band: Band, place: int, confidence: float) -> str:
+    return f"{percent(confidence)} band {_share_band(band, place)}"
+
+
+def _no_room(shown: ExcessView, header: str, *, style: TextStyle) -> list[str]:
     """Return a note on scales whose columns do not fit a narrow terminal."""
     losses = shown.losses
-    if len(losses.pairs) == 1:
+    heads = [style.say(_head(shown, k)) for k in range(len(losses.pairs))]
+    heads += [ENSEMBLE] * (shown.ensemble is not None)
+    if len(heads) < 3:  # A single pair has no column of the ensemble.
         return []
-    heads = [f"{losses.parameter}={parameter_value(q)}" for _, q in losses.pairs]
     gone = [head for head in heads if head not in header.split()]
     return [f"not shown for lack of space: {', '.join(gone)}; use --wide or -f csv"] if gone else []
 
 
 def _costs(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
-    """Return columns of inclusive costs at both scales, if there is one pair only."""
+    """Return columns of inclusive costs at the scales that matter, if there is one pair only."""
     losses = shown.losses
     _, whole = shown.outline.values(losses.costs)
     found = []
-    for point, column in zip(losses.pairs[0], losses.columns(0), strict=True):
+    scales = list(zip(losses.pairs[0], losses.columns(0), strict=True))
+    for point, column in scales if losses.ideal.is_relative else scales[1:]:
         values = [*whole[:, column], losses.run_time[column]]
         cells = [style.amount(float(v), losses.metric.unit) for v in values]
         head = f"{losses.parameter}={parameter_value(point)}"
@@ -371,22 +509,48 @@ def _footer(
 ) -> list[str]:
     losses, k = shown.losses, len(shown.losses.pairs) - 1
     p, q = (f"{losses.parameter} = {parameter_value(point)}" for point in losses.pairs[k])
-    against = f"relative to {losses.parameter} = {parameter_value(losses.pairs[k][0])}"
+    against = f" relative to {losses.parameter} = {parameter_value(losses.pairs[k][0])}"
     what, where = (f"{losses.parameter}=...", "that scale") if k else ("excess", q)
-    shares = f"inclusive excess work {against}, share of the {losses.metric.name} at {where}"
+    if not shown.has_one_base:
+        what, where, against = "p→q", "q", " at q relative to p"
+    if not losses.ideal.is_relative:
+        against = ""
+    shares = f"inclusive excess work{against}, share of the {losses.metric.name} at {where}"
     patterns = f"own = {ExcessPattern.OWN}, callees = {ExcessPattern.CALLEES}"
     lines = [
-        f"{what}: {shares}; own: exclusive; negative: superlinear",
+        f"{what}: {shares}; own: exclusive; negative: {shown.gain}",
         f"reading at {q}: {patterns}; > is the hot path",
     ]
     if is_doubted:
-        lines.append(OVERLAP_NOTE)
-    lines += _unmatched(shown, style=style, base=p, scale=q)
+        lines.append(OVERLAP_NOTE if losses.ideal.scaling else _OVERLAP_OF_EXPECTED)
+    lines += [*losses.ideal.notes, *_notes(shown)]
+    if losses.ideal.is_relative:
+        lines += _unmatched(shown, style=style, base=p, scale=q)
     sums = [percent(float(values[k]), 2) for values in (shown.check.counted, shown.check.total)]
     lines.append(sum_check_text(shown.outline, shown.check, sums))
     if shown.request.kind is ViewKind.TOP_DOWN:
         lines.append(invocation.hint("excess", "--view bottom-up"))
     return lines
+
+
+def _notes(shown: ExcessView) -> list[str]:
+    """Return the notes on scales without an expected cost, on the target, and on the ensemble."""
+    losses, name = shown.losses, shown.losses.parameter
+    notes = []
+    if losses.omitted:
+        scales = ", ".join(map(parameter_value, losses.omitted))
+        base, last = losses.omitted[0], losses.pairs[-1][1]
+        gap = losses.ideal.gap(base, last) or losses.ideal.gap(losses.pairs[0][0], base)
+        notes.append(f"not compared: {name} = {scales}, because {gap}")
+    if losses.prediction is not None:
+        told = f"{name} = {parameter_value(losses.prediction.target)} is predicted"
+        share = losses.prediction.unmodelled_share
+        rest = f"; without call paths that have no model, {percent(share)} of the largest scale"
+        notes.append(told + rest * bool(share > 0))
+    if shown.ensemble is not None and len(losses.pairs) > 1:
+        count = losses.ensemble[1]
+        notes.append(f"{ENSEMBLE}: mean over all {count} pairs of measured scales")
+    return notes
 
 
 def _unmatched(shown: ExcessView, *, style: TextStyle, base: str, scale: str) -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from callpath_modeler.analysis.ensemble import NOTICEABLE
 from callpath_modeler.analysis.excess import scaling_over
+from callpath_modeler.analysis.ideals import ScalingIdeal
 from callpath_modeler.analysis.measured_only import LEAST_SCALES
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.fitted import Fitted
@@ -32,11 +33,6 @@ def excess_symbol(fitted: Fitted) -> str:
     return "X_s" if scaling is Scaling.STRONG else "X_w"
 
 
-def excess_formula(scaling: Scaling) -> str:
-    """Return the formula of excess work between p and q."""
-    return "(q C_q - p C_p) / (q T_q)" if scaling is Scaling.STRONG else "(C_q - C_p) / T_q"
-
-
 def excess_styles(excess: FloatArray) -> list[str]:
     """Return the colour of each excess work: losses and gains differ, small ones have none."""
     return [
@@ -56,26 +52,41 @@ def excess_texts(excess: FloatArray, doubted: BoolArray) -> list[str]:
 
 
 def loss_sentence(
-    metric: Metric, between: str, total: float, run_time: float, *, style: TextStyle
+    metric: Metric,
+    where: str,
+    total: float,
+    run_time: float,
+    *,
+    style: TextStyle,
+    is_scaling: bool = True,
+    band: str = "",
 ) -> str:
     """Return the sentence that tells the loss of the whole program, without a full stop.
 
     Parameters
     ----------
     metric : the metric
-    between : the two scales, as ``p = 8 to 64``
+    where : the two scales, as ``From p = 8 to 64``
     total : excess work of the program
     run_time : cost of the program at the larger scale, per process
     style : characters of text
+    is_scaling : perfect scaling is expected; otherwise, 1 - X is not an efficiency
+    band : band of the excess work as text, if costs are predicted
     """
-    where, left = f"From {between}", f"efficiency {percent(1 - total)}"
+    kept = f"efficiency {percent(1 - total)}" if is_scaling else f"{percent(1 - total)} is expected"
+    left = f"{kept}; {band}" if band else kept
     amounts = [style.amount(v, metric.unit) for v in (abs(total) * run_time, run_time)]
+    if abs(total) < NOTICEABLE and is_scaling:
+        return f"{where} nothing is lost: the {left.replace('efficiency', 'efficiency is', 1)}"
     if abs(total) < NOTICEABLE:
-        return f"{where} nothing is lost: the {left.replace('efficiency', 'efficiency is')}"
+        return f"{where} the {metric.name} is as expected" + f" (excess work {band})" * bool(band)
     if total < 0:
-        less = f"{amounts[0]} less than with perfect scaling"
-        return f"{where} scaling is superlinear: {less} (excess work {percent(total)}, {left})"
+        say = "scaling is superlinear" if is_scaling else f"the {metric.name} is below expectation"
+        less = f"{amounts[0]} less than {'with perfect scaling' if is_scaling else 'expected'}"
+        return f"{where} {say}: {less} (excess work {percent(total)}, {left})"
     what = "of the time is lost" if metric.can_be_run_time else f"of {metric.name} is excess"
+    if not is_scaling:
+        what = f"of the {metric.name} is beyond the expectation"
     return f"{where}, {percent(total)} {what}: {amounts[0]} of {amounts[1]} ({left})"
 
 
@@ -83,7 +94,8 @@ def comparison_sentence(answer: Ranking | Forecast, *, style: TextStyle) -> str:
     """Return the loss of the program between the two scales that are compared, and its formula."""
     fitted, total = answer.fitted, answer.total_excess
     ends = (
-        f"{fitted.parameter} = {parameter_value(answer.base)} to {parameter_value(answer.target)}"
+        f"From {fitted.parameter} = {parameter_value(answer.base)} to "
+        f"{parameter_value(answer.target)}"
     )
     if fitted.held:
         ends += f" at {setting_text(fitted.held)}"
@@ -99,7 +111,7 @@ def comparison_note(fitted: Fitted) -> str:
     other = Scaling.WEAK if scaling is Scaling.STRONG else Scaling.STRONG
     switch = f"; --scaling {other} for the other" if scaling is experiment.scaling else ""
     return (
-        f"{name}: inclusive excess work = {excess_formula(scaling)}, {scaling} scaling{why}"
+        f"{name}: inclusive excess work = {ScalingIdeal(scaling).formula}, {scaling} scaling{why}"
         f"{switch}; own: exclusive; negative: superlinear"
     )
 

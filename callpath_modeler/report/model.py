@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size
@@ -305,45 +304,53 @@ class ExcessStep:
 
     Attributes
     ----------
-    base, scale : values of the parameter
+    title : names of the two scales, or of their ensemble
     predicted : whether the cost at the larger scale is predicted; else it is measured
     inclusive, exclusive : [call paths] fractions of the total at the larger scale
     efficiency : [call paths] inclusive cost under perfect scaling, divided by the cost
     """
 
-    base: float
-    scale: float
+    title: str
     predicted: bool
     inclusive: FloatArray
     exclusive: FloatArray
     efficiency: FloatArray
 
-    @property
-    def title(self) -> str:
-        """Return the names of the two scales."""
-        steps = f"{parameter_value(self.base)} → {parameter_value(self.scale)}"
-        return steps + " predicted" * self.predicted
-
 
 def excess_steps(ranking: Ranking) -> list[ExcessStep]:
     """Return excess work between the smallest scale and each other one, and at the target.
+
+    Further steps are the other chosen pairs of scales, and the mean over all pairs.
 
     The result is empty for a metric that does not add up over call paths.
     """
     fitted, base = ranking.fitted, float(ranking.fitted.points[0])
     if not fitted.metric.additive:
         return []
-    between = partial(measured_excess, fitted.line, fitted.metric.name, fitted.parameter, base)
+    chosen = fitted.pairs if not fitted.is_measured_only else fitted.pairs[:-1]
+    pairs = [(base, point) for point in map(float, fitted.points[1:])]
     steps = []
-    for point in map(float, fitted.points[1:]):
-        found = between(point, aggregate=fitted.models.aggregate)
+    for pair in dict.fromkeys([*pairs, *chosen]):
+        found = measured_excess(
+            fitted.line, fitted.metric.name, fitted.parameter, *pair, fitted.models.aggregate
+        )
         shares = found.inclusive, found.exclusive
-        steps.append(ExcessStep(base, point, False, *shares, found.efficiency))
+        steps.append(ExcessStep(_step(*pair), False, *shares, found.efficiency))
     if ranking.target > fitted.points[-1]:
         shares = ranking.excess.inclusive, ranking.excess.exclusive
         efficiency = ranking.excess.efficiency
-        steps.append(ExcessStep(base, ranking.target, True, *shares, efficiency))
+        title = f"{_step(base, ranking.target)} predicted"
+        steps.append(ExcessStep(title, True, *shares, efficiency))
+    mean, count = ranking.ensemble
+    if count > 1:
+        shares = mean.inclusive[:, 0], mean.exclusive[:, 0]
+        nothing = np.full(len(shares[0]), np.nan)
+        steps.append(ExcessStep(f"mean of {count} pairs", False, *shares, nothing))
     return steps
+
+
+def _step(base: float, scale: float) -> str:
+    return f"{parameter_value(base)} → {parameter_value(scale)}"
 
 
 def _excess(ranking: Ranking, row: int) -> list[str]:
@@ -357,7 +364,7 @@ def _excess(ranking: Ranking, row: int) -> list[str]:
     for step in steps:
         shares = step.inclusive[row], step.exclusive[row], step.efficiency[row]
         inclusive, exclusive, left = (percent(float(share), 1) for share in shares)
-        if ranking.is_comparison:
+        if ranking.is_comparison and step is steps[0]:
             own, whole = ("~" * bool(each[row]) for each in ranking.doubted)
             inclusive, exclusive = whole + inclusive, own + exclusive
         lines.append(f"  {step.title:<{width}}{inclusive:>11}{exclusive:>11}{left:>12}")

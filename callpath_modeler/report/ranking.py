@@ -21,6 +21,7 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import shell_words
 from callpath_modeler.profile.calltree import CallTree, escape
 from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.answer import culprit, left_out, sum_notes, turning_notes, verdict
 from callpath_modeler.report.change_points import from_texts
@@ -45,6 +46,7 @@ from callpath_modeler.report.measured_only import (
     excess_texts,
     scales_note,
 )
+from callpath_modeler.report.pair_columns import pair_note, pair_text_columns
 from callpath_modeler.report.ranking_table import growth_range_texts
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
@@ -285,6 +287,7 @@ def ranking_cells(
         base = TextColumn(largest_at, [text(v) for v in before], droppable=-1)
         first, *rest = columns.items()
         columns = {**dict([first]), "base": base, **dict(rest), **losses_of(ranking, rows, others)}
+    columns |= _pair_columns(ranking, rows, others)
     if ranking.inclusive or not has_maxima(fitted, ranking.maxima_at_largest[0]):
         del columns["maximum"], columns["imbalance"]
     if not fitted.metric.additive:
@@ -292,6 +295,19 @@ def ranking_cells(
         del columns["share"], columns["excess"]
         columns = {name: replace(c, cells=c.cells[:-1]) for name, c in columns.items()}
     return informative(ranking, columns)
+
+
+def _pair_columns(ranking: Ranking, rows: IntArray, others: IntArray) -> dict[str, TextColumn]:
+    """Return the excess work between chosen pairs of scales."""
+
+    def lines(costs: Costs) -> FloatArray:
+        return (costs.inclusive if ranking.inclusive else costs.exclusive)[rows]
+
+    def below(costs: Costs) -> list[FloatArray]:
+        rest = [np.nansum(costs.exclusive[others], axis=0)] if len(others) else []
+        return [*rest, costs.total]
+
+    return pair_text_columns(ranking, lines, below, without_last=ranking.is_comparison)
 
 
 def cause_text(label: str) -> str:
@@ -340,6 +356,7 @@ def _footer(
         lines += value_notes(ranking)
     elif " excess " in shown:
         lines += excess_notes(ranking)
+    lines += pair_note(ranking, inclusive=ranking.inclusive, header=shown)
     if " model " in shown:
         lines.append(MODEL_NOTE)
     if check is not None:

@@ -18,6 +18,7 @@ from callpath_modeler.arrays import IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth, changes_since
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.pair_columns import pair_cells, pair_header
 from callpath_modeler.report.verdicts import verdict_columns, verdict_header
 from callpath_modeler.report.verification import verification_columns, verification_header
 
@@ -191,6 +192,11 @@ def ranking_table(
     for name, values in numbers.items():
         shown = np.where(is_ranked, values, np.nan) if name in of_target else values
         columns[name] = shown[rows].tolist()
+    band = ranking.excess_band
+    columns["excess_low"], columns["excess_high"] = (
+        end[rows].tolist() for end in (band.low, band.high)
+    )
+    columns |= pair_cells(ranking, lambda costs: (costs.exclusive[rows], costs.inclusive[rows]))
     columns["why"] = [*ranking.why(rows)]
     columns["trust"] = [mark if mark >= 0 else None for mark in ranking.trust[rows].tolist()]
     columns["top10"] = np.where(is_ranked, ranking.first, np.nan)[rows].tolist()
@@ -259,6 +265,7 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
             "callpaths": len(ranking.unmodelled),
             "share": ranking.unmodelled_share if fitted.metric.additive else None,
         },
+        **pair_header(ranking),
         "fit": fit_settings(fitted),
     }
 

@@ -53,6 +53,12 @@ from callpath_modeler.report.outlined_view import (
     sum_check_text,
     tree_lines,
 )
+from callpath_modeler.report.pair_columns import (
+    pair_cells,
+    pair_header,
+    pair_note,
+    pair_text_columns,
+)
 from callpath_modeler.report.ranking import points_text, scaling_text
 from callpath_modeler.report.ranking_table import (
     fit_settings,
@@ -146,10 +152,13 @@ def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
             "share_at_largest": values.share_at_largest,
             "share_at_target": values.share,
             "excess": values.excess,
+            "excess_low": values.excess_low,
+            "excess_high": values.excess_high,
             "predicted": values.predicted,
         }
         numbers |= {f"{name}_{kind}": column.tolist() for name, column in named.items()}
         numbers[f"trust_{kind}"] = [int(t) if t >= 0 else None for t in values.trust]
+    numbers |= pair_cells(shown.forecast.inputs, shown.outline.values)
     has_value = ~np.isnan(whole.value)
     flags: dict[str, list[Cell]] = {
         "is_hot": list(shown.is_hot),
@@ -186,6 +195,7 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
             "callpaths": len(forecast.inputs.unmodelled),
             "share": forecast.inputs.unmodelled_share,
         },
+        **pair_header(forecast.inputs),
         "hot_path": [shown.view.name(node) for node in shown.hot],
         "hidden_callpaths": len(shown.outline.hidden),
         "sum_check": {
@@ -220,7 +230,7 @@ def views_text(
     ]
     head = [part for line in answer for part in wrap(say(line), style.width, "bold")]
     lines = [*head, *wrap(say(_context(shown)), style.width, _GREY), Text(""), *body, Text("")]
-    for line in _footer(shown, invocation, style=style):
+    for line in _footer(shown, invocation, body[0].plain, style=style):
         lines += wrap(say(line), style.width, _GREY, indent="  ")
     return lines
 
@@ -291,6 +301,15 @@ def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
         )
         for name, column in cells.items()
     ]
+    kind = 1 if shown.inclusive else 0
+    of_program = shown.outline.start == ROOT
+    pairs = pair_text_columns(
+        known,
+        lambda costs: shown.outline.values(costs)[kind],
+        lambda costs: [costs.total if of_program else np.full(len(costs.total), np.nan)],
+        without_last=forecast.is_comparison,
+    )
+    columns += pairs.values()
     flags = [">" * is_hot for is_hot in shown.is_hot]
     return [*columns, TextColumn("", [*flags, ""])]
 
@@ -370,7 +389,9 @@ def _unit(shown: ForecastView) -> str:
     return shown.forecast.fitted.metric.unit
 
 
-def _footer(shown: ForecastView, invocation: Invocation, *, style: TextStyle) -> list[str]:
+def _footer(
+    shown: ForecastView, invocation: Invocation, header: str, *, style: TextStyle
+) -> list[str]:
     known, unit = shown.forecast.inputs, _unit(shown)
     lines = []
     kind = "inclusive" if shown.inclusive else "exclusive"
@@ -383,6 +404,7 @@ def _footer(shown: ForecastView, invocation: Invocation, *, style: TextStyle) ->
     if shown.forecast.is_comparison:
         lines.append(comparison_note(fitted))
         lines += [OVERLAP_NOTE] if any(each.doubted.any() for each in shown.values) else []
+    lines += pair_note(known, inclusive=shown.inclusive, header=header)
     lines += [] if has_models else [scales_note(fitted)]
     if len(known.unmodelled) and has_models:
         lines.append(

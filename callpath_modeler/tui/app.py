@@ -301,7 +301,11 @@ class Browser(App[None]):
         self._renew(anew=False)
 
     def _compare_scales(self, text: str) -> None:
-        """Compare two scales, ``8,128``; an empty text shows all scales again."""
+        """Compare pairs of scales, ``8,64 8,128``, without models, or with them at a last number.
+
+        An empty text shows all scales again.
+        """
+        text = ",".join(part.strip() for part in text.split(","))
         if not text and not self._pair:
             self._message = ""
             return
@@ -313,8 +317,10 @@ class Browser(App[None]):
                 known = ForecastInputs(
                     self._given.models_of(name, text), predicted=self._predicted and not text
                 )
-                ends = known.fitted.points
+                ends, typed = known.fitted.points, text.split()[-1:]
                 target = float(ends[-1]) if known.fitted.is_measured_only else self._target_of_all
+                if typed and "," not in typed[0]:
+                    target = self._given.target_of(typed[0], known.fitted)
                 made = forecast(known, target, bands=self._is_small)
             except CallpathModelerError as error:
                 self._background.show(self._complain, _in_words(error))

@@ -10,7 +10,8 @@ _TITLES = {
     "search": "search for a name",
     "filter": "filter: a pattern of call paths, e.g. main/**/MPI_*; empty shows all",
     "compare": "compare with an earlier experiment: its path",
-    "pair": "compare two scales by excess work, e.g. 8,128; empty shows all",
+    "pair": "compare scales by excess work, e.g. 8,128 or 8,64 8,128; "
+    "with a target: 8,128 4096; empty shows all",
     "check": "check expectations: path of the .toml file",
     "write": "write the view to: NAME.txt, .csv, .json, .md ...",
 }

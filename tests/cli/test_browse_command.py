@@ -14,7 +14,7 @@ from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
-from callpath_modeler.errors import CallpathModelerError
+from callpath_modeler.errors import CallpathModelerError, UsageError
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.outlined_view import node_columns
 from callpath_modeler.tui.session import Session
@@ -249,3 +249,22 @@ def test_commands_of_a_browser_that_asks_models_ask_them_where_they_can(run, sto
     for command in (checked, compared):
         outcome = run(*shlex.split(command)[1:])
         assert outcome.status in {0, 1}, outcome.err
+
+
+def test_pairs_of_scales_are_typed_with_or_without_a_target(run, surroundings):
+    models = surroundings.models_of("time", "8,64 8,125 1000")
+    assert not models.is_measured_only
+    assert models.pairs == ((8, 64), (8, 125))
+    assert surroundings.models_of("time", "").pairs == ()
+    compared = surroundings.models_of("time", "8,64 8,125")
+    assert compared.is_measured_only
+    assert compared.points.tolist() == [8, 125]
+    for fitted, target in ((models, 1000.0), (compared, 125.0)):
+        session = Session(forecast(ForecastInputs(fitted), target))
+        line = surroundings.command(session.view_request(), session.forecast.inputs, target)
+        assert "--pair 8,64 --pair 8,125" in line
+        assert ("--target 1000" in line) == (fitted is models)
+        row = printed(run, surroundings, session)[0]
+        assert float(row["excess_8_64_inclusive"]) == pytest.approx(0.885, abs=0.001)
+    with pytest.raises(UsageError, match="no run at p = 9"):
+        surroundings.models_of("time", "8,9 1000")

@@ -253,7 +253,10 @@ def test_what_needs_models_is_refused_at_one_scale(run, series, options, status,
         (["--pair", "2"], "malformed"),
         (["--pair", "2,3"], "no run at p = 3"),
         (["--pair", "2,2"], "one scale twice"),
-        (["--pair", "2,4", "--target", "8"], "--pair names the target already"),
+        (["--pair", "2,4", "--pair", "2"], "malformed"),
+        (["--pair", "2,4", "--pair", "4,3"], "no run at p = 3"),
+        (["--pair", "2,3", "--target", "8"], "no run at p = 3"),
+        (["--pair", "1,2", "--target", "2", "--where", "p<=2"], "--pair names the target already"),
     ],
 )
 def test_pairs_that_cannot_be_compared_are_refused(run, series, options, words):

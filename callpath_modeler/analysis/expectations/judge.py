@@ -38,6 +38,7 @@ from callpath_modeler.analysis.expectations.expression import (
     leaves,
 )
 from callpath_modeler.analysis.expectations.growth_check import judge_growth
+from callpath_modeler.analysis.expectations.growths import not_named
 from callpath_modeler.analysis.expectations.rules import Rule, bind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import (
@@ -204,14 +205,14 @@ class Judge:
             self._refuse_sums(expectation, fitted)
             return Subjects(self._measured_of(fitted), None)
         rows = self._named(expectation, fitted)
-        if expectation.others:
-            is_other = np.ones(len(fitted.experiment.tree), bool)
-            for other in self.expectations.expectations:
-                if other.callpath is None or other.others:
-                    continue
-                if self._metric(other) == self._metric(expectation):
-                    is_other[self._named(other, fitted)] = False
-            rows = rows[is_other[rows]]
+        rows = not_named(
+            expectation,
+            self.expectations,
+            rows,
+            len(fitted.experiment.tree),
+            lambda other: self._metric(other) == self._metric(expectation),
+            lambda other: self._named(other, fitted),
+        )
         if expectation.inclusive:
             self._refuse_sums(expectation, fitted)
         found = Subjects(self._measured_of(fitted), rows, expectation.inclusive)

@@ -14,6 +14,7 @@ from callpath_modeler.report.layout import TextColumn
 from callpath_modeler.report.measured_only import GAIN, LOSS
 from callpath_modeler.report.page.markup import Html, cell, head, joined, number, table, tag
 from callpath_modeler.report.page.names import CallPathLinks
+from callpath_modeler.report.pair_columns import ENSEMBLE, pair_note
 from callpath_modeler.report.ranking import (
     absent_notes,
     excess_notes,
@@ -32,7 +33,7 @@ _MOST = 200
 
 _TO_THE_RIGHT = frozenset(
     {"rank", "base", "measured", "value", "band", "model", "maximum", "imbalance", "share"}
-    | {"excess", "loss", "own_loss"}
+    | {"excess", "loss", "own_loss", ENSEMBLE}
 )
 """Columns with numbers."""
 
@@ -123,12 +124,25 @@ def _numbers(ranking: Ranking, rows: IntArray) -> dict[str, list[float]]:
         "excess": excess,
         "trust": ranking.trust.astype(np.float64),
     }
-    numbers = {name: column[rows].tolist() for name, column in columns.items()}
+    of_pairs = {}
+    if ranking.losses is not None:
+        count = len(ranking.losses.pairs)
+        of_pairs = {f"pair{k}": (ranking.losses.excess, k) for k in range(count)}
+        of_pairs[ENSEMBLE] = (ranking.ensemble[0], 0)
+    for name, (costs, column) in of_pairs.items():
+        values = costs.inclusive if ranking.inclusive else costs.exclusive
+        columns[name] = values[:, column]
+    numbers = {name: values[rows].tolist() for name, values in columns.items()}
     return {**numbers, "growth": growth.tolist()}
 
 
 def _head(name: str, column: TextColumn) -> Html:
-    return head(column.header, right=name in _TO_THE_RIGHT, kind=name)
+    return head(column.header, right=_is_number(name), kind=name)
+
+
+def _is_number(name: str) -> bool:
+    """Return whether a column has numbers; those of pairs of scales have a number in the name."""
+    return name in _TO_THE_RIGHT or name.startswith("pair")
 
 
 def _cell(name: str, text: str, value: float) -> Html:
@@ -139,7 +153,7 @@ def _cell(name: str, text: str, value: float) -> Html:
     if name == "trust":
         return cell(trust_text(text, value), kind=name)
     shown = number(value, text) if np.isfinite(value) else text
-    return cell(shown, right=name in _TO_THE_RIGHT, kind=name)
+    return cell(shown, right=_is_number(name), kind=name)
 
 
 def coloured(column: TextColumn, k: int) -> str:
@@ -182,6 +196,7 @@ def _notes(ranking: Ranking, rows: IntArray) -> list[str]:
             _trust_note(ranking),
         ]
         notes += [MODEL_NOTE] if ranking.repetitions else []
+    notes += pair_note(ranking, inclusive=ranking.inclusive)
     if ranking.inclusive and len(rows) < len(ranking.order):
         rest = counted(len(ranking.order) - len(rows), "other call path")
         notes.insert(0, f"{rest} cost less; values are inclusive")

@@ -117,7 +117,7 @@ def draw_excess(axes: Axes, plot: ExcessPlot) -> None:
     held = f" (at {setting_text(losses.line.held)})" if losses.line.held else ""
     axes.set_xlabel(label(f"excess work, share of the {losses.metric.name}"), loc="right")
     total = percent(float(losses.total[-1]))
-    title = f"{scales}{held}: {total} excess, {losses.scaling} scaling"
+    title = f"{scales}{held}: {total} excess, {losses.ideal.meaning}"
     axes.annotate(brief([title], WIDTH - 0.1), (0, 1), (-_NAMES * 72, 16), xycoords="axes fraction",
                   textcoords="offset points", va="bottom")  # fmt: skip
     shift = ScaledTranslation(-_NAMES, 0.02, axes.figure.dpi_scale_trans)

@@ -62,7 +62,7 @@ def test_the_call_path_that_loses_most_by_itself_is_named_where_the_hot_path_end
 
 def test_every_pair_has_inclusive_and_exclusive_excess_and_gains_are_negative(lost):
     lines = text(lost)
-    assert lines[3].split()[:6] == ["p=4", "own", "p=8", "own", "reading", "call"]
+    assert lines[3].split()[:7] == ["p=4", "own", "p=8", "own", "ensemble", "own", "reading"]
     assert line_of(lines, "slower")[:5] == ["17", "%", "17", "%", "60"]
     assert line_of(lines, "faster") == [
         "-17",
@@ -72,6 +72,10 @@ def test_every_pair_has_inclusive_and_exclusive_excess_and_gains_are_negative(lo
         "-30",
         "%",
         "-30",
+        "%",
+        "-22",
+        "%",
+        "-22",
         "%",
         "gain",
         "faster",
@@ -85,10 +89,14 @@ def test_every_pair_has_inclusive_and_exclusive_excess_and_gains_are_negative(lo
         "%",
         "10",
         "%",
+        "7",
+        "%",
+        "7",
+        "%",
         "own",
         "MPI_Wait",
     ]
-    assert line_of(lines, "total") == ["0", "%", "40", "%", "total"]
+    assert line_of(lines, "total") == ["0", "%", "40", "%", "27", "%", "total"]
 
 
 def test_one_pair_has_costs_and_efficiency():
