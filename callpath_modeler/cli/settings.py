@@ -55,6 +55,7 @@ _TABLES = frozenset({"at"})
 _EXAMPLES = {
     "at": "{ p = 4096 }",
     "exponents": '["0", "1/2", "1"]',
+    "fold": '["call-sites"]',
     "hide": '["**/pthread_*"]',
     "ignore": '["**/MPI_Init"]',
     "ignore_findings": '["CPM203"]',

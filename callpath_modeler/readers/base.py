@@ -1,8 +1,8 @@
 """The contract of reader plugins.
 
 A reader recognises and opens the profiles of one tool. It implements `ProfileReader` or
-`SeriesReader`, and returns a `ProfileSource` for each run. `ReducedSource`, `ThreadSource` and
-`VerifyingReader` are optional.
+`SeriesReader`, and returns a `ProfileSource` for each run. `ReducedSource`, `ThreadSource`,
+`CallSiteSource` and `VerifyingReader` are optional.
 """
 
 from __future__ import annotations
@@ -130,6 +130,19 @@ class ReducedSource(Protocol):
     @property
     def reductions(self) -> Sequence[Reduction]:
         """Available reductions, at least one; the default is the mean, or else the first."""
+        ...
+
+
+@runtime_checkable
+class CallSiteSource(Protocol):
+    """A profile that joins the calls of a function from several lines, unless it is told otherwise.
+
+    A profile that always has them separate needs no method: it states the lines in
+    `CallTree.site`.
+    """
+
+    def with_call_sites(self) -> ProfileSource:
+        """Return the same profile, in which calls from several lines are several call paths."""
         ...
 
 

@@ -13,6 +13,7 @@ from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.pruning import without_call_sites
 from callpath_modeler.profile.schema import (
     COMPUTED,
     DeclaredMetric,
@@ -22,6 +23,7 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.readers.balances import BalanceRequest, read_balance
 from callpath_modeler.readers.base import (
+    CallSiteSource,
     ProfileSource,
     Reduced,
     ReducedSource,
@@ -86,6 +88,7 @@ def read_runs(
     units: Mapping[str, str] | None = None,
     balance: BalanceRequest | None = None,
     processes: ProcessSelection | None = None,
+    call_sites: bool = True,
 ) -> list[ReadRun]:
     """Return the runs of a profile.
 
@@ -99,6 +102,7 @@ def read_runs(
     units : units of metrics, by name, if the profile does not state them
     balance : parts of the run time to read; None = none
     processes : selected processes and their groups; None = all in one group
+    call_sites : True: calls of a function from several lines are several call paths
 
     Raises
     ------
@@ -123,6 +127,7 @@ def read_runs(
                     units=units,
                     balance=balance,
                     processes=processes,
+                    call_sites=call_sites,
                 )
             )
     return read
@@ -194,6 +199,7 @@ def read_run(
     units: Mapping[str, str] | None = None,
     balance: BalanceRequest | None = None,
     processes: ProcessSelection | None = None,
+    call_sites: bool = True,
 ) -> ReadRun:
     """Return one run with its values.
 
@@ -202,11 +208,14 @@ def read_run(
     file : the profile
     run : the opened run
     reader : name of the reader
-    metrics, requirements, units, balance, processes : as in `read_runs`
+    metrics, requirements, units, balance, processes, call_sites : as in `read_runs`
     reduction : statistic over processes
     several : True if the file has several runs
     """
     source, name = run.source, name_of(file, run, several=several)
+    if call_sites and isinstance(source, CallSiteSource):
+        source = source.with_call_sites()
+    opened = source
     if processes is not None:
         source = processes.of(source, name, reduction)
     if several:
@@ -232,7 +241,7 @@ def read_run(
         noticed.append(Finding("CPM170", name, message))
     elif balance is not None:
         try:
-            parts = read_balance(run.source, stated, balance)
+            parts = read_balance(opened, stated, balance)
         except DataError as error:
             noticed.append(Finding("CPM170", name, error.message))
     return ReadRun(
@@ -241,7 +250,7 @@ def read_run(
         # Names of parameters come from tables and may contain control characters.
         {printable(name): value for name, value in run.parameters.items()},
         reader,
-        source.call_tree,
+        source.call_tree if call_sites else without_call_sites(source.call_tree),
         source.extent,
         dict(source.metadata),
         declared,

@@ -231,8 +231,9 @@ def _number(given: dict[str, str], key: str) -> float:
 
 
 def _experiment(builder: _Builder) -> ExperimentXml:
-    ids, parents, depths, kinds, _, _, _, _ = zip(*builder.contexts, strict=True)
+    ids, parents, depths, kinds, _, _, _, lines = zip(*builder.contexts, strict=True)
     kind = np.array(kinds)
+    has_line = (kind == _CALL_SITE) | (kind == _STATEMENT)
     regions, region = _regions(builder)
     values = np.array([value for _, _, value in builder.values])
     places = np.array([value[:2] for value in builder.values], np.int64).reshape(-1, 2)
@@ -248,6 +249,7 @@ def _experiment(builder: _Builder) -> ExperimentXml:
             kind == _LOOP,
             region,
             regions,
+            np.where(has_line, np.array(lines, np.int64), 0),
         ),
         kind == _STATEMENT,
         places[:, 0],

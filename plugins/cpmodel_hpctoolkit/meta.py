@@ -22,7 +22,7 @@ _PATH = struct.Struct("<8xQ")
 _FUNCTION = struct.Struct("<QQQQL")
 
 _LEXICAL, _CALL = 0, 1
-_IS_FUNCTION, _IS_LOOP = 0, 1
+_IS_FUNCTION, _IS_LOOP, _IS_LINE = 0, 1, 2
 _SPREAD = 64
 """Maximum ratio of an array over context numbers, which have gaps, to the size of the tree."""
 
@@ -81,6 +81,7 @@ def read_meta(path: Path) -> Meta:
         metrics_table, is_early = _metrics(file, metrics)
         records = _records(file, context, numbers[6], is_early=is_early)
         regions, region = _regions(file, records)
+        is_line = (records.lexical_type == _IS_LINE) & (records.relation == _LEXICAL)
         return Meta(
             file.text(title, "the title"),
             _kinds(file, kinds),
@@ -93,6 +94,7 @@ def read_meta(path: Path) -> Meta:
                 (records.lexical_type == _IS_LOOP) & (records.relation == _LEXICAL),
                 region,
                 regions,
+                np.where(is_line, records.line, 0),
             ),
             records.relation == _LEXICAL,
         )

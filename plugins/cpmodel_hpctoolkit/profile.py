@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -16,6 +17,7 @@ from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.reductions import Fold, Noticed
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
+from cpmodel_hpctoolkit.contexts import Detail
 from cpmodel_hpctoolkit.locations import Location, LocationSet
 from cpmodel_hpctoolkit.metrics import Measure, StoredMetric, declare
 from cpmodel_hpctoolkit.reduce import clear, reduce_processes
@@ -45,6 +47,15 @@ class Database(Protocol):
     @property
     def path(self) -> Path:
         """Return the path of the database."""
+        ...
+
+    @property
+    def detail(self) -> Detail:
+        """Return what the call tree has besides functions."""
+        ...
+
+    def detailed(self, detail: Detail) -> Database:
+        """Return the same database with another call tree."""
         ...
 
     @property
@@ -91,6 +102,11 @@ class HpctoolkitProfile:
         if streams and any(stored.measure.on_gpu for stored in self.stored.values()):
             message = f"{streams} GPU streams, whose values are separate metrics"
             self._notices.note("CPM110", message, streams)
+
+    def with_call_sites(self) -> HpctoolkitProfile:
+        """Return the same profile, in which calls from several lines are several call paths."""
+        detail = replace(self.database.detail, call_sites=True)
+        return profile_of(self.database.detailed(detail))
 
     @property
     def call_tree(self) -> CallTree:

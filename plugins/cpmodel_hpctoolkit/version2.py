@@ -14,7 +14,7 @@ from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
-from cpmodel_hpctoolkit.contexts import collapse
+from cpmodel_hpctoolkit.contexts import Detail, collapse
 from cpmodel_hpctoolkit.experiment import ExperimentXml, SummedMetric, read_experiment
 from cpmodel_hpctoolkit.locations import Location, LocationSet
 from cpmodel_hpctoolkit.metrics import Measure
@@ -31,7 +31,7 @@ _PRINTED = 1e-5
 
 
 @contextmanager
-def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version2]:
+def opened(directory: Path, detail: Detail) -> Iterator[Version2]:
     """Open the database in `directory`.
 
     Raises
@@ -39,21 +39,26 @@ def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version2]:
     InputError
         If the database is damaged, or has the short-lived format between versions 2 and 4.
     """
-    yield Version2(directory, read_experiment(directory / "experiment.xml"), keep_loops=keep_loops)
+    yield Version2(directory, read_experiment(directory / "experiment.xml"), detail)
 
 
 class Version2:
     """An open database of version 2."""
 
-    def __init__(self, path: Path, experiment: ExperimentXml, *, keep_loops: bool) -> None:
+    def __init__(self, path: Path, experiment: ExperimentXml, detail: Detail) -> None:
         self.path = path
+        self.detail = detail
         self._experiment = experiment
-        collapsed = collapse(experiment.contexts, keep_loops=keep_loops)
+        collapsed = collapse(experiment.contexts, detail)
         self._tree = collapsed.tree
         # Frames repeat the values of their statements and inlined functions, and so do loops.
         self._rows = np.where(experiment.statements, collapsed.row, -1)
         self._files, self._places = _places(path)
         self._metrics = [m for m in experiment.metrics.values() if self._is_readable(m)]
+
+    def detailed(self, detail: Detail) -> Version2:
+        """Return the same database with another call tree."""
+        return Version2(self.path, self._experiment, detail)
 
     @property
     def metadata(self) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.readers.base import Agreement
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
-from cpmodel_hpctoolkit.contexts import Collapsed, collapse
+from cpmodel_hpctoolkit.contexts import Collapsed, Detail, collapse
 from cpmodel_hpctoolkit.locations import Location, LocationSet
 from cpmodel_hpctoolkit.meta import Meta, read_meta
 from cpmodel_hpctoolkit.metrics import Measure
@@ -26,7 +26,7 @@ _ROUNDING = 1e-9
 
 
 @contextmanager
-def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version4]:
+def opened(directory: Path, detail: Detail) -> Iterator[Version4]:
     """Open the database in `directory`.
 
     Raises
@@ -39,7 +39,7 @@ def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version4]:
             raise InputError(f"{directory}: {name} is missing", hint=COPY_IT_AGAIN)
     meta = read_meta(directory / "meta.db")
     with BinaryFile(directory / "profile.db") as file:
-        yield Version4(directory, meta, ProfileFile(file, meta.kinds), keep_loops=keep_loops)
+        yield Version4(directory, meta, ProfileFile(file, meta.kinds), detail)
 
 
 def verify(directory: Path) -> list[Agreement]:
@@ -62,11 +62,12 @@ def verify(directory: Path) -> list[Agreement]:
 class Version4:
     """An open database of version 4."""
 
-    def __init__(self, path: Path, meta: Meta, profiles: ProfileFile, *, keep_loops: bool) -> None:
+    def __init__(self, path: Path, meta: Meta, profiles: ProfileFile, detail: Detail) -> None:
         self.path = path
+        self.detail = detail
         self._meta = meta
         self._profiles = profiles
-        collapsed = collapse(meta.contexts, keep_loops=keep_loops)
+        collapsed = collapse(meta.contexts, detail)
         self._tree = collapsed.tree
         self._own, self._enclosing = _tables(meta, collapsed, collapsed.node & meta.lexical)
         self._caller = _tables(meta, collapsed, collapsed.node)[1]
@@ -74,6 +75,10 @@ class Version4:
         if not self._places.threads:
             raise InputError(f"{path}: no profile is of a thread of a process", hint=COPY_IT_AGAIN)
         self._measures = tuple(self._declared())
+
+    def detailed(self, detail: Detail) -> Version4:
+        """Return the same open database with another call tree."""
+        return Version4(self.path, self._meta, self._profiles, detail)
 
     @property
     def metadata(self) -> Mapping[str, str]:
