@@ -105,6 +105,10 @@ class LoadOptions:
         """Return the options to read requirements (visits, bytes, operations) as well."""
         return replace(self, read=replace(self.read, requirements=True))
 
+    def with_lines(self) -> LoadOptions:
+        """Return the options to read the costs of lines as well."""
+        return replace(self, read=replace(self.read, lines=True))
+
 
 def load(
     sources: str | Path | Sequence[str | Path],

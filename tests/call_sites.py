@@ -59,3 +59,17 @@ def write_series(folder, **of_contexts):
     for processes, costs in COSTS.items():
         write_run(folder / f"app.p{processes}", processes, costs, contexts(**of_contexts))
     return folder
+
+
+def write_source(folder):
+    """Write the source of the program, whose calls are in the lines of `SITES`."""
+    lines = [f"/* line {number} */" for number in range(1, 91)]
+    lines[2], lines[4] = (
+        "static void exchange(double *halo)",
+        "    MPI_Sendrecv_replace(halo, ...);",
+    )
+    lines[11], lines[13] = "int main(int argc, char **argv)", "\tsmooth(grid);"
+    for site, what in zip(SITES, ("border", "corner", "residual"), strict=True):
+        lines[site - 1] = f"\texchange({what});"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "main.c").write_text("\n".join(lines), encoding="utf-8")

@@ -52,6 +52,13 @@ _LISTED = 500
 @target_options
 @load_options
 @fit_options
+@click.option(
+    "--source-path",
+    "source_paths",
+    metavar="OLD=NEW",
+    multiple=True,
+    help="Directory of source files whose names in profiles begin with OLD.",
+)
 @click.pass_obj
 def command(
     console: Console,
@@ -63,6 +70,7 @@ def command(
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
+    source_paths: tuple[str, ...],
 ) -> None:
     """Browse costs at any target: top-down, bottom-up or flat.
 
@@ -77,8 +85,11 @@ def command(
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
     from callpath_modeler.answers import values_and_target_of
     from callpath_modeler.profile.view_request import Sort
+    from callpath_modeler.report.source_text import SourceFiles, source_replacements
     from callpath_modeler.target_query import FURTHER, findings_at
 
+    replaced = source_replacements(source_paths)
+    load = load.with_lines()
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
     fitted, target = values_and_target_of(
         experiment,
@@ -98,6 +109,8 @@ def command(
     wanted = replace(viewed, sort=order, reverse=reverse)
     findings = console.heard(findings_at(fitted, target))
     given = browser_services(console, ctx, load, fitting, fitted)
+    profiles = tuple(Path(run.source) for run in fitted.experiment.runs)
+    given = replace(given, sources=SourceFiles(profiles, replaced))
     if findings:
         told = f"{counted(len(findings), 'finding')}, listed when you quit"
         given = replace(given, message=told)

@@ -14,6 +14,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree, without_site
 from callpath_modeler.profile.experiment import Experiment, MetricValues
+from callpath_modeler.profile.lines import RunLines
 from callpath_modeler.profile.pattern import Patterns, unmatched
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.profile.unify import preorder, scatter_to_union, unify
@@ -86,7 +87,8 @@ def drop_subtrees(experiment: Experiment, patterns: Iterable[str]) -> Experiment
         for name, values in experiment.columns.items()
     }
     found = (*experiment.findings, _told(experiment, gone, "CPM139"))
-    return replace(experiment, tree=smaller, columns=columns, findings=found)
+    lines = _moved(experiment, np.where(gone, ROOT, place))
+    return replace(experiment, tree=smaller, columns=columns, findings=found, lines=lines)
 
 
 def merge_into_callers(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
@@ -144,7 +146,8 @@ def join_call_sites(experiment: Experiment) -> Experiment:
         name: _merged(values, rows, everywhere, len(united.tree))
         for name, values in experiment.columns.items()
     }
-    return replace(experiment, tree=united.tree, columns=columns)
+    lines = _moved(experiment, rows)
+    return replace(experiment, tree=united.tree, columns=columns, lines=lines)
 
 
 def without_call_sites(tree: CallTree) -> CallTree:
@@ -164,7 +167,14 @@ def _folded(experiment: Experiment, hidden: BoolArray) -> Experiment:
         name: _merged(values, rows, hidden, len(smaller))
         for name, values in experiment.columns.items()
     }
-    return replace(experiment, tree=smaller, columns=columns)
+    return replace(experiment, tree=smaller, columns=columns, lines=_moved(experiment, rows))
+
+
+def _moved(experiment: Experiment, place: IntArray) -> tuple[RunLines, ...]:
+    """Return the costs of lines in other rows."""
+    return tuple(
+        {name: costs.moved(place) for name, costs in lines.items()} for lines in experiment.lines
+    )
 
 
 def excluded_call_paths(experiment: Experiment) -> str:

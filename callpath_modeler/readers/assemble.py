@@ -25,6 +25,7 @@ from callpath_modeler.profile.experiment import (
     split_parameters,
     unknown_metric,
 )
+from callpath_modeler.profile.lines import RunLines
 from callpath_modeler.profile.schema import (
     Metric,
     MetricStatus,
@@ -77,6 +78,7 @@ class ReadOptions:
     processes : selected processes and their groups; None = all in one group
     call_sites : calls of a function from several lines are several call paths, if the profiles have
         these lines; else they are one
+    lines : read the costs of lines, too, for a view of the source
     strict : a profile that cannot be used is an error instead of a finding
     jobs : largest number of processes that read; 0 = one for each processor. Few small files are
         read by one process, because this takes less time
@@ -91,6 +93,7 @@ class ReadOptions:
     balance: BalanceRequest | None = None
     processes: ProcessSelection | None = None
     call_sites: bool = True
+    lines: bool = False
     strict: bool = False
     jobs: int = 1
 
@@ -196,6 +199,7 @@ def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) ->
             balance=options.balance,
             processes=options.processes,
             call_sites=options.call_sites,
+            lines=options.lines,
         )
         for run in runs
     ]
@@ -250,6 +254,7 @@ def _read_all(
         balance=options.balance,
         processes=_selection(files, registry, options),
         call_sites=options.call_sites,
+        lines=options.lines,
         jobs=options.jobs,
         progress=progress,
     )
@@ -403,7 +408,13 @@ def _unite(
         scaling_reason=reason,
         findings=(*findings, *coverage_findings(united.tree, columns)),
         balances=tuple(map(_balance, read, united.rows)) if options.balance is not None else (),
+        lines=tuple(map(_lines, read, united.rows)) if options.lines else (),
     )
+
+
+def _lines(run: ReadRun, rows: IntArray) -> RunLines:
+    """Return the costs of the lines of a run, with rows of the common tree."""
+    return {name: costs.moved(rows) for name, costs in run.lines.items()}
 
 
 def _balance(run: ReadRun, rows: IntArray) -> Balance | None:

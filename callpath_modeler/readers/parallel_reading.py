@@ -33,6 +33,7 @@ def read_files(
     balance: BalanceRequest | None = None,
     processes: ProcessSelection | None = None,
     call_sites: bool = True,
+    lines: bool = False,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Iterator[tuple[RunFile, Outcome]]:
@@ -42,7 +43,8 @@ def read_files(
     ----------
     files : profiles
     registry : readers
-    metrics, reduction, requirements, units, balance, processes, call_sites : as in `read_runs`
+    metrics, reduction, requirements, units, balance, processes : as in `read_runs`
+    call_sites, lines : as in `read_runs`
     jobs : maximum number of processes; 0 = one for each processor
     progress : function that gets the number of profiles read, and the number of all profiles
 
@@ -65,7 +67,7 @@ def read_files(
         if progress:
             progress(done, len(files))
 
-    given = requirements, units, balance, processes, call_sites
+    given = requirements, units, balance, processes, call_sites, lines
     tried = partial(_tried, registry, metrics, *given)
     sizes = [_size(file.path) for file in files] if jobs != 1 else None
     seconds = _SECONDS_PER_FILE * len(files) + _SECONDS_PER_BYTE * sum(sizes or ())
@@ -94,6 +96,7 @@ def _tried(
     balance: BalanceRequest | None,
     processes: ProcessSelection | None,
     call_sites: bool,
+    lines: bool,
     reduction: Reduction | None,
     file: RunFile,
 ) -> Outcome:
@@ -105,6 +108,7 @@ def _tried(
             balance=balance,
             processes=processes,
             call_sites=call_sites,
+            lines=lines,
         )
     except InputError as error:
         return error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.lines import LineCosts, RunLines
 from callpath_modeler.profile.pruning import without_call_sites
 from callpath_modeler.profile.schema import (
     COMPUTED,
@@ -24,13 +25,14 @@ from callpath_modeler.profile.schema import (
 from callpath_modeler.readers.balances import BalanceRequest, read_balance
 from callpath_modeler.readers.base import (
     CallSiteSource,
+    LineSource,
     ProfileSource,
     Reduced,
     ReducedSource,
     RunSource,
     opened_runs,
 )
-from callpath_modeler.readers.declared_units import in_given_units
+from callpath_modeler.readers.declared_units import DeclaredUnits, in_given_units
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.plugin_errors import naming_the_reader
 from callpath_modeler.readers.process_clusters import ProcessTimes
@@ -62,6 +64,7 @@ class ReadRun:
     values : reduced values, by metric name, in SI base units
     findings : findings about the run
     balance : parts of the run time; None = not requested, or not known
+    lines : costs of lines, by metric name; empty = not requested, or not known
     """
 
     name: str
@@ -76,6 +79,7 @@ class ReadRun:
     values: Mapping[str, Reduced]
     findings: tuple[Finding, ...]
     balance: Balance | None = None
+    lines: RunLines = field(default_factory=dict)
 
 
 def read_runs(
@@ -89,6 +93,7 @@ def read_runs(
     balance: BalanceRequest | None = None,
     processes: ProcessSelection | None = None,
     call_sites: bool = True,
+    lines: bool = False,
 ) -> list[ReadRun]:
     """Return the runs of a profile.
 
@@ -103,6 +108,7 @@ def read_runs(
     balance : parts of the run time to read; None = none
     processes : selected processes and their groups; None = all in one group
     call_sites : True: calls of a function from several lines are several call paths
+    lines : True: read the costs of lines, too, except those of requirements
 
     Raises
     ------
@@ -128,6 +134,7 @@ def read_runs(
                     balance=balance,
                     processes=processes,
                     call_sites=call_sites,
+                    lines=lines,
                 )
             )
     return read
@@ -200,6 +207,7 @@ def read_run(
     balance: BalanceRequest | None = None,
     processes: ProcessSelection | None = None,
     call_sites: bool = True,
+    lines: bool = False,
 ) -> ReadRun:
     """Return one run with its values.
 
@@ -208,7 +216,7 @@ def read_run(
     file : the profile
     run : the opened run
     reader : name of the reader
-    metrics, requirements, units, balance, processes, call_sites : as in `read_runs`
+    metrics, requirements, units, balance, processes, call_sites, lines : as in `read_runs`
     reduction : statistic over processes
     several : True if the file has several runs
     """
@@ -235,13 +243,14 @@ def read_run(
             message = f"{metric}: {counted(beyond, 'value')} beyond {_LARGEST:g}"
             noticed.append(Finding("CPM117", name, message, beyond))
     noticed += stated.findings(name, values, reduction)
+    of_lines = {}
+    if lines and processes is None:
+        chosen = _wanted(declared, metrics, requirements=False)
+        of_lines = _line_costs(opened, stated, chosen, reduction)
     parts = None
-    if balance is not None and processes is not None:
-        message = "its factors need all processes; omit --ranks and --split-ranks"
-        noticed.append(Finding("CPM170", name, message))
-    elif balance is not None:
+    if balance is not None:
         try:
-            parts = read_balance(opened, stated, balance)
+            parts = _balance(opened, stated, balance, processes)
         except DataError as error:
             noticed.append(Finding("CPM170", name, error.message))
     return ReadRun(
@@ -258,7 +267,32 @@ def read_run(
         values,
         (*source.findings(), *noticed),
         parts,
+        of_lines,
     )
+
+
+def _line_costs(
+    source: ProfileSource, stated: DeclaredUnits, metrics: Sequence[str], reduction: Reduction
+) -> dict[str, LineCosts]:
+    """Return the costs of lines, by metric name; {} = the profile has none."""
+    if not isinstance(source, LineSource):
+        return {}
+    return {
+        metric: source.line_costs(metric, reduction).scaled(stated.factors.get(metric, 1.0))
+        for metric in metrics
+    }
+
+
+def _balance(
+    source: ProfileSource,
+    stated: DeclaredUnits,
+    request: BalanceRequest,
+    processes: ProcessSelection | None,
+) -> Balance:
+    """Return the parts of the run time, or raise `DataError` if they are not known."""
+    if processes is not None:
+        raise DataError("its factors need all processes; omit --ranks and --split-ranks")
+    return read_balance(source, stated, request)
 
 
 def _sensible(found: Reduced) -> tuple[Reduced, int]:

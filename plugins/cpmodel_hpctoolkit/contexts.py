@@ -11,6 +11,9 @@ from callpath_modeler.arrays import BoolArray, FloatArray, Int32Array, Int64Arra
 from callpath_modeler.profile.calltree import NO_LINE, CallTree
 from callpath_modeler.profile.schema import Region
 
+STATEMENT = "statement"
+"""Role of regions of lines."""
+
 _LAST_LINE = 2**31 - 1
 
 
@@ -22,10 +25,12 @@ class Detail:
     ----------
     loops : loops are call paths
     call_sites : calls of one function from several lines are several call paths
+    lines : lines are call paths, with the file as their region and the role `STATEMENT`
     """
 
     loops: bool = False
     call_sites: bool = False
+    lines: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,8 @@ class Contexts:
     region : [n], index into `regions`, for functions and loops only
     regions : distinct regions
     line : [n], line in the source, for statements and call sites; 0 = not known, or another kind
+    file : [n], index into `files`, for the same contexts
+    files : distinct source files
     """
 
     parent: Int64Array
@@ -50,6 +57,8 @@ class Contexts:
     region: Int64Array
     regions: tuple[Region, ...]
     line: Int64Array
+    file: Int64Array
+    files: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -81,10 +90,18 @@ def collapse(contexts: Contexts, detail: Detail) -> Collapsed:
     node = contexts.called | (contexts.parent < 0)
     if detail.loops:
         node |= contexts.loop
+    region, regions = contexts.region, contexts.regions
+    if detail.lines:
+        is_line = _has_line(contexts) & ~node
+        node |= is_line
+        region = np.where(is_line, contexts.file + len(regions), region)
+        regions = (*regions, *(Region(each, file=each, role=STATEMENT) for each in contexts.files))
     around, level = _around(contexts, node)
-    region, site = contexts.region, np.full(len(contexts), NO_LINE)
+    site = np.full(len(contexts), NO_LINE)
     if detail.call_sites:
         site = _sites(contexts, node)
+    if detail.lines:
+        site = np.where(is_line, contexts.line, site)
     # Pairs of region and line, numbered in this order.
     lines, line = np.unique(site, return_inverse=True)
     kinds, kind = np.unique(region * len(lines) + line, return_inverse=True)
@@ -108,7 +125,7 @@ def collapse(contexts: Contexts, detail: Detail) -> Collapsed:
         _column(end[order]),
         _column(chosen[order] // len(lines)),
         _column(np.zeros(total)),
-        contexts.regions,
+        regions,
         site=_column(lines[chosen[order] % len(lines)]),
     )
     row = np.where(node, row, row[around])
@@ -117,8 +134,7 @@ def collapse(contexts: Contexts, detail: Detail) -> Collapsed:
 
 def _sites(contexts: Contexts, node: BoolArray) -> Int64Array:
     """Return the line of the call of each function, [contexts], or `NO_LINE`."""
-    is_known = (contexts.line > 0) & (contexts.line <= _LAST_LINE)
-    line = np.where(is_known & ~node, contexts.line, NO_LINE)
+    line = np.where(_has_line(contexts) & ~node, contexts.line, NO_LINE)
     site = np.full(len(contexts), NO_LINE)
     for members in _by_value(contexts.depth)[1:]:
         parents = contexts.parent[members]
@@ -127,6 +143,10 @@ def _sites(contexts: Contexts, node: BoolArray) -> Int64Array:
         inherits = ~node[members] & (line[members] == NO_LINE)
         line[members] = np.where(inherits, line[parents], line[members])
     return np.where(contexts.called, site, NO_LINE)
+
+
+def _has_line(contexts: Contexts) -> BoolArray:
+    return np.asarray((contexts.line > 0) & (contexts.line <= _LAST_LINE), np.bool_)
 
 
 def _around(contexts: Contexts, node: BoolArray) -> tuple[Int64Array, Int64Array]:

@@ -82,6 +82,8 @@ def read_meta(path: Path) -> Meta:
         records = _records(file, context, numbers[6], is_early=is_early)
         regions, region = _regions(file, records)
         is_line = (records.lexical_type == _IS_LINE) & (records.relation == _LEXICAL)
+        (paths, source) = _distinct([np.where(is_line, records.file, 0)])
+        texts = _Texts(file)
         return Meta(
             file.text(title, "the title"),
             _kinds(file, kinds),
@@ -95,6 +97,8 @@ def read_meta(path: Path) -> Meta:
                 region,
                 regions,
                 np.where(is_line, records.line, 0),
+                source.astype(np.int64),
+                tuple(texts.file(path) for (path,) in paths),
             ),
             records.relation == _LEXICAL,
         )
@@ -326,6 +330,10 @@ class _Texts:
         """Return the region of code without a function."""
         path = self._path(module, "a module")
         return function_region(anonymous(path, offset), path)
+
+    def file(self, source: int) -> str:
+        """Return the path of a source file."""
+        return self._path(source, "a source file")
 
     def loop(self, source: int, line: int) -> Region:
         """Return the region of a loop."""

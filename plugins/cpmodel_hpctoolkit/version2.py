@@ -51,6 +51,7 @@ class Version2:
         self._experiment = experiment
         collapsed = collapse(experiment.contexts, detail)
         self._tree = collapsed.tree
+        self._row_of_context = collapsed.row
         # Frames repeat the values of their statements and inlined functions, and so do loops.
         self._rows = np.where(experiment.statements, collapsed.row, -1)
         self._files, self._places = _places(path)
@@ -74,6 +75,11 @@ class Version2:
     def tree(self) -> CallTree:
         """Return the call paths."""
         return self._tree
+
+    @property
+    def row_of_context(self) -> Int64Array:
+        """Return the call path of each context."""
+        return self._row_of_context
 
     @property
     def places(self) -> LocationSet:

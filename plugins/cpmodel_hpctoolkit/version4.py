@@ -69,6 +69,7 @@ class Version4:
         self._profiles = profiles
         collapsed = collapse(meta.contexts, detail)
         self._tree = collapsed.tree
+        self._row_of_context = collapsed.row
         self._own, self._enclosing = _tables(meta, collapsed, collapsed.node & meta.lexical)
         self._caller = _tables(meta, collapsed, collapsed.node)[1]
         self._places = LocationSet.of(profiles.locations)
@@ -90,6 +91,11 @@ class Version4:
     def tree(self) -> CallTree:
         """Return the call paths."""
         return self._tree
+
+    @property
+    def row_of_context(self) -> Int64Array:
+        """Return the call path of each context."""
+        return self._row_of_context
 
     @property
     def places(self) -> LocationSet:
