@@ -65,7 +65,7 @@ def write_source(folder):
     """Write the source of the program, whose calls are in the lines of `SITES`."""
     lines = [f"/* line {number} */" for number in range(1, 91)]
     lines[2], lines[4] = (
-        "static void exchange(double *halo)",
+        "void exchange(double *halo)",
         "    MPI_Sendrecv_replace(halo, ...);",
     )
     lines[11], lines[13] = "int main(int argc, char **argv)", "\tsmooth(grid);"

@@ -15,7 +15,8 @@ from callpath_modeler.arrays import FloatArray, IntArray
 class LineCosts:
     """One metric of the lines of one run.
 
-    A line of a function that several call paths call has one entry for each of them.
+    A line of a function that several call paths call has an entry for each of them. Entries of the
+    same call path and line are added.
 
     Attributes
     ----------

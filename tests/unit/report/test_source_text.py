@@ -84,5 +84,5 @@ def test_control_characters_of_a_source_do_not_reach_the_terminal(profile):
 
 @pytest.mark.parametrize("given", ["/build", "=x", "/build=", " = "])
 def test_a_malformed_replacement_is_refused(given):
-    with pytest.raises(UsageError, match="--source-path .* is malformed"):
+    with pytest.raises(UsageError, match=r"--source-path .* is malformed"):
         source_replacements([given])
