@@ -22,6 +22,7 @@ from callpath_modeler.profile.pruning import (
     SUMS,
     Folding,
     drop_subtrees,
+    fold_chains,
     fold_recursion,
     join_call_sites,
     merge_into_callers,
@@ -56,7 +57,7 @@ class LoadOptions:
     where : conditions on parameters and metadata, such as ``"p>=64,InputType=Random"``
     ignore : pattern, or several, of call paths that are dropped together with their callees
     hide : pattern, or several, of call paths that are folded into their callers
-    fold : call paths that are joined: ``"call-sites"``, ``"recursion"``, or both
+    fold : call paths that are joined: any of ``"call-sites"``, ``"recursion"`` and ``"chains"``
     name_pattern : pattern of run names, such as ``"app.p{p}.r{rep}"``
     reader : name of the reader; None = chosen by the contents of the files
     preset : names of options from a configuration file, such as ``--name``; such an option is
@@ -314,6 +315,8 @@ def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelectio
     chosen = merge_into_callers(experiment, options.hide)
     if Folding.RECURSION in options.fold:
         chosen = fold_recursion(chosen)
+    if Folding.CHAINS in options.fold:
+        chosen = fold_chains(chosen)
     return chosen if chosen is whole else with_coverage_of(chosen)
 
 

@@ -75,9 +75,10 @@ _LOAD = (
     ),
     click.option(
         "--fold",
-        type=click.Choice(["call-sites", "recursion"]),
+        type=click.Choice(["call-sites", "recursion", "chains"]),
         multiple=True,
-        help="Join the calls of a function by one caller, or a function and its calls of itself.",
+        help="Join: calls of a function by one caller; direct recursion; single callees with "
+        "callers that take no time.",
     ),
     click.option(
         "--locations",

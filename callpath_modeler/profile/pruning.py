@@ -31,10 +31,12 @@ class Folding(StrEnum):
     ----------
     CALL_SITES : all calls of a function by one caller
     RECURSION : a function and its calls of itself
+    CHAINS : a caller and the call paths below it that take no time and have a single callee
     """
 
     CALL_SITES = "call-sites"
     RECURSION = "recursion"
+    CHAINS = "chains"
 
 
 def drop_subtrees(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
@@ -126,6 +128,45 @@ def fold_recursion(experiment: Experiment) -> Experiment:
     """
     again = recursive_calls(experiment.tree)
     return _folded(experiment, again) if again.any() else experiment
+
+
+def fold_chains(experiment: Experiment) -> Experiment:
+    """Return the experiment without the inner call paths of chains.
+
+    An inner call path takes no time of its own in any run, and has a caller and a single callee.
+    The callee moves to the caller, unless it would join another callee there.
+    """
+    tree = experiment.tree
+    called = tree.parent != ROOT
+    inner = called & (np.bincount(tree.parent[called], minlength=len(tree)) == 1)
+    timed = [values for values in experiment.columns.values() if values.metric.is_time]
+    for values in timed or [*experiment.columns.values()][:1]:
+        inner &= (np.nan_to_num(values.exclusive) == 0).all(axis=1)
+    inner &= ~_joining(tree, inner)
+    return _folded(experiment, inner) if inner.any() else experiment
+
+
+def _joining(tree: CallTree, inner: BoolArray) -> BoolArray:
+    """Return the call paths of chains whose callee would join another callee of its new caller."""
+    heir = _heirs(tree, inner)
+    shown = np.flatnonzero(~inner & (tree.parent != ROOT))
+    keys = np.stack([heir[tree.parent[shown]], _functions(tree)[shown]])
+    _, which, count = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
+    joining = np.zeros(len(tree), np.bool_)
+    above = tree.parent[shown[count[which.reshape(-1)] > 1]]
+    while len(above := above[(above != ROOT) & inner[above]]):
+        joining[above] = True
+        above = tree.parent[above]
+    return joining
+
+
+def _heirs(tree: CallTree, hidden: BoolArray) -> IntArray:
+    """Return the nearest call path that is not hidden, from each call path upwards."""
+    heir = np.arange(len(tree))
+    heir[hidden] = tree.parent[hidden]
+    while hidden[heir].any():
+        heir = heir[heir]
+    return heir
 
 
 def recursive_calls(tree: CallTree) -> BoolArray:
@@ -224,10 +265,7 @@ def _spliced(tree: CallTree, hidden: BoolArray) -> tuple[CallTree, IntArray]:
 
     A hidden call path gets the new row of its nearest caller that is not hidden.
     """
-    heir = np.arange(len(tree))
-    heir[hidden] = tree.parent[hidden]
-    while hidden[heir].any():
-        heir = heir[heir]
+    heir = _heirs(tree, hidden)
     function = _functions(tree)
     callers = np.where(tree.parent == ROOT, ROOT, heir[tree.parent])
     # The line of a call is in the source of the folded caller, not in that of the new one.
