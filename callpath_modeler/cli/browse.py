@@ -80,15 +80,16 @@ def command(
     prints the view on the screen.
     """
     ctx = click.get_current_context()
+    from callpath_modeler.report.source_text import SourceFiles, source_replacements
+
+    replaced = source_replacements(source_paths)
     _refuse_pipes(console, ctx)
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
     from callpath_modeler.answers import values_and_target_of
     from callpath_modeler.profile.view_request import Sort
-    from callpath_modeler.report.source_text import SourceFiles, source_replacements
     from callpath_modeler.target_query import FURTHER, findings_at
 
-    replaced = source_replacements(source_paths)
     load = load.with_lines()
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
     fitted, target = values_and_target_of(

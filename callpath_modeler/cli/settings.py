@@ -62,6 +62,7 @@ _EXAMPLES = {
     "logs": "[0, 1]",
     "metric": '"time"',
     "select": '"main/**/MPI_*"',
+    "source_path": '["/build/app=/home/me/app"]',
     "target": "4096",
     "unit": '["time=us"]',
     "where": '["p>=64", "n=30"]',
