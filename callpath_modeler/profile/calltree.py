@@ -118,6 +118,8 @@ class CallTree:
                 raise ValueError("index of a region or annotation is out of range")
         if site is not None and site.shape != parent.shape:
             raise ValueError("lines of calls are not one for each call path")
+        if site is not None and len(site) and site.min() < NO_LINE:
+            raise ValueError("the line of a call is negative")
         lines = _no_lines(len(parent)) if site is None else _frozen(site)
         return cls(parent, end, region, annotation, tuple(regions), tuple(annotations), lines)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import zlib
+
 import numpy as np
 import pytest
 
@@ -10,7 +13,7 @@ import callpath_modeler as cpm
 from call_sites import COSTS, EXCESS, contexts, write_run, write_series
 from callpath_modeler import store
 from callpath_modeler.analysis.excess import measured_excess
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.profile.pattern import find_one, match
 from callpath_modeler.readers.base import CallSiteSource
 from cpmodel_hpctoolkit import HpctoolkitReader
@@ -127,6 +130,28 @@ def test_version_2_keeps_call_sites(tmp_path):
         # The inlined call has no line; the other is called in line 11.
         assert sorted(tree.site.tolist()) == [-1, -1, -1, 11]
         assert sites["main"] == -1
+
+
+@pytest.mark.parametrize(
+    "lines", [np.array([-1, -1, 31, 57], "<i4"), np.array([-1, -1, -9, 57, 80], "<i4")]
+)
+def test_a_store_with_impossible_lines_is_broken(tmp_path, lines):
+    folder = write_series(tmp_path / "runs")
+    for p in (8, 16, 32):
+        write_run(folder / f"app.p{p}", p, COSTS[4])
+    path = tmp_path / "s.cpm"
+    store.write([cpm.fit(loaded(folder))], path)
+    np.save(path / "sites.npy", lines)
+    header, checksums = path / "header.json", path / "checksums.json"
+    content = json.loads(header.read_text())
+    content["arrays"]["sites"] = ["<i4", list(lines.shape)]
+    header.write_text(json.dumps(content))
+    sums = json.loads(checksums.read_text())
+    for name in ("header.json", "sites.npy"):
+        sums[name] = zlib.crc32((path / name).read_bytes())
+    checksums.write_text(json.dumps(sums))
+    with pytest.raises(InputError, match=r"line"):
+        loaded(path)
 
 
 @pytest.mark.parametrize("fold", [(), "call-sites"])
