@@ -164,8 +164,10 @@ def _read(
     )
     if any(named):
         refuse_unnamed([experiment.tree], *named)
-    names = Patterns.of(experiment.tree)
-    folded = np.logical_or.reduce([np.zeros(len(names.tree), bool), *map(names.match, hidden)])
+    folded = np.zeros(len(experiment.tree), bool)
+    if hidden:
+        names = Patterns.of(experiment.tree)
+        folded |= np.logical_or.reduce([names.match(pattern) for pattern in hidden])
     if Folding.RECURSION in options.fold:
         folded |= recursive_calls(experiment.tree)
     return without_communication(_without_hidden(experiment, folded))

@@ -200,10 +200,15 @@ def _sibling_suffixes(keys: Sequence[_Key], lines: Sequence[int]) -> dict[int, s
     lines : [keys] line of each call
     """
     # Nearly all call paths have ordinal 0 and a single call site, so only the others are grouped.
-    count = Counter(key[:3] for key in keys)
+    special = {key[:3] for key in keys if key[3] > 0}
+    if lines and max(lines) > NO_LINE:
+        count = Counter(key[:3] for key in keys)
+        special |= {key for key, number in count.items() if number > 1}
+    if not special:
+        return {}
     groups: dict[tuple[int, str, str], dict[int, list[int]]] = {}
     for number, key in enumerate(keys):
-        if count[key[:3]] > 1 or key[3] > 0:
+        if key[:3] in special:
             groups.setdefault(key[:3], {}).setdefault(key[3], []).append(number)
     suffixes: dict[int, str] = {}
     for by_ordinal in groups.values():

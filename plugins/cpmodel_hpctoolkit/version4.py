@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +62,25 @@ def verify(directory: Path) -> list[Agreement]:
         return compare(meta, ProfileFile(file, meta.kinds), other)
 
 
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The call tree, and the positions of contexts in it.
+
+    Attributes
+    ----------
+    tree : call paths
+    row : [contexts], call path of each context
+    own, enclosing, caller : [context numbers], call path of a context, and the call path that
+        includes its value within a function, and in all; -1 = none
+    """
+
+    tree: CallTree
+    row: Int64Array
+    own: Int64Array
+    enclosing: Int64Array
+    caller: Int64Array
+
+
 class Version4:
     """An open database of version 4."""
 
@@ -67,11 +89,6 @@ class Version4:
         self.detail = detail
         self._meta = meta
         self._profiles = profiles
-        collapsed = collapse(meta.contexts, detail)
-        self._tree = collapsed.tree
-        self._row_of_context = collapsed.row
-        self._own, self._enclosing = _tables(meta, collapsed, collapsed.node & meta.lexical)
-        self._caller = _tables(meta, collapsed, collapsed.node)[1]
         self._places = LocationSet.of(profiles.locations)
         if not self._places.threads:
             raise InputError(f"{path}: no profile is of a thread of a process", hint=COPY_IT_AGAIN)
@@ -79,7 +96,17 @@ class Version4:
 
     def detailed(self, detail: Detail) -> Version4:
         """Return the same open database with another call tree."""
-        return Version4(self.path, self._meta, self._profiles, detail)
+        other = copy(self)
+        other.detail = detail
+        other.__dict__.pop("_layout", None)
+        return other
+
+    @cached_property
+    def _layout(self) -> _Layout:
+        meta, collapsed = self._meta, collapse(self._meta.contexts, self.detail)
+        own, enclosing = _tables(meta, collapsed, collapsed.node & meta.lexical)
+        caller = _tables(meta, collapsed, collapsed.node)[1]
+        return _Layout(collapsed.tree, collapsed.row, own, enclosing, caller)
 
     @property
     def metadata(self) -> Mapping[str, str]:
@@ -90,12 +117,12 @@ class Version4:
     @property
     def tree(self) -> CallTree:
         """Return the call paths."""
-        return self._tree
+        return self._layout.tree
 
     @property
     def row_of_context(self) -> Int64Array:
         """Return the call path of each context."""
-        return self._row_of_context
+        return self._layout.row
 
     @property
     def places(self) -> LocationSet:
@@ -147,7 +174,9 @@ class Version4:
 
     def _exclusive(self, profile: Profile, ids: Mapping[str, int]) -> Exclusive:
         """Return exclusive values, as stored or as differences of inclusive ones."""
-        scope, above = (_OWN, self._enclosing) if _OWN in ids else (_ALL, self._caller)
+        scope, above = (
+            (_OWN, self._layout.enclosing) if _OWN in ids else (_ALL, self._layout.caller)
+        )
         values, noise = self._attributed(self._profiles.read(profile, ids[scope]), above)
         if _ALL in ids:
             total = self._profiles.whole(profile).get(ids[_ALL], 0.0)
@@ -157,11 +186,12 @@ class Version4:
 
     def _attributed(self, found: ProfileValues, above: Int64Array) -> tuple[FloatArray, FloatArray]:
         """Add values to the call paths of their contexts, and subtract them from `above`."""
-        known = found.contexts < len(self._own)
+        layout = self._layout
+        known = found.contexts < len(layout.own)
         contexts, values = found.contexts[known], found.values[known]
-        n = len(self._tree) + 1
+        n = len(layout.tree) + 1
         # Row -1, the last one, collects values that belong to no call path.
-        own: FloatArray = np.bincount(self._own[contexts] % n, values, n)[:-1].astype(np.float64)
+        own: FloatArray = np.bincount(layout.own[contexts] % n, values, n)[:-1].astype(np.float64)
         taken: FloatArray = np.bincount(above[contexts] % n, values, n)[:-1].astype(np.float64)
         return own - taken, own * _ROUNDING
 
