@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 _SAID_ANEW = ("--target", "--at", "--metric", "--inclusive", "--exclusive", "--predicted", "--pair")
 """Options that the request of a view contains."""
 
+_OF_THE_SCREEN = ("--source-path",)
+"""Options that printed views do not have."""
+
 _EXPECTATIONS = "expectations.toml"
 """Name of the expectation file in the documentation."""
 
@@ -124,7 +127,7 @@ def _refuse_pipes(console: Console, ctx: click.Context) -> None:
     """Raise `UsageError` if there is no terminal."""
     if console.is_interactive:
         return
-    twin = invocation_of(ctx, in_full=True, every=True).line("views")
+    twin = invocation_of(ctx, without=_OF_THE_SCREEN, in_full=True, every=True).line("views")
     raise UsageError("browse needs a terminal", hint=f"{twin} prints the same view")
 
 

@@ -6,10 +6,15 @@ import csv
 import io
 import json
 
+import numpy as np
 import pytest
 
-from call_sites import COSTS, EXCESS, contexts, write_run, write_series
+from call_sites import COSTS, EXCESS, contexts, write_run, write_series, write_source
+from callpath_modeler.cli.console import Console
+from callpath_modeler.report.node import NodeReport
 from callpath_modeler.testing.hpctoolkit import Kind, Measured, Scope, write_database
+from callpath_modeler.tui import app
+from callpath_modeler.tui.panes import source_lines
 
 SITES = [f"main/exchange:{line}" for line in EXCESS]
 
@@ -140,3 +145,29 @@ def test_costs_of_one_scale_only_have_their_own_lines(run, tmp_path):
 def test_a_malformed_fold_and_source_path_are_refused(run, runs):
     assert run("rank", runs, "--fold", "loops").status == 2
     run("browse", runs, "--source-path", "x").fails(2, "--source-path 'x' is malformed")
+
+
+def test_browse_reads_lines_and_finds_the_source(run, runs, tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr(Console, "is_interactive", property(lambda _: True))
+    monkeypatch.setattr(app.Browser, "__init__", lambda _, *given: shown.append(given))
+    monkeypatch.setattr(app.Browser, "run", lambda _: None)
+    write_source(tmp_path / "moved")
+    options = ("--scaling", "weak", "--source-path", f"/src={tmp_path / 'moved'}")
+    left = run("browse", runs, *options)
+    assert left.status == 0, left.err
+    ((session, given),) = shown
+    report = NodeReport(session.forecast, session.view, np.array([1]), inclusive=True)
+    first, *rows = [row.plain for row in source_lines(report, 5, files=given.sources)]
+    assert first == "main.c: X_w by line, p = 4 to 64"
+    assert [row.split() for row in rows] == [
+        ["0", "%", "14", "smooth(grid);"],
+        [">", "56", "%", "31", "exchange(border);"],
+        ["3", "%", "57", "exchange(corner);"],
+        ["0", "%", "80", "exchange(residual);"],
+    ]
+
+
+def test_the_printed_view_has_no_option_of_the_source(run, runs):
+    told = run("browse", runs, "--source-path", "/a=/b", "--fold", "recursion")
+    told.fails(2, f"cpmodel views {runs} --fold recursion prints the same view")
