@@ -92,7 +92,8 @@ def _inside(folder: Path, name: str) -> Iterator[Path]:
 def _text(path: Path) -> list[str]:
     """Return the lines of a file; [] = it is no readable file, or too large."""
     try:
-        if not path.is_file() or path.stat().st_size > _LARGEST:
+        # Files of the kernel have no size, and reading some of them never ends.
+        if not path.is_file() or not 0 < path.stat().st_size <= _LARGEST:
             return []
         text = path.read_text(encoding="utf-8", errors="replace")
     except (OSError, ValueError):

@@ -66,7 +66,9 @@ def test_a_name_does_not_leave_the_directory_of_a_replacement(profile, tmp_path,
     assert files.lines(name) == ()
 
 
-@pytest.mark.parametrize("name", ["", "a\0b", "x" * 5000, "src", "src/pipe", "src/large.c"])
+@pytest.mark.parametrize(
+    "name", ["", "a\0b", "x" * 5000, "src", "src/pipe", "src/large.c", "/proc/version"]
+)
 def test_what_is_no_text_file_has_no_lines(profile, name):
     written(profile / "src" / "large.c", "x\n" * 1_500_000)
     os.mkfifo(profile / "src" / "pipe")
