@@ -45,10 +45,10 @@ if its label is the one of the table. A band is wrong if it excludes the true sh
 requirements explain at p = 1024.
 """
 FAMILY_NOTES = """\
-Each algorithm is generated 60 times with 2 % noise and random coefficients, five scales from 8 to
+Each algorithm is generated 300 times with 2 % noise and random coefficients, five scales from 8 to
 128 and three repetitions. The number of bytes is constant, or it grows with a random power of p up
 to p. The answer is right if the named algorithm has the generated law. If no algorithm reaches
-95 %, the answer is "cannot tell which".
+98 %, the answer is "cannot tell which".
 """
 
 
@@ -344,7 +344,7 @@ _CALLS = {
 }
 
 
-def families(_: Path, cases: int = 60, noise: float = 0.02) -> Table:
+def families(_: Path, cases: int = 300, noise: float = 0.02) -> Table:
     """Return how often the generated algorithm is named."""
     lines = []
     for kind, name in _CALLS.items():

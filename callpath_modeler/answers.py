@@ -209,6 +209,8 @@ def values_of_loaded(
         _check_is_named(target, default_factor)
         fitted = models_of_loaded(experiment, sources, question.metric, load_options, fit_options)
         return _at_target(fitted, target, default_factor)
+    if not question.is_target_required:
+        target = Target(chosen=target.chosen)
     if pair is not None and (target.value is not None or parameter in target.named):
         raise UsageError(
             "--pair names the target already", hint="omit --target, or --pair for models"

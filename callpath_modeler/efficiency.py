@@ -85,7 +85,6 @@ def efficiency_of(
     load_options: LoadOptions | None = None,
     fit_options: FitOptions | None = None,
     progress: Progress | None = None,
-    required: bool = True,
 ) -> EfficiencyAnswer:
     """Return the factors of efficiency of profiles, at the measured scales and at a target.
 
@@ -96,7 +95,6 @@ def efficiency_of(
     load_options : options of loading
     fit_options : options of making models of the ingredients of the factors
     progress : called with the number of files that are read, and of all files
-    required : False = a target is ignored if the runs do not allow models
 
     Returns
     -------
@@ -129,7 +127,7 @@ def efficiency_of(
             )
             findings += more
         except DataError:
-            if required:
+            if question.is_target_required:
                 raise
     findings += slice_findings(found.line.held, found.line.assumed)
     return EfficiencyAnswer(found, fit_options.confidence, tuple(dict.fromkeys(findings)))

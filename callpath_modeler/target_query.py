@@ -32,6 +32,7 @@ class PredictionQuery:
     inclusive : use inclusive values
     predicted : use predictions even where the target was measured
     pair : two measured scales to compare, as ``"8,128"``; None = all
+    is_target_required : False = a target is ignored where the runs allow no models
     """
 
     target: str | None = None
@@ -40,6 +41,7 @@ class PredictionQuery:
     inclusive: bool = False
     predicted: bool = False
     pair: str | None = None
+    is_target_required: bool = True
 
 
 @dataclass(frozen=True, slots=True)

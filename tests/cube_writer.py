@@ -23,7 +23,13 @@ DTYPES = {
     "INT16": "i2",
     "UINT8": "u1",
 }
-PARADIGMS = {"MPI_": "mpi", "!$omp": "openmp", "TRACE BUFFER": "measurement"}
+PARADIGMS = {
+    "MPI_": "mpi",
+    "!$omp": "openmp",
+    "TRACE BUFFER": "measurement",
+    "KERNELS": "measurement",
+    "gpu_": "cuda",
+}
 """Paradigm of a region by the beginning of its name; others were instrumented by the compiler."""
 TUPLE = [("n", "u4"), ("min", "f8"), ("max", "f8"), ("sum", "f8"), ("sum2", "f8")]
 
@@ -87,27 +93,64 @@ class Tree:
 
 @dataclass
 class Machine:
-    """Processes with `threads[p]` CPU threads each, followed by `gpus` streams."""
+    """Processes with `threads[p]` CPU threads and `gpus` streams each.
+
+    Streams are in the location groups of processes, as Score-P 7 writes them. With `creators`, they
+    are in groups of accelerators after the processes, as Score-P 8 writes them. `creators[p]` is
+    the name of the group that created those of process p; None = not stated.
+    """
 
     threads: list[int]
-    gpus: int = 0
+    gpus: int | list[int] = 0
     ids: list[int] | None = None
     thread_names: tuple[str, ...] = ("Master thread", "OMP thread 1", "OMP thread 2")
     nodes: int = 1
+    creators: list[str | None] | None = None
+
+    @property
+    def streams(self):
+        """Return the number of streams of each process."""
+        return self.gpus if isinstance(self.gpus, list) else [self.gpus] * len(self.threads)
 
     @property
     def locations(self):
-        return sum(self.threads) + self.gpus * len(self.threads)
+        return sum(self.threads) + sum(self.streams)
+
+    @property
+    def groups(self):
+        """Return (kind, process, numbers of its threads and streams) of each location group."""
+        if self.creators is None:
+            pairs = zip(self.threads, self.streams, strict=True)
+            return [("process", p, *counts) for p, counts in enumerate(pairs)]
+        return [
+            *(("process", p, count, 0) for p, count in enumerate(self.threads)),
+            *(("accelerator", p, 0, count) for p, count in enumerate(self.streams)),
+        ]
 
     def columns(self):
         """Return the columns of the CPU threads of each process: ranks of their location ids."""
+        return self._columns()[0]
+
+    def stream_columns(self):
+        """Return the columns of the streams of each process that has any."""
+        own = self._columns()[1]
+        if self.creators is not None and len(self.threads) > 1:
+            names = [f"MPI Rank {p}" for p in range(len(own))]
+            own = [
+                [c for k, of_group in enumerate(own) if self.creators[k] == name for c in of_group]
+                for name in names
+            ]
+        return [columns for columns in own if columns]
+
+    def _columns(self):
         ids = self.ids or list(range(self.locations))
         rank = {number: column for column, number in enumerate(sorted(ids))}
-        found, at = [], 0
-        for count in self.threads:
-            found.append([rank[number] for number in ids[at : at + count]])
-            at += count + self.gpus
-        return found
+        threads, streams = ([[] for _ in self.threads] for _ in range(2))
+        places = iter(ids)
+        for _, process, *counts in self.groups:
+            for found, count in zip((threads, streams), counts, strict=True):
+                found[process] += [rank[next(places)] for _ in range(count)]
+        return threads, streams
 
 
 def random_tree(n, roots=1, seed=0, chain=False):
@@ -169,13 +212,18 @@ def _system(machine):
     ids = iter(machine.ids or range(machine.locations))
     yield '<systemtreenode Id="0">\n<name>m</name>\n<class>machine</class>\n'
     yield '<systemtreenode Id="1">\n<name>n</name>\n<class>node</class>\n' * machine.nodes
-    for process, threads in enumerate(machine.threads):
-        yield f'<locationgroup Id="{process}">\n<name>MPI Rank {process}</name>\n'
-        yield f"<rank>{process}</rank>\n<type>process</type>\n"
-        for thread in range(threads + machine.gpus):
-            kind = "thread" if thread < threads else "gpu"
-            name = machine.thread_names[min(thread, 2)] if kind == "thread" else "CUDA[0]"
-            yield f'<location Id="{next(ids)}">\n<name>{name}</name>\n<rank>{thread}</rank>\n'
+    for number, (group, process, threads, streams) in enumerate(machine.groups):
+        name = f"MPI Rank {process}" if group == "process" else f"CUDA Context {number}"
+        yield f'<locationgroup Id="{number}">\n<name>{name}</name>\n'
+        yield f"<rank>{number}</rank>\n<type>{group}</type>\n"
+        creator = machine.creators[process] if group == "accelerator" else None
+        if creator is not None:
+            yield f'<attr key="Creating location group" value="{escape(creator)}"/>\n'
+        for place in range(threads + streams):
+            name = machine.thread_names[min(place, 2)] if place < threads else "CUDA[0]"
+            on_gpu = "gpu" if group == "process" else "accelerator stream"
+            kind = "thread" if place < threads else on_gpu
+            yield f'<location Id="{next(ids)}">\n<name>{name}</name>\n<rank>{place}</rank>\n'
             yield f"<type>{kind}</type>\n</location>\n"
         yield "</locationgroup>\n"
     yield "</systemtreenode>\n" * (machine.nodes + 1)

@@ -32,6 +32,12 @@ class Thread:
     kind: str = "CPU_THREAD"
 
 
+class Accelerator(int):
+    """The number of the location group of an accelerator."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Trace:
     """A trace.
@@ -42,6 +48,8 @@ class Trace:
     resolution : ticks per second
     communicators : ranks in the world, by name; None = a communicator of each single process
     grids : Cartesian topologies: size of each dimension, and whether it is periodic
+    accelerators : streams of each location group of an accelerator, and the group that created it:
+        the number of a process, `Accelerator` of an earlier one, or None = not stated
     metrics : (unit, mode, type, exponent) by name
     counted : True if the definitions contain the number of events of each location
     """
@@ -52,6 +60,7 @@ class Trace:
     metrics: Mapping[str, tuple[str, str, str, int]] = field(default_factory=dict)
     counted: bool = True
     grids: Sequence[Sequence[tuple[int, bool]]] = ()
+    accelerators: Sequence[tuple[int | Accelerator | None, Sequence[Thread]]] = ()
 
 
 def write_trace(folder: Path, trace: Trace) -> Path:
@@ -60,8 +69,9 @@ def write_trace(folder: Path, trace: Trace) -> Path:
 
     with otf2.writer.open(str(folder), timer_resolution=trace.resolution) as archive:
         writer = _Writer(archive, trace)
-        for number, threads in enumerate(trace.processes):
-            for thread, location in zip(threads, writer.locations[number], strict=True):
+        groups = [*trace.processes, *(streams for _, streams in trace.accelerators)]
+        for threads, locations in zip(groups, writer.locations, strict=True):
+            for thread, location in zip(threads, locations, strict=True):
                 writer.write(location, thread.events)
                 if not trace.counted:
                     location._number_of_events_written = 0
@@ -112,8 +122,13 @@ class _Writer:
         self._otf2, self._archive, self._definitions = otf2, archive, archive.definitions
         self._regions: dict[str, Any] = {}
         self._attributes: dict[str, Any] = {}
+        self._location_groups: list[Any] = []
         self.locations = [self._process(n, t) for n, t in enumerate(trace.processes)]
         world = [threads[0] for threads in self.locations]
+        for creator, streams in trace.accelerators:
+            first = len(trace.processes) if isinstance(creator, Accelerator) else 0
+            created_by = None if creator is None else self._location_groups[first + creator]
+            self.locations.append(self._accelerator(streams, created_by))
         self._group("COMM_LOCATIONS", world)
         named = {"WORLD": range(len(world)), **trace.communicators}
         self._comms = {
@@ -186,6 +201,20 @@ class _Writer:
     def _process(self, number: int, threads: Sequence[Thread]) -> list[Any]:
         node = self._definitions.system_tree_node(f"n{number // 2}", "node")
         group = self._definitions.location_group(f"MPI Rank {number}", system_tree_parent=node)
+        return self._in_group(group, threads)
+
+    def _accelerator(self, streams: Sequence[Thread], creator: Any) -> list[Any]:
+        group = self._definitions.location_group(
+            f"CUDA Context {len(self._location_groups)}",
+            location_group_type=self._otf2.LocationGroupType.ACCELERATOR,
+            system_tree_parent=self._definitions.system_tree_node("gpu", "device"),
+            creating_location_group=creator,
+        )
+        return self._in_group(group, streams)
+
+    def _in_group(self, group: Any, threads: Sequence[Thread]) -> list[Any]:
+        self._location_groups.append(group)
+        number = len(self._location_groups) - 1
         return [
             self._definitions.location(
                 f"{number}.{k}", getattr(self._otf2.LocationType, thread.kind), group=group

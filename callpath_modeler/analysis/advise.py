@@ -243,9 +243,8 @@ def _tried(
         ratios.append(high / low if low > 0 else np.inf)
     time = float(np.nansum(models.values([scale])))
     processes = setting.get("p", fitted.experiment.constants.get("p", math.nan))
-    hours = (
-        repetitions * processes * time / _SECONDS_PER_HOUR if fitted.metric.is_time else math.nan
-    )
+    is_run_time = fitted.metric.can_be_run_time
+    hours = repetitions * processes * time / _SECONDS_PER_HOUR if is_run_time else math.nan
     after = float(np.median(ratios))
     gain = 1 - math.log(after) / math.log(apart) if apart > 1 else 0.0
     return NextRun(dict(setting), scale, time, hours, after, min(ratios), max(ratios), gain)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from callpath_modeler.analysis.common_noise import factors_of_runs, relative_to_others
 from callpath_modeler.analysis.ensemble import Unmatched, diverging
 from callpath_modeler.analysis.growth_change import GrowthChange, growth_change
 from callpath_modeler.analysis.measured import Measured
@@ -260,8 +261,42 @@ def _measured(pair: ExperimentPair, scale: float, inclusive: bool, confidence: f
             for sample, side in zip(samples, pair.sides, strict=True)
         ]
     test = compare_samples(samples[0], samples[1], confidence)
+    if pair.metric.is_time:
+        test = _or_relative(pair, test, scale, inclusive, confidence)
     at = {pair.parameter: scale, **pair.line.measured_at}
     return _changes(at, costs[0], costs[1], test, confidence)
+
+
+def _or_relative(
+    pair: ExperimentPair,
+    test: SampleComparison,
+    scale: float,
+    inclusive: bool,
+    confidence: float,
+) -> SampleComparison:
+    """Return a test of call paths alone, or relative to the others if that is more certain.
+
+    The probability of the better one of two tests is doubled (Bonferroni). The whole program is
+    compared alone, because nothing is beside it.
+    """
+    base, new = pair.sides
+    views = [
+        inclusive_values(pair.tree, side.values) if inclusive else side.values
+        for side in (base, new)
+    ]
+    relative = relative_to_others(
+        *(views[0], views[1]),
+        (factors_of_runs(base.values), factors_of_runs(new.values)),
+        (int(np.searchsorted(base.points, scale)), int(np.searchsorted(new.points, scale))),
+        confidence,
+    )
+    if relative is None:
+        return test
+    # A call path that changed less than the others did not become better.
+    agrees = np.sign(relative.difference) == np.sign(test.difference[:-1])
+    other = np.where(agrees, relative.p, 1.0)
+    p = np.minimum(2 * np.fmin(test.p[:-1], other), 1.0)
+    return replace(test, p=np.append(np.where(np.isnan(test.p[:-1]), np.nan, p), test.p[-1]))
 
 
 def _with_total(pair: ExperimentPair, values: FloatArray, exclusive: FloatArray) -> FloatArray:

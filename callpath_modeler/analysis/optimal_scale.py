@@ -83,7 +83,7 @@ def scaling_optimum(fitted: Fitted, target: float, total: Total) -> ScalingOptim
 def _has_run_time(fitted: Fitted) -> bool:
     """Return True if the total is a time that more processes should shorten."""
     experiment, parameter, metric = fitted.experiment, fitted.parameter, fitted.metric
-    is_time = metric.additive and metric.is_time and not is_summed(experiment, parameter)
+    is_time = metric.can_be_run_time and not is_summed(experiment, parameter)
     return is_time and scaling_over(experiment, parameter) is Scaling.STRONG
 
 

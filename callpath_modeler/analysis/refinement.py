@@ -247,9 +247,9 @@ def refine(
 
 def _check(ranking: Ranking, cost: VisitCost) -> None:
     fitted = ranking.fitted
-    if not fitted.metric.is_time or not fitted.metric.additive:
+    if not fitted.metric.can_be_run_time:
         raise UsageError(
-            f"{fitted.metric.name} is no time: a filter is about the time of functions",
+            f"{fitted.metric.name} is no time of threads: a filter is about the time of functions",
             hint="choose a time with -m",
         )
     if np.isinf(ranking.target):

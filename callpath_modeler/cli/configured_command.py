@@ -66,12 +66,6 @@ def configuration_of(ctx: click.Context) -> Configuration:
     return found
 
 
-def was_asked(ctx: click.Context, name: str) -> bool:
-    """Return whether the command line or an environment variable set a parameter."""
-    given = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
-    return ctx.get_parameter_source(name) in given
-
-
 _UNSET = {"by": ("--by", "value"), "select": ("--select", "**"), "top": ("--top", "all")}
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured_command import Configured, was_asked
+from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import EXPERIMENT, load_options, model_options
 from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.table_options import TableRequest, table_options, table_output_options
@@ -65,8 +66,7 @@ def command(
     )
 
     form = table.form
-    ctx = click.get_current_context()
-    if not was_asked(ctx, "metric"):
+    if not was_asked(click.get_current_context(), "metric"):
         # A metric from a file is for models, and need not be a time.
         question = replace(question, metric=None)
     answer = efficiency_of(
@@ -75,8 +75,6 @@ def command(
         load_options=load,
         fit_options=fitting,
         progress=console.progress("read"),
-        # A target from a file is for commands that need one.
-        required=was_asked(ctx, "target") or was_asked(ctx, "at"),
     )
     shown = EfficiencyView(
         answer.efficiency, Scheme(scheme), table.top or TOP, answer.confidence, select
@@ -86,7 +84,7 @@ def command(
 
         write_plot(console, efficiency_drawing(shown), plot, force=table.output.force)
     if form == "table":
-        again = invocation_of(ctx)
+        again = invocation_of(click.get_current_context())
         lines = efficiency_text(shown, style=table.style(console), invocation=again)
         table.write_lines(console, lines)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured_command import was_asked
+from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import A_FILE
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured_command import Configured, was_asked
+from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT, check_ranking
+from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,

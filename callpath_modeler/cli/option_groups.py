@@ -6,6 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import click
+from click.core import ParameterSource
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -31,3 +34,9 @@ def option_group(
     wrapped: Any = wrapper
     made: F = add_options(wrapped, options)
     return made
+
+
+def was_asked(ctx: click.Context, name: str) -> bool:
+    """Return whether the command line or an environment variable set a parameter."""
+    given = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+    return ctx.get_parameter_source(name) in given

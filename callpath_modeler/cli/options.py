@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callpath_modeler.cli.option_groups import F, add_options, option_group
+from callpath_modeler.cli.option_groups import F, add_options, option_group, was_asked
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shortened
 
@@ -346,7 +346,7 @@ def _make_question(
     from callpath_modeler.target_query import PredictionQuery
 
     refuse_both(inclusive=inclusive, exclusive=exclusive)
-    return PredictionQuery(target, at, metric, inclusive)
+    return PredictionQuery(target, at, metric, inclusive, is_target_required=_is_target_asked())
 
 
 def _make_question_of_metric(
@@ -354,7 +354,13 @@ def _make_question_of_metric(
 ) -> PredictionQuery:
     from callpath_modeler.target_query import PredictionQuery
 
-    return PredictionQuery(target, at, metric)
+    return PredictionQuery(target, at, metric, is_target_required=_is_target_asked())
+
+
+def _is_target_asked() -> bool:
+    """Return whether the target is the user's, not one of a configuration file."""
+    here = click.get_current_context()
+    return was_asked(here, "target") or was_asked(here, "at")
 
 
 def _make_question_at_target(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured_command import Configured, configuration_of, unset, was_asked
+from callpath_modeler.cli.configured_command import Configured, configuration_of, unset
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT, check_ranking
 from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -124,10 +125,10 @@ def _efficiency(
     from callpath_modeler.units import as_option
 
     fitted = ranking.fitted
-    if not (fitted.metric.is_time and fitted.metric.additive):
+    if not fitted.metric.can_be_run_time:
         return ""
     at = None if math.isinf(ranking.target) else as_option(fitted.at(ranking.target))
-    question = PredictionQuery(at=at, metric=fitted.metric.name)
+    question = PredictionQuery(at=at, metric=fitted.metric.name, is_target_required=False)
     try:
         answer = efficiency_of(
             sources,
@@ -135,7 +136,6 @@ def _efficiency(
             load_options=load,
             fit_options=fitting,
             progress=console.progress("read threads"),
-            required=False,
         )
     except (DataError, UsageError) as error:
         return f"{error.message} ({error.hint})." if error.hint else f"{error.message}."

@@ -54,10 +54,10 @@ OF_PROFILES = {
         example="app.p16: 7 call paths of tasks",
     ),
     "CPM110": FindingKind(
-        what="Accelerators are not part of the values of processes",
-        why="The ranking of CPU times does not include the time on accelerators.",
-        remedy="List the metrics with `cpmodel info`: some formats have one for accelerators.",
-        example="app.p16: 4 locations are not CPU threads",
+        what="Some locations of the profile are not threads of processes",
+        why="The metrics of threads do not include their values, such as the time on GPUs.",
+        remedy="List the metrics with `cpmodel info`. One of them may be `time on GPU streams`.",
+        example="app.p16: 4 GPU streams, whose values are separate metrics",
     ),
     "CPM111": FindingKind(
         what="The definitions of a profile were repaired",

@@ -113,7 +113,8 @@ _PARADIGMS = {
     "io": CallClass.IO,
     "posix": CallClass.IO,
     **dict.fromkeys(
-        ("cuda", "opencl", "openacc", "hip", "level zero", "openmp_target"), CallClass.GPU
+        ("cuda", "opencl", "openacc", "hip", "level zero", "openmp_target", "openmp target"),
+        CallClass.GPU,
     ),
 }
 _ROLES = {

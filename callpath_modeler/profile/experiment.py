@@ -216,7 +216,7 @@ class Experiment(HtmlReprMixin):
 
     def _column(self, name: str | None) -> MetricValues:
         if name is None:
-            timed = (v for v in self.columns.values() if v.metric.is_time and v.metric.additive)
+            timed = (v for v in self.columns.values() if v.metric.can_be_run_time)
             chosen = next(timed, None) or next(iter(self.columns.values()), None)
             if chosen is None:
                 raise DataError("no metric has values", hint="see `cpmodel info`")

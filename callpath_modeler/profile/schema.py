@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from callpath_modeler.printable import printable
@@ -12,6 +12,8 @@ from callpath_modeler.units import base_and_factor
 
 PROGRAM = "<program>"
 """Name of an artificial program root, which replaces the name of the executable."""
+
+_ON_GPU_STREAMS = " on GPU streams"
 
 _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("s", 1.0)),
@@ -97,6 +99,10 @@ class Metric:
     description: str = ""
     additive: bool = True
 
+    def on_gpu_streams(self) -> Metric:
+        """Return the metric of the values on GPU streams, such as ``"time on GPU streams"``."""
+        return replace(self, name=self.name + _ON_GPU_STREAMS)
+
     def in_one_line(self) -> Metric:
         """Return the metric with texts that are safe for terminals and pages."""
         name, unit, description = map(printable, (self.name, self.unit, self.description))
@@ -106,6 +112,19 @@ class Metric:
     def is_time(self) -> bool:
         """True if the metric is a duration."""
         return self.unit == "s"
+
+    @property
+    def is_on_gpu_streams(self) -> bool:
+        """True if the values are of GPU streams, not of the threads of processes.
+
+        GPU streams work while the threads do, so their time is never a part of the run time.
+        """
+        return self.name.endswith(_ON_GPU_STREAMS)
+
+    @property
+    def can_be_run_time(self) -> bool:
+        """True for durations of the threads of processes that add up along the call tree."""
+        return self.is_time and self.additive and not self.is_on_gpu_streams
 
     @property
     def is_requirement(self) -> bool:
@@ -133,6 +152,11 @@ class MetricStatus(StrEnum):
     DERIVED = "derived"
     UNSUPPORTED = "unsupported"
 
+    @property
+    def is_readable(self) -> bool:
+        """True if the profile knows the values, which may all be zero."""
+        return self in {MetricStatus.DATA, MetricStatus.ABSENT}
+
 
 @dataclass(frozen=True, slots=True)
 class DeclaredMetric:
@@ -150,6 +174,11 @@ class DeclaredMetric:
     status: MetricStatus
     note: str = ""
     unit_is_assumed: bool = False
+
+    def on_gpu_streams(self) -> DeclaredMetric:
+        """Return the metric of the values on GPU streams, some of which are not zero."""
+        metric = self.metric.on_gpu_streams()
+        return replace(self, metric=metric, status=MetricStatus.DATA, note="")
 
     @property
     def is_requirement(self) -> bool:

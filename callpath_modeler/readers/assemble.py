@@ -44,7 +44,6 @@ from callpath_modeler.readers.program import AS_TOLD, recognise_scaling, refuse_
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.run_provenance import provenance_findings
 from callpath_modeler.readers.runs import (
-    READABLE,
     ReadRun,
     read_process_times,
     read_run,
@@ -300,7 +299,7 @@ def _require(read: Sequence[ReadRun], options: ReadOptions) -> None:
                     f"metric {name!r} cannot be read: {declared.note or declared.status}",
                     hint=f"readable metrics: {', '.join(sorted(have))}",
                 )
-            known = {d.metric.name: 0 for r in read for d in r.declared if d.status in READABLE}
+            known = {d.metric.name: 0 for r in read for d in r.declared if d.status.is_readable}
             raise unknown_metric(name, known)
 
 
@@ -333,7 +332,7 @@ def _refuse_several_metrics(read: Sequence[ReadRun]) -> None:
     examples = {next(iter(run.values)): run.name for run in reversed(read) if run.values}
     if len(examples) < 2:
         return
-    of_each = [{d.metric.name for d in run.declared if d.status in READABLE} for run in read]
+    of_each = [{d.metric.name for d in run.declared if d.status.is_readable} for run in read]
     shared = sorted(set.intersection(*of_each))
     listed = ", ".join(f"{name} in {where}" for name, where in sorted(examples.items()))
     chosen = f"choose a metric of all runs: -m {shell_word(shared[0])}" if shared else ""
@@ -481,7 +480,7 @@ def _declared(read: Sequence[ReadRun]) -> dict[str, str]:
     notes: dict[str, str] = {}
     for run in read:
         for declared in run.declared:
-            readable = declared.status in READABLE
+            readable = declared.status.is_readable
             note = "" if readable else declared.note or str(declared.status)
             name = declared.metric.name
             notes[name] = "" if readable or notes.get(name) == "" else note
@@ -530,9 +529,10 @@ def _cost_findings(
 def _adds_up(run: ReadRun, values: MetricValues, reduction: Reduction) -> bool:
     """Return whether the call paths of a run must add up to its total.
 
-    They need not if the values are maxima over processes or, for times, maxima over the threads of
-    a process. They need not if the reader removed values either.
+    They need not if the values are maxima over processes or, for times, maxima over the threads or
+    GPU streams of a process. They need not if the reader removed values either.
     """
-    folded = values.metric.is_time and run.extent.threads != 1
+    several = run.extent.threads != 1 or values.metric.is_on_gpu_streams
+    folded = values.metric.is_time and several
     altered = any(finding.code in ALTERING for finding in run.findings)
     return reduction in {Reduction.SUM, Reduction.MEAN} and not folded and not altered

@@ -128,13 +128,15 @@ def _time_of(declared: Sequence[DeclaredMetric], wanted: str | None) -> str:
     timed = [
         d.metric.name
         for d in declared
-        if d.metric.is_time and d.metric.additive and d.status is MetricStatus.DATA
+        if d.metric.can_be_run_time and d.status is MetricStatus.DATA
     ]
     if wanted is None and timed:
         return timed[0]
     if wanted not in timed or wanted is None:
         raise DataError(
-            f"{wanted!r} is not a time of call paths" if wanted else "it has no time of call paths",
+            f"{wanted!r} is no time of threads that adds up over call paths"
+            if wanted
+            else "it has no time of call paths",
             hint=f"times: {', '.join(timed)}" if timed else "see `cpmodel info`",
         )
     return wanted

@@ -143,17 +143,8 @@ class GroupedProfile:
 
     @property
     def metrics(self) -> Sequence[DeclaredMetric]:
-        """The metrics of the profile; only additive ones have values."""
-        return [
-            each
-            if each.metric.additive or each.status is not MetricStatus.DATA
-            else replace(
-                each,
-                status=MetricStatus.UNSUPPORTED,
-                note="it does not add up over call paths, so processes cannot be selected",
-            )
-            for each in self._source.metrics
-        ]
+        """The metrics of the profile; only additive ones of threads have values."""
+        return [_of_threads(each) for each in self._source.metrics]
 
     @property
     def extent(self) -> Extent:
@@ -229,6 +220,17 @@ class GroupedProfile:
         is_used = self._group >= 0 if group is None else self._group == group
         columns = Columns.of(np.where(is_used[process], process, -1))
         return Reducer(paths, columns, fold, reduction)
+
+
+def _of_threads(declared: DeclaredMetric) -> DeclaredMetric:
+    """Return a metric, unsupported if it has no values of threads that add up."""
+    reason = "" if declared.metric.additive else "it does not add up over call paths"
+    if declared.metric.is_on_gpu_streams:
+        reason = "it has values of GPU streams, not of single threads"
+    if not reason or declared.status is not MetricStatus.DATA:
+        return declared
+    note = f"{reason}, so processes cannot be selected"
+    return replace(declared, status=MetricStatus.UNSUPPORTED, note=note)
 
 
 def _under_groups(tree: CallTree, names: Sequence[str]) -> CallTree:

@@ -148,7 +148,7 @@ def recognise_scaling(
     reason : str
         The reason, in words.
     """
-    timed = [v for v in columns.values() if v.metric.is_time and v.metric.additive]
+    timed = [v for v in columns.values() if v.metric.can_be_run_time]
     workers = _varying_workers(runs)
     why = _undecided(timed, runs, workers, reduction)
     if why:

@@ -58,6 +58,11 @@ class Columns:
         order = np.argsort(process, kind="stable")
         return process[order], column[order]
 
+    @property
+    def used(self) -> Place:
+        """Columns of a block that belong to processes."""
+        return _place(np.sort(self.threads_in_order[1]), self.stored)
+
     @classmethod
     def of(cls, process: NDArray[np.integer]) -> Columns:
         """Return the columns of locations.
@@ -145,11 +150,17 @@ class BlockSink:
 
     Attributes
     ----------
-    noticed : counts of invalid values
+    noticed : counts of invalid values in the columns of processes
     """
 
-    def __init__(self) -> None:
+    def __init__(self, columns: Columns) -> None:
         self.noticed = Noticed()
+        self._columns = columns
+        self._used = columns.used
+
+    def below_zero(self, block: FloatArray) -> int:
+        """Return the number of negative values in the columns of processes."""
+        return int(np.count_nonzero(block[:, self._used] < 0))
 
     def add(
         self,
@@ -176,7 +187,7 @@ class BlockSink:
         if is_plain(block):
             return
         bad = ~np.isfinite(block)
-        self.noticed.not_finite += int(np.count_nonzero(bad))
+        self.noticed.not_finite += int(np.count_nonzero(bad[:, self._used]))
         block[bad] = np.nan
 
     def _clear(
@@ -189,11 +200,12 @@ class BlockSink:
         odd = np.flatnonzero(np.maximum.reduce(block.view(np.uint64), axis=1) >= _INFINITE)
         values = block[odd]
         values[~np.isfinite(values)] = np.nan
-        limit = 0.0 if within is None else -_NOISE * np.abs(within(odd))
-        count = int(np.count_nonzero(values < limit))
+        own = values[:, self._used]
+        limit = 0.0 if within is None else -_NOISE * np.abs(within(odd)[:, self._used])
+        count = int(np.count_nonzero(own < limit))
         if count:
             self.noticed.negative += count
-            low = np.fmin.reduce(values, axis=1)
+            low = np.fmin.reduce(own, axis=1)
             k = int(np.nanargmin(low))
             if low[k] < self.noticed.worst:
                 self.noticed.worst, self.noticed.worst_row = float(low[k]), int(rows[odd[k]])
@@ -208,8 +220,7 @@ class GroupSums(BlockSink):
     """
 
     def __init__(self, columns: Columns, group: IntArray, groups: int) -> None:
-        super().__init__()
-        self._columns = columns
+        super().__init__(columns)
         self._group = group
         self._sums = np.zeros((groups, columns.stored))
 
@@ -272,14 +283,13 @@ class Reducer(BlockSink):
         *,
         absent: float = 0.0,
     ) -> None:
-        super().__init__()
+        super().__init__(columns)
         if reduction is Reduction.IMBALANCE:
             absent = np.nan
         self.values = np.full(call_paths, absent)
         self.imbalance: Float32Array | None = None
         if columns.processes > 1 and reduction is not Reduction.IMBALANCE:
             self.imbalance = np.full(call_paths, np.nan, np.float32)
-        self._columns = columns
         self._fold = fold
         self._reduction = reduction
         self._total = np.zeros(columns.stored)

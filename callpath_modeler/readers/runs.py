@@ -19,7 +19,6 @@ from callpath_modeler.profile.schema import (
     COMPUTED,
     DeclaredMetric,
     Extent,
-    MetricStatus,
     Reduction,
 )
 from callpath_modeler.readers.balances import BalanceRequest, read_balance
@@ -39,8 +38,6 @@ from callpath_modeler.readers.process_clusters import ProcessTimes
 from callpath_modeler.readers.process_selection import ProcessSelection, process_times
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.units import counted, parameter_value
-
-READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
 
 _LARGEST = 1e100
 """Largest plausible value; larger ones come from flipped bits, and their squares are infinite."""
@@ -160,7 +157,8 @@ def read_process_times(
     with naming_the_reader(reader, file.path), opened_runs(reader, file.path) as runs:
         for run in runs:
             declared = in_given_units(tuple(run.source.metrics), units, run.source.extent).declared
-            timed = [d.metric.name for d in declared if d.metric.is_time and d.status in READABLE]
+            readable = (d for d in declared if d.status.is_readable)
+            timed = [d.metric.name for d in readable if d.metric.can_be_run_time]
             chosen = metric if metric in timed else next(iter(timed), None)
             if chosen is None:
                 raise DataError(f"{file.path}: has no time", hint="see `cpmodel info`")
@@ -316,11 +314,11 @@ def _which(run: RunSource) -> str:
 def _wanted(
     declared: Iterable[DeclaredMetric], metrics: Sequence[str] | None, *, requirements: bool
 ) -> list[str]:
-    readable = [d for d in declared if d.status in READABLE]
+    readable = [d for d in declared if d.status.is_readable]
     if metrics is None:
         return [d.metric.name for d in readable]
     # The run time is always read, because it distinguishes weak from strong scaling.
-    timed = [d.metric.name for d in readable if d.metric.is_time and d.metric.additive][:1]
+    timed = [d.metric.name for d in readable if d.metric.can_be_run_time][:1]
     if not metrics and not timed:
         timed = [d.metric.name for d in readable][:1]
     asked = [d.metric.name for d in readable if d.metric.name in metrics]

@@ -192,9 +192,7 @@ def _share_lines(
     unit = fitted.metric.unit
     band = f"{percent(fitted.models.confidence)} band"
     cells = [(f"{fitted.parameter}={parameter_value(float(cause.target))}", "value", band)]
-    low, high = (style.amount(each, unit) for each in (explained.time.low, explained.time.high))
-    time = style.amount(explained.time.value, unit)
-    cells.append(("  time by these laws", time, f"{low} … {high}"))
+    cells.append(("  time by these laws", style.amount(explained.time, unit), ""))
     shares = {
         "requirements": explained.required,
         "delay by computation": explained.delayed,
@@ -274,7 +272,7 @@ def why_table(ranking: Ranking, cause: Cause, findings: Sequence[Finding] = ()) 
             }
             for term in terms
         ],
-        "time": _share_json(explained.time),
+        "time": json_number(explained.time),
         "explained": _share_json(explained.required),
         "delayed": _share_json(explained.delayed),
         "unexplained": _share_json(explained.rest),

@@ -75,7 +75,7 @@ def loss_sentence(
     if total < 0:
         less = f"{amounts[0]} less than with perfect scaling"
         return f"{where} scaling is superlinear: {less} (excess work {percent(total)}, {left})"
-    what = "of the time is lost" if metric.is_time else f"of {metric.name} is excess"
+    what = "of the time is lost" if metric.can_be_run_time else f"of {metric.name} is excess"
     return f"{where}, {percent(total)} {what}: {amounts[0]} of {amounts[1]} ({left})"
 
 

@@ -22,7 +22,7 @@ from callpath_modeler.readers.base import (
     ThreadSource,
     opened_runs,
 )
-from callpath_modeler.readers.runs import READABLE, ReadRun
+from callpath_modeler.readers.runs import ReadRun
 
 CLOSE = 1e-9
 """Relative tolerance of sums, because the order of additions may differ."""
@@ -30,7 +30,7 @@ CLOSE = 1e-9
 
 def readable(source: ProfileSource) -> list[DeclaredMetric]:
     """Return the metrics whose values can be read."""
-    return [declared for declared in source.metrics if declared.status in READABLE]
+    return [declared for declared in source.metrics if declared.status.is_readable]
 
 
 def reductions(source: ProfileSource) -> tuple[Reduction, ...]:

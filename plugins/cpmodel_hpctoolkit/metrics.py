@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from callpath_modeler.profile.schema import DeclaredMetric, Metric, MetricStatus, base_unit
 from callpath_modeler.readers.reductions import Fold
@@ -60,14 +60,16 @@ def declare(measures: Iterable[Measure]) -> dict[str, StoredMetric]:
     stored: dict[str, StoredMetric] = {}
     for measure in measures:
         name, unit, scale = _in_base_units(measure.name)
-        if measure.on_gpu:
-            name = f"{name} on GPU streams"
-        if name in stored:
-            name = measure.name
         metric = Metric(name, unit, measure.description)
+        with_unit = replace(metric, name=measure.name)
+        if measure.on_gpu:
+            metric, with_unit = metric.on_gpu_streams(), with_unit.on_gpu_streams()
+        if metric.name in stored:
+            metric = with_unit
         status = MetricStatus.DATA if measure.has_data else MetricStatus.ABSENT
         note = "" if measure.has_data else "never non-zero"
-        stored.setdefault(name, StoredMetric(DeclaredMetric(metric, status, note), measure, scale))
+        declared = DeclaredMetric(metric, status, note)
+        stored.setdefault(metric.name, StoredMetric(declared, measure, scale))
     return dict(sorted(stored.items(), key=lambda item: _rank(item[1])))
 
 

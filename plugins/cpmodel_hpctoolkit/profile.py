@@ -16,6 +16,7 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.lines import LineCosts
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
 from callpath_modeler.readers.base import Reduced, ThreadSums
+from callpath_modeler.readers.gpu_streams import no_threads, note_streams
 from callpath_modeler.readers.reductions import Fold, Noticed
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
 from cpmodel_hpctoolkit.contexts import STATEMENT, Detail
@@ -106,8 +107,7 @@ class HpctoolkitProfile:
         self._notices = Notices(str(database.path))
         streams = sum(len(process) for process in database.places.streams)
         if streams and any(stored.measure.on_gpu for stored in self.stored.values()):
-            message = f"{streams} GPU streams, whose values are separate metrics"
-            self._notices.note("CPM110", message, streams)
+            note_streams(self._notices, streams)
 
     def with_call_sites(self) -> HpctoolkitProfile:
         """Return the same profile, in which calls from several lines are several call paths."""
@@ -180,7 +180,9 @@ class HpctoolkitProfile:
         """
         stored = self.stored[metric]
         processes = self.database.places.threads
-        if not processes or stored.measure.on_gpu:
+        if stored.measure.on_gpu:
+            raise no_threads(metric)
+        if not processes:
             raise DataError(
                 "it has no values of single threads",
                 hint="give hpcprof-mpi the option --metric-db yes, or use a current hpcprof",

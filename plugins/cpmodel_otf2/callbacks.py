@@ -223,8 +223,8 @@ def definition_callbacks(raw: Raw) -> dict[str, Callable[..., int]]:
             raw.strings, ref, (text or b"").decode(errors="replace")
         ),
         "SystemTreeNode": lambda _, ref, name, kind, _above: put(raw.nodes, ref, (name, kind)),
-        "LocationGroup": lambda _, ref, name, kind, node, _creator: put(
-            raw.location_groups, ref, (name, kind, node)
+        "LocationGroup": lambda _, ref, name, kind, node, creator: put(
+            raw.location_groups, ref, (name, kind, node, creator)
         ),
         "Location": lambda _, ref, name, kind, events, group: put(
             raw.locations, ref, (name, kind, events, group)

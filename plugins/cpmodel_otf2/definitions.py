@@ -16,10 +16,16 @@ UNDEFINED = 0xFFFFFFFF
 PROGRAM_REGION = UNDEFINED - 1
 """Reference of the program itself, which ProgramBegin enters and ProgramEnd leaves."""
 
+KERNELS_REGION = UNDEFINED - 2
+"""Reference of the caller of all calls on GPU streams, which have no caller in the trace."""
+
 UNRESOLVED = -1
 """World rank of a partner that is not in the definitions."""
 
-_PROCESS, _CPU_THREAD, _METRIC_LOCATION = 1, 1, 3
+_PROCESS, _ACCELERATOR = 1, 2
+"""Kinds of location groups."""
+_CPU_THREAD, _GPU_STREAM, _METRIC_LOCATION = 1, 2, 3
+"""Kinds of locations."""
 _COMM_LOCATIONS, _COMM_SELF = 4, 6
 _MPI = 4
 
@@ -52,7 +58,7 @@ class Location:
     ----------
     reference : number in the trace, which is also the name of the file
     name : name as defined
-    kind : 1 = CPU thread, 2 = accelerator stream, 3 = location for metrics
+    kind : 1 = CPU thread, 2 = GPU stream, 3 = location for metrics
     events : number of events as defined
     group : reference of the location group
     """
@@ -66,11 +72,20 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class LocationGroup:
-    """Locations that share memory: a process, if `kind` is 1. `node` is a reference."""
+    """Locations that share memory.
+
+    Attributes
+    ----------
+    name : name as defined
+    kind : 1 = process, 2 = accelerator
+    node : reference of the node of the system tree
+    creator : reference of the group that created this one; `UNDEFINED` = not stated
+    """
 
     name: str
     kind: int
     node: int
+    creator: int = UNDEFINED
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +150,7 @@ class Raw:
     nodes: dict[int, tuple[int, int]] = field(default_factory=dict)
     regions: dict[int, tuple[int, int, int, int, int, int]] = field(default_factory=dict)
     groups: dict[int, ProcessGroup] = field(default_factory=dict)
-    location_groups: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    location_groups: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     locations: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     comms: dict[int, tuple[int, int, int | None]] = field(default_factory=dict)
     members: dict[int, tuple[int, int, int, int, int, int, int]] = field(default_factory=dict)
@@ -180,9 +195,34 @@ class TraceDefinitions:
         is_process = group is None or group.kind in {0, _PROCESS}
         return location.kind in {0, _CPU_THREAD} and is_process
 
-    def is_accelerator(self, location: Location) -> bool:
-        """Return whether `location` executed something other than a CPU thread."""
-        return not self.is_thread(location) and location.kind != _METRIC_LOCATION
+    def is_stream(self, location: Location) -> bool:
+        """Return whether `location` is a GPU stream."""
+        group = self.location_groups.get(location.group)
+        on_accelerator = group is not None and group.kind == _ACCELERATOR
+        return location.kind == _GPU_STREAM or (
+            on_accelerator and location.kind != _METRIC_LOCATION
+        )
+
+    def is_unknown(self, location: Location) -> bool:
+        """Return whether `location` is neither a thread, nor a stream, nor for metrics."""
+        is_known = self.is_thread(location) or self.is_stream(location)
+        return not is_known and location.kind != _METRIC_LOCATION
+
+    @cached_property
+    def process_of_streams(self) -> Mapping[Location, int]:
+        """Return the location group of the process of each GPU stream; `UNRESOLVED` = unknown.
+
+        A stream belongs to its own location group if this is a process. Otherwise, it belongs to
+        the process that created the group. In a run of one process, all streams belong to it.
+        """
+        processes = {x.group for x in self.locations if self.is_thread(x)}
+        only = next(iter(processes)) if len(processes) == 1 else UNRESOLVED
+        found = {}
+        for stream in filter(self.is_stream, self.locations):
+            group = self.location_groups.get(stream.group)
+            candidates = (stream.group, group.creator if group else UNRESOLVED)
+            found[stream] = next((k for k in candidates if k in processes), only)
+        return found
 
     @cached_property
     def ranks(self) -> Mapping[int, int]:
@@ -270,8 +310,8 @@ def resolve(raw: Raw) -> TraceDefinitions:
         text,
         locations,
         {
-            k: LocationGroup(text.get(n, ""), kind, at)
-            for k, (n, kind, at) in raw.location_groups.items()
+            k: LocationGroup(text.get(n, ""), kind, at, creator)
+            for k, (n, kind, at, creator) in raw.location_groups.items()
         },
         {k: text.get(kind, "") for k, (_, kind) in raw.nodes.items()},
         _regions(raw),
@@ -300,7 +340,8 @@ def _regions(raw: Raw) -> dict[int, Region]:
         )
         for reference, (name, canonical, role, paradigm, file, line) in raw.regions.items()
     }
-    regions[PROGRAM_REGION] = Region(PROGRAM, paradigm="measurement", role="artificial")
+    for reference, name in ((PROGRAM_REGION, PROGRAM), (KERNELS_REGION, "KERNELS")):
+        regions[reference] = Region(name, paradigm="measurement", role="artificial")
     return regions
 
 

@@ -98,7 +98,8 @@ def _raw(found: Any) -> Raw:
         raw.nodes[_ref(node)] = (text(node.name), text(node.class_name))
     for group in found.location_groups:
         kind = group.location_group_type.value
-        raw.location_groups[_ref(group)] = (text(group.name), kind, _ref(group.system_tree_parent))
+        node, creator = _ref(group.system_tree_parent), _ref(group.creating_location_group)
+        raw.location_groups[_ref(group)] = (text(group.name), kind, node, creator)
     for place in found.locations:
         row = (text(place.name), place.type.value, place.number_of_events, _ref(place.group))
         raw.locations[_ref(place)] = row

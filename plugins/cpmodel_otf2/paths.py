@@ -79,6 +79,15 @@ class PathTable:
         self._index()
         self.parent = np.concatenate((self.parent, self.find(above[by_depth])))
 
+    def callee(self, caller: int, region: int) -> int:
+        """Return the id of the call path of a region below a caller, which may be new."""
+        regions, depth = np.array([region]), self.depth[[caller]] + 1
+        above = self.hashes[[caller]]
+        hashes = above + hash_of(regions, depth)
+        if self.find(hashes)[0] < 0:
+            self.add(hashes, above, regions, depth)
+        return int(self.find(hashes)[0])
+
     def regions_of(self, path: int) -> list[int]:
         """Return the references of the regions from the root to a call path."""
         chain = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 import numpy as np
@@ -20,10 +21,18 @@ from callpath_modeler.profile.schema import (
     base_unit,
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
+from callpath_modeler.readers.gpu_streams import no_threads, note_streams
 from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, GroupSums, Reducer
-from cpmodel_otf2.definitions import Location, MetricMember, TraceDefinitions
+from cpmodel_otf2.definitions import (
+    KERNELS_REGION,
+    PROGRAM_REGION,
+    UNRESOLVED,
+    Location,
+    MetricMember,
+    TraceDefinitions,
+)
 from cpmodel_otf2.events import EventSource
-from cpmodel_otf2.paths import PathTable
+from cpmodel_otf2.paths import OUTSIDE, PathTable
 from cpmodel_otf2.replay import Replay
 from cpmodel_otf2.replay_totals import ReplayTotals
 from cpmodel_otf2.samples import Counters, is_cost
@@ -45,6 +54,62 @@ _OWN = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Replayed:
+    """Values of the threads of processes, or of their GPU streams.
+
+    Attributes
+    ----------
+    columns : process of each location
+    totals : [locations] what each location spent
+    """
+
+    columns: Columns
+    totals: Sequence[ReplayTotals]
+
+    def block(self, metric: str, row: Int64Array, first: int, count: int) -> FloatArray:
+        """Return the values of `count` rows of the call tree, [count, locations].
+
+        Parameters
+        ----------
+        row : [ids] row of each call path
+        first : first row
+        """
+        block = np.zeros((count, len(self.totals)))
+        for column, of_location in enumerate(self.totals):
+            if metric in of_location.cells:
+                paths, values = of_location.cells[metric]
+                rows = row[paths] - first
+                here = (rows >= 0) & (rows < count)
+                block[rows[here], column] = values[here]
+        return block
+
+    @property
+    def names(self) -> set[str]:
+        """Names of the metrics with a value other than zero."""
+        return {
+            name for each in self.totals for name, (paths, _) in each.cells.items() if len(paths)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredMetric:
+    """A metric and its values.
+
+    Attributes
+    ----------
+    declared : metric as users see it
+    name : name in the values of the replay
+    scale : factor to SI base units
+    replayed : values of the locations
+    """
+
+    declared: DeclaredMetric
+    name: str
+    scale: float
+    replayed: _Replayed
+
+
 class TraceProfile:
     """Profile of a trace.
 
@@ -64,15 +129,22 @@ class TraceProfile:
             raise InputError(
                 f"{path}: no location is a thread of a process", hint="check the measurement"
             )
-        self.columns = Columns.of(np.array([x.group for x in self._locations]))
         self._paths = PathTable()
-        self._tallies = _replayed(source, self._locations, self._paths)
-        self._tree, self._rows = self._paths.tree(source.definitions.regions)
-        if not len(self._tree):
+        self._threads = _replayed(
+            source, self._paths, {x: x.group for x in self._locations}, on_gpu=False
+        )
+        if len(self._paths) == 1:
             self._refuse()
-        self._scales: dict[str, float] = {}
-        self._metrics = self._declared()
+        owned = {x: k for x, k in self._definitions.process_of_streams.items() if k != UNRESOLVED}
+        self._streams = _replayed(source, self._paths, owned, on_gpu=True) if owned else None
+        self._tree, self._rows = self._paths.tree(source.definitions.regions)
+        self._metrics = self._stored()
         self._note(source)
+
+    @property
+    def columns(self) -> Columns:
+        """Return the threads of each process."""
+        return self._threads.columns
 
     @property
     def call_tree(self) -> CallTree:
@@ -81,8 +153,8 @@ class TraceProfile:
 
     @property
     def metrics(self) -> Sequence[DeclaredMetric]:
-        """Return the metrics of the replay and the metrics in the trace."""
-        return tuple(self._metrics.values())
+        """Return the metrics of the replay, the metrics in the trace, and those of GPU streams."""
+        return tuple(stored.declared for stored in self._metrics.values())
 
     @property
     def extent(self) -> Extent:
@@ -95,7 +167,7 @@ class TraceProfile:
     @property
     def metadata(self) -> Mapping[str, str]:
         """Return the creator of the trace and the program, if they are known."""
-        program = next((tally.program for tally in self._tallies if tally.program), "")
+        program = next((each.program for each in self._threads.totals if each.program), "")
         known = {
             "creator": self._creator,
             "program": PurePath(program).name,
@@ -115,19 +187,20 @@ class TraceProfile:
         KeyError
             If the metric does not exist, or call paths cannot have a cost in it.
         """
-        declared = self._readable(metric)
+        stored = self._readable(metric)
+        declared, locations = stored.declared, stored.replayed
         fold = Fold.MAX if declared.metric.is_time else Fold.SUM
-        reducer = Reducer(len(self._tree), self.columns, fold, over_locations)
-        for rows, block in self._blocks(metric):
+        reducer = Reducer(len(self._tree), locations.columns, fold, over_locations)
+        for rows, block in self._blocks(stored):
             reducer.mark_missing(block)
             reducer.add(rows, block)
-        totals = np.array([[tally.totals.get(metric, 0.0) for tally in self._tallies]])
+        totals = np.array([[each.totals.get(stored.name, 0.0) for each in locations.totals]])
         reducer.add_to_total(totals)
         self._note_values(metric, reducer)
-        scale = 1.0 if over_locations is Reduction.IMBALANCE else self._scales[metric]
+        scale = 1.0 if over_locations is Reduction.IMBALANCE else stored.scale
         run_time = float("nan")
-        if declared.metric.is_time:
-            run_time = reducer.largest_total() * self._scales[metric]
+        if declared.metric.can_be_run_time:
+            run_time = reducer.largest_total() * stored.scale
         total = reducer.total() * scale
         return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
 
@@ -138,62 +211,77 @@ class TraceProfile:
         ------
         KeyError
             If the metric does not exist, or call paths cannot have a cost in it.
+        DataError
+            If the metric has values of GPU streams.
         """
-        self._readable(metric)
+        stored = self._readable(metric)
+        if stored.declared.metric.is_on_gpu_streams:
+            raise no_threads(metric)
         sums = GroupSums(self.columns, group, groups)
-        for rows, block in self._blocks(metric):
+        for rows, block in self._blocks(stored):
             sums.mark_missing(block)
             sums.add(rows, block)
         self._note_values(metric, sums)
-        return sums.result(self._scales[metric])
+        return sums.result(stored.scale)
 
-    def _readable(self, metric: str) -> DeclaredMetric:
-        declared = self._metrics[metric]
-        if declared.status not in {MetricStatus.DATA, MetricStatus.ABSENT}:
+    def _readable(self, metric: str) -> _StoredMetric:
+        stored = self._metrics[metric]
+        if not stored.declared.status.is_readable:
             raise KeyError(metric)
-        return declared
+        return stored
 
     def per_location(self, metric: str) -> FloatArray:
-        """Return every exclusive value, [call paths, threads], in SI base units."""
-        return self._block(metric, 0, len(self._tree)) * self._scales[metric]
+        """Return every exclusive value, [call paths, locations], in SI base units."""
+        stored = self._metrics[metric]
+        return stored.scale * stored.replayed.block(stored.name, self._rows, 0, len(self._tree))
 
-    def _blocks(self, metric: str) -> Iterator[tuple[Int64Array, FloatArray]]:
+    def _blocks(self, stored: _StoredMetric) -> Iterator[tuple[Int64Array, FloatArray]]:
         """Yield rows of the call tree with their values, [rows x locations]."""
-        step = max(1, _BLOCK // self.columns.stored)
+        locations = stored.replayed
+        step = max(1, _BLOCK // locations.columns.stored)
         for first in range(0, len(self._tree), step):
             rows = np.arange(first, min(first + step, len(self._tree)))
-            yield rows, self._block(metric, first, len(rows))
+            yield rows, locations.block(stored.name, self._rows, first, len(rows))
 
-    def _block(self, metric: str, first: int, count: int) -> FloatArray:
-        block = np.zeros((count, len(self._tallies)))
-        for column, tally in enumerate(self._tallies):
-            if metric in tally.cells:
-                paths, values = tally.cells[metric]
-                rows = self._rows[paths] - first
-                here = (rows >= 0) & (rows < count)
-                block[rows[here], column] = values[here]
-        return block
+    def _stored(self) -> dict[str, _StoredMetric]:
+        """Return the metrics of threads, and then those of GPU streams, by name."""
+        found, streams = self._of_threads(), self._streams
+        if streams is None:
+            return found
+        used = streams.names
+        for stored in [each for each in found.values() if each.name in used]:
+            declared = stored.declared.on_gpu_streams()
+            name = declared.metric.name
+            if name in found:
+                self._notices.note("CPM118", f"metric {name}", about=name)
+            elif stored.declared.status.is_readable:
+                found[name] = replace(stored, declared=declared, replayed=streams)
+        return found
 
-    def _declared(self) -> dict[str, DeclaredMetric]:
-        declared = {}
-        found = {name for tally in self._tallies for name in tally.cells}
+    def _of_threads(self) -> dict[str, _StoredMetric]:
+        stored: dict[str, _StoredMetric] = {}
+        found = {name for each in self._threads.totals for name in each.cells}
+
+        def add(declared: DeclaredMetric, scale: float) -> None:
+            name = declared.metric.name
+            stored[name] = _StoredMetric(declared, name, scale, self._threads)
+
         for name, metric in _OWN.items():
-            self._scales[name] = 1 / self._definitions.ticks_per_second if name == "time" else 1.0
             status = MetricStatus.DATA if name in found else MetricStatus.ABSENT
             note = "" if name in found else "the trace has no such events"
-            declared[name] = DeclaredMetric(metric, status, note)
+            scale = 1 / self._definitions.ticks_per_second if name == "time" else 1.0
+            add(DeclaredMetric(metric, status, note), scale)
         for member in _members(self._definitions):
-            if member.name in declared:
+            if member.name in stored:
                 self._notices.note("CPM118", f"metric {member.name}", about=member.name)
                 continue
             unit, scale = base_unit(member.unit)
-            self._scales[member.name] = scale * member.scale
             metric = Metric(member.name, unit, member.description)
-            declared[member.name] = DeclaredMetric(metric, *_status(member, found))
-        return declared
+            add(DeclaredMetric(metric, *_status(member, found)), scale * member.scale)
+        return stored
 
     def _refuse(self) -> None:
-        if any(tally.sampled for tally in self._tallies):
+        if any(each.sampled for each in self._threads.totals):
             raise InputError(
                 f"{self._path}: the trace has samples of calling contexts, but no calls",
                 hint="measure with SCOREP_TRACING_CONVERT_CALLING_CONTEXT_EVENTS=true",
@@ -203,29 +291,39 @@ class TraceProfile:
     def _note(self, source: EventSource) -> None:
         for finding in source.findings():
             self._notices.note(finding.code, finding.message, finding.count, finding.message)
-        left_out = sum(map(self._definitions.is_accelerator, self._definitions.locations))
-        if left_out:
-            self._notices.note("CPM110", f"{left_out} locations are not CPU threads", left_out)
+        self._note_locations()
         unreadable = [d.metric.name for d in self.metrics if d.status is MetricStatus.UNSUPPORTED]
         if unreadable:
             self._notices.note("CPM107", ", ".join(unreadable[:4]), len(unreadable))
-        open_regions = sum(tally.left_open for tally in self._tallies)
+        replayed = [*self._threads.totals, *(self._streams.totals if self._streams else ())]
+        open_regions = sum(each.left_open for each in replayed)
         if open_regions:
             self._notices.note("CPM127", f"{open_regions} regions are never left", open_regions)
-        outside = sum(tally.outside for tally in self._tallies)
+        outside = sum(each.outside for each in replayed)
         if outside:
             message = f"{outside} messages and operations are outside all regions"
             self._notices.note("CPM133", message, outside)
-        mended = sum(tally.mended for tally in self._tallies)
+        mended = sum(each.mended for each in replayed)
         if mended:
             self._notices.note(
                 "CPM128", f"{mended} calls without return, or returns without call", mended
             )
-        paused = sum(tally.paused for tally in self._tallies) * self._scales["time"]
+        paused = sum(each.paused for each in replayed) * self._metrics["time"].scale
         if paused > 0:
-            count = sum(tally.paused > 0 for tally in self._tallies)
+            count = sum(each.paused > 0 for each in replayed)
             message = f"{paused:.3g} s of {count} locations are excluded"
             self._notices.note("CPM129", message, count)
+
+    def _note_locations(self) -> None:
+        processes = self._definitions.process_of_streams.values()
+        unowned = sum(process == UNRESOLVED for process in processes)
+        has_metrics = any(declared.metric.is_on_gpu_streams for declared in self.metrics)
+        note_streams(
+            self._notices,
+            len(processes) - unowned if has_metrics else 0,
+            unowned=unowned,
+            others=sum(map(self._definitions.is_unknown, self._definitions.locations)),
+        )
 
     def _note_values(self, metric: str, reducer: BlockSink) -> None:
         noticed = reducer.noticed
@@ -246,15 +344,27 @@ def _threads(definitions: TraceDefinitions) -> list[Location]:
 
 
 def _replayed(
-    source: EventSource, locations: Sequence[Location], paths: PathTable
-) -> list[ReplayTotals]:
-    forks, tallies = Forks(), []
-    for location in locations:
+    source: EventSource, paths: PathTable, processes: Mapping[Location, int], *, on_gpu: bool
+) -> _Replayed:
+    """Replay some locations, and add their call paths.
+
+    Parameters
+    ----------
+    processes : location group of the process of each location
+    on_gpu : True if the locations are GPU streams. As in profiles of Score-P, their calls are below
+        KERNELS, which is below the program. It also holds the data transfers between kernels
+    """
+    forks, totals = Forks(), []
+    programs = np.flatnonzero((paths.region == PROGRAM_REGION) & (paths.depth == 1))
+    program = int(programs[0]) if len(programs) else OUTSIDE
+    for location in processes:
         replay = Replay(paths, forks, Counters(source.definitions.metric_classes))
         for batch in source.batches(location):
+            if on_gpu and (len(batch.calls.time) or len(batch.accesses)):
+                replay.start_below(paths.callee(program, KERNELS_REGION))
             replay.add(batch)
-        tallies.append(replay.finish())
-    return tallies
+        totals.append(replay.finish())
+    return _Replayed(Columns.of(np.array([*processes.values()])), totals)
 
 
 def _members(definitions: TraceDefinitions) -> list[MetricMember]:

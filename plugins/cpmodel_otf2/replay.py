@@ -25,6 +25,7 @@ class Replay:
         self._context = Context(paths, forks)
         self._pauses = Pauses()
         self._counters = counters
+        self._outside = OUTSIDE
         self._path = OUTSIDE
         self._depth = 0
         self._local = np.uint64(0)
@@ -33,6 +34,11 @@ class Replay:
         self._end = 0
         self._before: Int64Array = np.array([OUTSIDE])
         self._place: Int64Array | None = None
+
+    def start_below(self, path: int) -> None:
+        """Set the caller of the next outermost calls, which also holds the events between them."""
+        self._outside = path
+        self._context.start_below(path)
 
     def add(self, batch: Batch) -> None:
         """Replay the next batch."""
@@ -136,7 +142,8 @@ class Replay:
 
     def paths_at(self, at: Int64Array) -> Int64Array:
         """Return the id of the call path after `at` calls of the last batch, [n]."""
-        return self._before[at if self._place is None else self._place[at]]
+        found = self._before[at if self._place is None else self._place[at]]
+        return np.where(found == OUTSIDE, self._outside, found)
 
     def _count(self, batch: Batch) -> None:
         """Count messages, collective operations and remote memory access."""

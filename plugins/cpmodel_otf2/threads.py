@@ -37,6 +37,10 @@ class Context:
         self._above = OUTSIDE
         self._is_first = False
 
+    def start_below(self, path: int) -> None:
+        """Set the caller of the next outermost calls."""
+        self._above = path
+
     def state(self) -> tuple[dict[int, int], int, bool]:
         """Return the state for `reset`."""
         return dict(self._episodes), self._above, self._is_first

@@ -9,7 +9,6 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import InputError
-from callpath_modeler.profile.schema import MetricStatus
 from callpath_modeler.readers.base import Agreement
 from cpmodel_otf2.event_source import opened
 from cpmodel_otf2.profile import TraceProfile
@@ -21,11 +20,7 @@ def verify(path: Path) -> list[Agreement]:
 
     with opened(path) as source:
         ours = TraceProfile(path, source)
-    metrics = [
-        declared.metric.name
-        for declared in ours.metrics
-        if declared.status in {MetricStatus.DATA, MetricStatus.ABSENT}
-    ]
+    metrics = [declared.metric.name for declared in ours.metrics if declared.status.is_readable]
     try:
         theirs = TraceProfile(path, HighLevelArchive(path))
     except InputError as error:

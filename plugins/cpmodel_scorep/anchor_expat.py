@@ -10,6 +10,8 @@ import numpy as np
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import Region
 from cpmodel_scorep.definitions import (
+    CREATOR,
+    GPU_TYPES,
     PLACES,
     CallPaths,
     Definitions,
@@ -74,8 +76,8 @@ class _Builder:
         elif element == "parameter" and self._callers:
             pair = (attributes.get("parkey", ""), attributes.get("parvalue", ""))
             self.parameters.setdefault(self._callers[-1], []).append(pair)
-        elif element == "attr" and self._open == ["cube"]:
-            self.attributes[attributes.get("key", "")] = attributes.get("value", "")
+        elif element == "attr":
+            self._start_attribute(attributes.get("key", ""), attributes.get("value", ""))
         elif element == "cube":
             self.attributes.setdefault("version", attributes.get("version", ""))
         elif element in _OWNERS:
@@ -86,6 +88,12 @@ class _Builder:
         self._open.append(element)
         if len(self._open) > _DEEPEST:
             raise MalformedError("the elements are nested too deeply")
+
+    def _start_attribute(self, key: str, value: str) -> None:
+        if self._open == ["cube"]:
+            self.attributes[key] = value
+        elif key == CREATOR and self._open and self._open[-1] in _GROUPS:
+            self.records[self._owners[-1]].text.setdefault(key, value.strip())
 
     def _start_cnode(self, attributes: dict[str, str]) -> None:
         try:
@@ -210,21 +218,26 @@ def _regions(records: Iterable[_Record]) -> dict[int, Region]:
 
 def _locations(records: list[_Record]) -> Locations:
     groups: dict[int, int] = {}
-    is_process: list[bool] = []
+    group_types: list[str] = []
+    group_names: list[str] = []
+    creators: dict[int, str] = {}
     rows: list[tuple[int, int]] = []
-    is_thread: list[bool] = []
+    types: list[str] = []
     names: set[str] = set()
     nodes = 0
     machines: set[str] = set()
     for place, record in enumerate(records):
         if record.element in _GROUPS:
-            groups[place] = len(is_process)
-            is_process.append(record.text.get("type", "process") == "process")
+            group = groups[place] = len(group_types)
+            group_types.append(record.text.get("type", "process"))
+            group_names.append(record.text.get("name", ""))
+            if CREATOR in record.text:
+                creators[group] = record.text[CREATOR]
         elif record.element in _LOCATIONS:
             if record.above not in groups:
                 raise MalformedError("a location belongs to no process")
             rows.append((record.number("Id", "id"), groups[record.above]))
-            is_thread.append(record.text.get("type", "thread") == "thread")
+            types.append(record.text.get("type", "thread"))
             names.add(record.text.get("name", ""))
         elif record.element in _NODES:
             kind = (record.text.get("class") or record.element).lower()
@@ -235,9 +248,13 @@ def _locations(records: list[_Record]) -> Locations:
     return Locations(
         columns[:, 0].copy(),
         columns[:, 1].copy(),
-        np.array(is_thread, np.bool_),
+        np.array([kind == "thread" for kind in types], np.bool_),
+        np.array([kind in GPU_TYPES for kind in types], np.bool_),
         frozenset(names),
-        np.array(is_process, np.bool_),
+        np.array([kind == "process" for kind in group_types], np.bool_),
+        np.array([kind == "accelerator" for kind in group_types], np.bool_),
+        tuple(group_names) if creators else (),
+        creators,
         nodes,
         frozenset(machines),
     )

@@ -16,6 +16,8 @@ from callpath_modeler.arrays import BoolArray, ByteArray, Int64Array, IntArray
 from callpath_modeler.profile.schema import Region
 from cpmodel_scorep import anchor_expat
 from cpmodel_scorep.definitions import (
+    CREATOR,
+    GPU_TYPES,
     PLACES,
     CallPaths,
     Definitions,
@@ -35,6 +37,7 @@ _REGION = re.compile(
 _PARAMETER = re.compile(
     rb'<parameter partype="\w+" parkey="([^"]*)" parvalue="([^"]*)"\s*/>|<parameter'
 )
+_CREATOR = re.compile(rb'<attr key="%b" value="([^"<]*)"\s*/>' % CREATOR.encode())
 _PLACE = re.compile(rb' (?:line|mod)="[^"]*"')
 _LINE = re.compile(rb' line="(-?\d{1,18})"')
 _SYSTEM_NODE = re.compile(rb"(?:<name>([^<]*)</name>\s*)?<class>([^<]*)</class>")
@@ -199,14 +202,41 @@ def _locations(section: bytes) -> Locations | None:
     names, starts, ends = at[~is_group], tags[at + 5] + len("<type>"), tags[at + 6]
     if ids is None or np.any(text[starts] <= _SPACE) or np.any(text[ends - 1] <= _SPACE):
         return None
+    creators = _creators(section, openers, is_group)
+    if creators is None:
+        return None
+    name_starts, name_ends = tags[at + 1][is_group] + len("<name>"), tags[at + 2][is_group]
+    pairs = zip(name_starts.tolist(), name_ends.tolist(), strict=True) if creators else ()
+    is_gpu = [_equal_to(text, starts, ends, kind.encode()) for kind in GPU_TYPES]
     return Locations(
         ids,
         np.cumsum(is_group)[~is_group] - 1,
         _equal_to(text, starts, ends, b"thread")[~is_group],
+        np.any(is_gpu, axis=0)[~is_group],
         frozenset(_distinct(text, tags[names + 1] + len("<name>"), tags[names + 2])),
         _equal_to(text, starts, ends, b"process")[is_group],
+        _equal_to(text, starts, ends, b"accelerator")[is_group],
+        tuple(_string(section[start:end]) for start, end in pairs),
+        creators,
         *_places(section),
     )
+
+
+def _creators(section: bytes, openers: IntArray, is_group: BoolArray) -> dict[int, str] | None:
+    """Return the name of the creator of location groups by their number; None = another layout."""
+    found: dict[int, str] = {}
+    count = section.count(CREATOR.encode())
+    if not count:
+        return found
+    numbers = np.cumsum(is_group) - 1
+    for attribute in _CREATOR.finditer(section):
+        # The attributes of a group follow its type, before its locations.
+        place = int(np.searchsorted(openers, attribute.start())) - 1
+        if place < 0 or not is_group[place]:
+            return None
+        found.setdefault(int(numbers[place]), _string(attribute[1]))
+        count -= 1
+    return None if count else found
 
 
 def _places(section: bytes) -> tuple[int, frozenset[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +13,12 @@ from numpy.typing import ArrayLike
 
 from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array
 from callpath_modeler.profile.schema import Region
+
+CREATOR = "Creating location group"
+"""Key of the attribute of location groups with the name of the group that created them."""
+
+GPU_TYPES = ("gpu", "accelerator stream")
+"""Types of locations that are GPU streams."""
 
 PLACES = ("machine", "node")
 """Classes of system tree nodes whose names identify the machine."""
@@ -106,9 +113,13 @@ class Locations:
     ----------
     ids : int64 [n]; values are stored in ascending order of these ids
     groups : int64 [n], index of the location group
-    is_thread : bool [n], False for accelerator streams and locations for metrics
+    is_thread : bool [n], whether the type of the location is a thread
+    is_gpu : bool [n], whether the type of the location is a GPU stream
     names : distinct names
-    is_process : bool [groups], False for groups of accelerators or metrics
+    is_process : bool [groups]
+    is_accelerator : bool [groups]
+    group_names : names of the groups; () = no group has a creator
+    creators : name of the group that created a group, by its index; Score-P 8 and later state it
     nodes : number of compute nodes; 0 = unknown
     machines : names of machines and of compute nodes without numbers, equal for runs on one machine
     """
@@ -116,15 +127,47 @@ class Locations:
     ids: Int64Array
     groups: Int64Array
     is_thread: BoolArray
+    is_gpu: BoolArray
     names: frozenset[str]
     is_process: BoolArray
+    is_accelerator: BoolArray
+    group_names: tuple[str, ...]
+    creators: Mapping[int, str]
     nodes: int
     machines: frozenset[str]
 
     @property
-    def counts(self) -> BoolArray:
-        """Return whether each location is a thread of a process, [n]."""
-        return self.is_thread & self.is_process[self.groups]
+    def process_of_threads(self) -> Int64Array:
+        """Return the location group of each thread of a process, [n]; -1 = another location."""
+        return np.where(self.is_thread & self.is_process[self.groups], self.groups, -1)
+
+    @property
+    def streams(self) -> BoolArray:
+        """Return whether each location is a GPU stream, [n].
+
+        If profiles have sums over threads, the streams of an accelerator are one thread of it.
+        """
+        return self.is_gpu | (self.is_thread & self.is_accelerator[self.groups])
+
+    @property
+    def process_of_streams(self) -> Int64Array:
+        """Return the location group of the process of each GPU stream, [n]; -1 = unknown.
+
+        A stream belongs to its own location group if this is a process. Otherwise, it belongs to
+        the process that created the group. In a run of one process, all streams belong to it.
+        """
+        processes = np.unique(self.process_of_threads)
+        processes = processes[processes >= 0]
+        owners = np.full(len(self.is_process), processes[0] if len(processes) == 1 else -1)
+        owners[processes] = processes
+        if self.creators and len(processes) > 1:
+            by_name = {self.group_names[k]: k for k in processes.tolist()}
+            shared = Counter(self.group_names[k] for k in processes.tolist())
+            for group, creator in self.creators.items():
+                # A name that several processes share does not identify one of them.
+                if owners[group] < 0 and shared[creator] == 1:
+                    owners[group] = by_name[creator]
+        return np.where(self.streams, owners[self.groups], -1)
 
     @property
     def are_threads(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,6 +43,7 @@ class StoredMetric:
     scale : factor from stored values to base units
     is_counter : whether values are unsigned 64-bit counters, which may have wrapped below zero
     members : index and data; () = no values in members
+    on_gpu : whether the values are the ones of GPU streams
     """
 
     declared: DeclaredMetric
@@ -54,6 +55,11 @@ class StoredMetric:
     scale: float
     is_counter: bool
     members: tuple[Member, ...]
+    on_gpu: bool = False
+
+    def of_streams(self) -> StoredMetric:
+        """Return the metric of the values on GPU streams, which are in the same rows."""
+        return replace(self, declared=self.declared.on_gpu_streams(), on_gpu=True)
 
     @property
     def status(self) -> MetricStatus:

@@ -9,6 +9,7 @@ from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import MetricStatus
 from callpath_modeler.readers.base import CREATOR_OF_MODELS
+from callpath_modeler.readers.gpu_streams import note_streams
 from callpath_modeler.readers.reductions import Noticed
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from callpath_modeler.profile.schema import DeclaredMetric
     from cpmodel_scorep.container import Container
-    from cpmodel_scorep.definitions import Definitions
+    from cpmodel_scorep.definitions import Definitions, Locations
     from cpmodel_scorep.metrics import StoredMetric
     from cpmodel_scorep.tree import TreeLayout
 
@@ -47,9 +48,7 @@ class ProfileNotices(Notices):
             self.note("CPM124", "members are not where the headers say")
         if repaired:
             self.note("CPM111", "the definitions are not well-formed XML")
-        left_out = len(locations.ids) - int(locations.counts.sum())
-        if left_out:
-            self.note("CPM110", f"{left_out} locations are not CPU threads", left_out)
+        self._of_locations(locations, metrics)
         if not locations.are_threads:
             names = ", ".join(sorted(locations.names)[:4])
             self.note("CPM108", f"the columns are named {names}")
@@ -61,6 +60,18 @@ class ProfileNotices(Notices):
         if definitions.attributes.get("CLUSTERING", "OFF").upper() in {"ON", "TRUE", "1"}:
             self.note("CPM120", "iterations are numbered by cluster")
         self._of_metrics(metrics)
+
+    def _of_locations(self, locations: Locations, metrics: Sequence[DeclaredMetric]) -> None:
+        streams = locations.streams
+        owned = streams & (locations.process_of_streams >= 0)
+        others = ~streams & (locations.process_of_threads < 0)
+        has_metrics = any(metric.metric.is_on_gpu_streams for metric in metrics)
+        note_streams(
+            self,
+            int(owned.sum()) if has_metrics else 0,
+            unowned=int((streams & ~owned).sum()),
+            others=int(others.sum()),
+        )
 
     def _of_metrics(self, metrics: Sequence[DeclaredMetric]) -> None:
         unreadable = [

@@ -8,16 +8,15 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import DataError
+from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
 from callpath_modeler.readers.base import Reduced, ThreadSums
+from callpath_modeler.readers.gpu_streams import no_threads
 from callpath_modeler.readers.reductions import BlockSink, Fold, GroupSums, Reducer
 from cpmodel_scorep import stream
-from cpmodel_scorep.columns import columns_of
-from cpmodel_scorep.container import (
-    Container,
-)
+from cpmodel_scorep.columns import columns_of, columns_of_streams
+from cpmodel_scorep.container import Container
 from cpmodel_scorep.definitions import Definitions, MetricKind
 from cpmodel_scorep.metrics import StoredMetric, declare
 from cpmodel_scorep.notices import ProfileNotices
@@ -25,6 +24,7 @@ from cpmodel_scorep.rows import (
     Index,
     InMemoryRows,
     StoredRows,
+    blocks,
     open_rows,
     read_index,
     reordered,
@@ -48,9 +48,11 @@ class CubeProfile:
         self.definitions = definitions
         self.layout = layout_of(definitions)
         self.columns = columns_of(definitions.locations)
+        self._streams = columns_of_streams(definitions.locations)
         self._held = held
         self._notices = ProfileNotices(str(container.path))
         self.stored = declare(definitions, container, held, self._notices)
+        self._add_metrics_of_streams()
         self._notices.of_definitions(
             container, definitions, self.layout, self.metrics, repaired=repaired
         )
@@ -62,7 +64,7 @@ class CubeProfile:
 
     @property
     def metrics(self) -> Sequence[DeclaredMetric]:
-        """Return all metrics that the profile declares, with and without values."""
+        """Return all metrics that the profile declares, and then those of GPU streams."""
         return [stored.declared for stored in self.stored.values()]
 
     @property
@@ -108,8 +110,8 @@ class CubeProfile:
         self._notices.of_values(stored, reducer.noticed, self.call_tree)
         scale = _scale(stored, over_locations)
         total = reducer.total() * scale if stored.additive else float("nan")
-        is_duration = stored.additive and stored.declared.metric.is_time
-        run_time = reducer.largest_total() * stored.scale if is_duration else float("nan")
+        is_run_time = stored.declared.metric.can_be_run_time
+        run_time = reducer.largest_total() * stored.scale if is_run_time else float("nan")
         return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
 
     def inclusive(self, metric: str, over_locations: Reduction) -> FloatArray:
@@ -137,9 +139,12 @@ class CubeProfile:
         Raises
         ------
         DataError
-            If the columns of the profile are statistics over threads.
+            If the columns of the profile are statistics over threads, or the metric has values of
+            GPU streams.
         """
         stored = self._readable(metric)
+        if stored.on_gpu:
+            raise no_threads(metric)
         locations = self.definitions.locations
         if not locations.are_threads:
             raise DataError(
@@ -193,12 +198,42 @@ class CubeProfile:
 
     def _readable(self, metric: str) -> StoredMetric:
         stored = self.stored[metric]
-        if stored.status not in {MetricStatus.DATA, MetricStatus.ABSENT}:
+        if not stored.status.is_readable:
             raise KeyError(metric)
         return stored
 
     def _reducer(self, stored: StoredMetric, reduction: Reduction, absent: float = 0.0) -> Reducer:
-        return Reducer(len(self.call_tree), self.columns, stored.fold, reduction, absent=absent)
+        columns = self._streams if stored.on_gpu and self._streams else self.columns
+        return Reducer(len(self.call_tree), columns, stored.fold, reduction, absent=absent)
+
+    def _add_metrics_of_streams(self) -> None:
+        """Add a metric of GPU streams for each metric that is not zero on all of them."""
+        for stored in [*self.stored.values()]:
+            if stored.status is not MetricStatus.DATA or not self._is_used_by_streams(stored):
+                continue
+            of_streams = stored.of_streams()
+            name = of_streams.declared.metric.name
+            if name in self.stored:
+                self._notices.note("CPM118", f"metric {name}", about=name)
+            else:
+                self.stored[name] = of_streams
+
+    def _is_used_by_streams(self, stored: StoredMetric) -> bool:
+        """Return whether a metric with values is not zero on all GPU streams of processes."""
+        if self._streams is None:
+            return False
+        columns = self._streams.used
+        try:
+            rows = self.rows(stored.declared.metric.name)
+            if stored.kind is MetricKind.INCLUSIVE and stored.additive:
+                # The values of roots include all others.
+                path = self.layout.enumeration(stored.order)[rows.numbers]
+                roots = take(rows, np.flatnonzero(self.layout.parents[path] < 0))
+                return bool(roots[:, columns].any())
+            return any(bool(block[:, columns].any()) for _, _, block in blocks(rows))
+        except InputError:
+            # Whoever reads the metric gets this error.
+            return True
 
     def _stream(self, stored: StoredMetric, reducer: Reducer) -> None:
         if not stored.additive:

@@ -108,7 +108,7 @@ class _Families:
         block = self._buffer[1:end]
         self._rows.read(first, stop, block)
         if not is_plain(block):
-            self.below_zero += int(np.count_nonzero(block < 0))
+            self.below_zero += reducer.below_zero(block)
             reducer.mark_missing(block)
         counted = self._counted[first:stop]
         if not counted.all():

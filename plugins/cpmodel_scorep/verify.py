@@ -22,13 +22,13 @@ from cpmodel_scorep.rows import blocks
 def verify(profile: CubeProfile) -> list[Agreement]:
     """Compare `profile` with an independent reading of its file.
 
-    Stored rows are compared by value and by location, before they are made exclusive or reduced. If
-    pycubexr fails, the note states the reason.
+    Stored rows are compared by value and by location, before they are made exclusive or reduced.
+    They include the values of GPU streams. If pycubexr fails, the note states the reason.
     """
     readable = [
         stored
         for stored in profile.stored.values()
-        if stored.status in {MetricStatus.DATA, MetricStatus.ABSENT}
+        if stored.status.is_readable and not stored.on_gpu
     ]
     try:
         with _other(profile) as other:

@@ -46,6 +46,36 @@ class TestTrace(_Trace):
         }
 
 
+class TestTraceWithGpus(_Trace):
+    damaged = 100
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        def stream(*ticks):
+            now = 100
+            for each in ticks:
+                yield "enter", now, "gpu_a"
+                yield "leave", now + each, "gpu_a"
+                now += each + 10
+
+        host = [("program_begin", 100, "/opt/app", ()), ("program_end", 1300, 0)]
+        groups = [
+            (1, [Thread([*stream(10, 20)], "GPU"), Thread([*stream(50)], "GPU")]),
+            (0, [Thread([*stream(70)], "GPU")]),
+        ]
+        trace = Trace([[Thread(host)]] * 2, resolution=1000, accelerators=groups)
+        return write_trace(tmp_path / "trace", trace)
+
+    @pytest.fixture
+    def known(self):
+        return {
+            ("time", "<program>"): 1.2,
+            ("time", "KERNELS/gpu_a"): 0.0,
+            ("time on GPU streams", "KERNELS/gpu_a"): 0.06,
+            ("visits on GPU streams", "KERNELS/gpu_a"): 2.0,
+        }
+
+
 class TestMeasuredTrace(_Trace):
     damaged = 40
 

@@ -35,6 +35,36 @@ class TestSmallCubex(ReaderContract):
         }
 
 
+class TestCubexWithGpus(ReaderContract):
+    reader_class = CubexReader
+    damaged = 100
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        tree = cw.Tree([-1, 0, 0, 2, 2], ["main", "MPI_Wait", "KERNELS", "gpu_a", "gpu_b"])
+        machine = cw.Machine([1, 1], gpus=2, creators=["MPI Rank 1", "MPI Rank 0"])
+        own = np.zeros((5, 6))
+        own[:2, :2] = [[5, 6], [1, 0.5]]
+        own[3:, 2:] = [[1, 2, 3, 4], [4, 0, 2, 8]]
+        metrics = [
+            cw.MetricToWrite("time", tree.subtree_sums(own), "INCLUSIVE", unit="sec"),
+            cw.MetricToWrite("visits", np.ceil(own), dtype="UINT64"),
+            cw.MetricToWrite("max_time", own, dtype="MAXDOUBLE", unit="sec"),
+        ]
+        return cw.write(tmp_path / "s.cubex", tree, metrics, machine)
+
+    @pytest.fixture
+    def known(self):
+        return {
+            ("time", "main"): 5.5,
+            ("time", "main/KERNELS/gpu_a"): 0.0,
+            ("time on GPU streams", "main/KERNELS/gpu_a"): 3.0,
+            ("time on GPU streams", "main/KERNELS/gpu_b"): 6.0,
+            ("time on GPU streams", "main"): 0.0,
+            ("visits on GPU streams", "main/KERNELS/gpu_b"): 7.0,
+        }
+
+
 class TestMeasuredCubex(ReaderContract):
     reader_class = CubexReader
     damaged = 10

@@ -26,7 +26,7 @@ CLEAR = 0.6
 """Probability from which on requirements, or waiting, are the cause."""
 MOSTLY = 0.5
 """Share of the growth from which on a driver is the cause."""
-_TOLD = 0.95
+_TOLD = 0.98
 """Probability from which on the algorithm of a collective operation is named."""
 _FITS = 2.33
 """Standard score of a misfit above which noise does not explain it (99 %)."""
@@ -55,13 +55,14 @@ class Explained:
 
     Attributes
     ----------
-    time : predicted through the hypotheses, seconds
+    time : predicted through the hypotheses, seconds; it has no band, because laws that hold at the
+        measured scales need not hold at the target
     required : part that requirements explain, as a fraction of the time
     delayed : part that delays by computation explain, as a fraction
     rest : part that neither explains, as a fraction
     """
 
-    time: Share
+    time: float
     required: Share
     delayed: Share
     rest: Share
@@ -295,7 +296,7 @@ class Cause:
         return Imbalance(ratio, needs.processes[:-1] / ratio, grows)
 
     def explained(self) -> Explained:
-        """Return the time at the target by cause, with bands of the confidence of the models.
+        """Return the time at the target by cause; shares have bands of the models' confidence.
 
         The bands contain the doubts about hypotheses, coefficients and requirements at the target.
         Coefficients are drawn from their posterior, with a fixed seed.
@@ -330,8 +331,8 @@ class Cause:
         confidence = self.causes.fitted.models.confidence
         time = joined.sum(axis=0)
         share = joined / np.maximum(time, np.finfo(float).tiny)
-        found = [_quantiles(each, weight, confidence) for each in (time, *share)]
-        return Explained(*found)
+        middle = _quantiles(time, weight, confidence).value
+        return Explained(middle, *(_quantiles(each, weight, confidence) for each in share))
 
 
 def _quantiles(values: FloatArray, weight: FloatArray, confidence: float) -> Share:

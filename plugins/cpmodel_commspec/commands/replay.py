@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured_command import Configured, was_asked
+from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.table_options import TABLE, OutputRequest
 from callpath_modeler.errors import DataError, UsageError
 from cpmodel_commspec.commands.factors import FACTOR

@@ -296,3 +296,12 @@ def test_the_page_says_how_all_call_paths_are_listed(run, stored, ours, tmp_path
     assert len(rows) == 73
     values = [float(row["value_at_target[s]"]) for row in rows if row["rank"]]
     assert values == sorted(values, reverse=True)
+
+
+def test_a_configured_target_needs_no_models(run, runs, ours):
+    ours("[defaults]\ntarget = 300\n")
+    one_scale = ("--where", "p=8")
+    for command in ("rank", "views"):
+        assert "two more scales would allow models" in run(command, runs, *one_scale).out
+        assert "omit --pair" in run(command, runs, "--pair", "8,16").out
+    run("rank", runs, *one_scale, "--target", "300").fails(4, "omit the target")

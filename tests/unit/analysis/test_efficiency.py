@@ -28,8 +28,8 @@ from efficient_runs import (
 PRODUCT, SUM = Scheme.MULTIPLICATIVE, Scheme.ADDITIVE
 
 
-def asked(source, target=None, **options):
-    question = PredictionQuery(target=target)
+def asked(source, target=None, *, required=True, **options):
+    question = PredictionQuery(target=target, is_target_required=required)
     return efficiency_of([source], question, **options).efficiency
 
 

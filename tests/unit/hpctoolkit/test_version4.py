@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.schema import PROGRAM, Extent, MetricStatus, Reduction
 from callpath_modeler.testing.hpctoolkit import Kind, Layout, Measured, Scope, write_database
 from cpmodel_hpctoolkit import HpctoolkitLoopsReader
@@ -246,6 +246,33 @@ def test_streams_of_accelerators_are_kept_apart(reader, tmp_path, contexts, cost
         assert exclusive(source, "GKER")["main"] == 10
         assert exclusive(source, "GKER on GPU streams")["main"] == 50
         assert [finding.code for finding in source.findings()] == ["CPM110"]
+
+
+def test_one_metric_in_two_units_is_two_metrics_on_streams_too(reader, tmp_path, contexts, costs):
+    names = ["T (sec)", "T (usec)"]
+    measured = [
+        Measured({"RANK": 0, "THREAD": 0}, dict.fromkeys(names, costs)),
+        Measured({"RANK": 0, "GPUSTREAM": 7}, {names[0]: 2 * costs, names[1]: 3 * costs}),
+    ]
+    write_database(tmp_path, contexts, measured)
+    with reader.open(tmp_path) as source:
+        found = {d.metric.name: exclusive(source, d.metric.name)["main"] for d in source.metrics}
+    assert found == {
+        "T": 10,
+        "T (usec)": pytest.approx(10e-6),
+        "T on GPU streams": 20,
+        "T (usec) on GPU streams": pytest.approx(30e-6),
+    }
+
+
+def test_single_threads_of_a_metric_of_streams_are_refused(reader, tmp_path, contexts, costs):
+    stream = Measured({"RANK": 0, "GPUSTREAM": 7}, {TIME: costs})
+    write_database(tmp_path, contexts, [thread(0, costs), stream])
+    with (
+        reader.open(tmp_path) as source,
+        pytest.raises(DataError, match="GPU streams, not of single threads"),
+    ):
+        source.sums_of_threads("CPUTIME on GPU streams", np.zeros(len(contexts), np.intp), 1)
 
 
 def test_streams_without_values_are_not_worth_a_word(reader, tmp_path, contexts, costs):

@@ -360,14 +360,6 @@ def test_a_created_thread_hangs_below_the_call_that_created_it(replayed):
     assert "main/pthread_create/start" in values(replayed(trace), "visits")
 
 
-def test_what_is_no_cpu_thread_is_left_out_and_said(replayed):
-    host = [("enter", 0, "main"), ("leave", 10, "main")]
-    device = [("enter", 0, "kernel"), ("leave", 9, "kernel")]
-    profile = replayed(Trace([[Thread(host), Thread(device, "GPU")]]))
-    assert values(profile, "visits") == {"main": 1.0}
-    assert codes(profile) == {"CPM110": 1}
-
-
 def test_remote_memory_access_is_counted(replayed):
     profile = replayed(
         one_rank(

@@ -58,6 +58,7 @@ def test_a_name_without_a_paradigm_tells_the_class(name, expected):
         ("pthread", "function", CallClass.THREADS),
         ("cuda", "function", CallClass.GPU),
         ("hip", "function", CallClass.GPU),
+        ("openmp target", "kernel", CallClass.GPU),
         ("io", "file_io", CallClass.IO),
         ("measurement", "artificial", CallClass.MEASUREMENT),
         ("compiler", "function", CallClass.COMPUTATION),

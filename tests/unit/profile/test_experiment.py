@@ -42,12 +42,13 @@ def test_values_by_point_are_padded_where_repetitions_are_missing():
     assert np.isnan(cube[0, 1, 1])
 
 
-def test_the_default_metric_is_the_first_duration_that_adds_up():
+def test_the_default_metric_is_the_first_duration_of_threads_that_adds_up():
     made = experiment(VALUES, metric=VISITS)
     assert made.metric().name == "visits"
     table = made.columns["visits"]
     least = Metric("min_time", "s", additive=False)
-    columns = {m.name: MetricValues(m, table.exclusive, table.total) for m in (VISITS, least, TIME)}
+    metrics = (VISITS, least, TIME.on_gpu_streams(), TIME)
+    columns = {m.name: MetricValues(m, table.exclusive, table.total) for m in metrics}
     assert replace(made, columns=columns).metric().name == "time"
 
 

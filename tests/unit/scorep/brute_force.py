@@ -22,9 +22,9 @@ OVER = {
 }
 
 
-def reduce(cells, machine, reduction, fold):
-    """Reduce [rows, stored columns] to [rows]."""
-    processes = machine.columns()
+def reduce(cells, machine, reduction, fold, *, on_gpu=False):
+    """Reduce [rows, stored columns] to [rows], over the threads of processes or their streams."""
+    processes = machine.stream_columns() if on_gpu else machine.columns()
     return np.array(
         [
             OVER[str(reduction)]([fold(row[columns].tolist()) for columns in processes])
