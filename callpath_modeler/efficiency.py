@@ -36,7 +36,7 @@ from callpath_modeler.profile.balance import PARTS, Part
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, MetricValues
 from callpath_modeler.profile.pattern import Patterns
-from callpath_modeler.profile.pruning import refuse_unnamed
+from callpath_modeler.profile.pruning import Folding, recursive_calls, refuse_unnamed
 from callpath_modeler.profile.schema import Metric, Reduction, Region
 from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.parallel_reading import Progress
@@ -154,7 +154,7 @@ def _read(
     if locations is Reduction.IMBALANCE:
         locations = None
     read = replace(options.read, balance=request, locations=locations)
-    experiment = load(sources, replace(options, ignore=(), hide=(), read=read), progress)
+    experiment = load(sources, replace(options, ignore=(), hide=(), fold=(), read=read), progress)
     preset = options.preset
     named = tuple(
         () if option in preset else patterns
@@ -162,15 +162,19 @@ def _read(
     )
     if any(named):
         refuse_unnamed([experiment.tree], *named)
-    return without_communication(_without_hidden(experiment, hidden))
+    folded = np.zeros(len(experiment.tree), bool)
+    if hidden:
+        names = Patterns.of(experiment.tree)
+        folded |= np.logical_or.reduce([names.match(pattern) for pattern in hidden])
+    if Folding.RECURSION in options.fold:
+        folded |= recursive_calls(experiment.tree)
+    return without_communication(_without_hidden(experiment, folded))
 
 
-def _without_hidden(experiment: Experiment, patterns: Sequence[str]) -> Experiment:
-    """Return the experiment without the parts of subtrees whose roots a pattern names."""
-    if not patterns:
+def _without_hidden(experiment: Experiment, hidden: BoolArray) -> Experiment:
+    """Return the experiment without the parts of subtrees whose roots are `hidden`."""
+    if not hidden.any():
         return experiment
-    names = Patterns.of(experiment.tree)
-    hidden = np.logical_or.reduce([names.match(pattern) for pattern in patterns])
     balances = tuple(
         None
         if each is None

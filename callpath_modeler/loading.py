@@ -11,14 +11,23 @@ from types import NoneType
 import numpy as np
 
 from callpath_modeler import store
-from callpath_modeler.argument_checks import check_type
+from callpath_modeler.argument_checks import check_type, parse_enum
 from callpath_modeler.arrays import BoolArray
 from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.printable import shell_word, shortened
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.pruning import drop_subtrees, merge_into_callers, refuse_unnamed
+from callpath_modeler.profile.pruning import (
+    SUMS,
+    Folding,
+    drop_subtrees,
+    fold_chains,
+    fold_recursion,
+    join_call_sites,
+    merge_into_callers,
+    refuse_unnamed,
+)
 from callpath_modeler.readers.assemble import ReadOptions, assemble, assemble_groups
 from callpath_modeler.readers.base import Agreement, VerifyingReader
 from callpath_modeler.readers.coverage import with_coverage_of
@@ -48,6 +57,7 @@ class LoadOptions:
     where : conditions on parameters and metadata, such as ``"p>=64,InputType=Random"``
     ignore : pattern, or several, of call paths that are dropped together with their callees
     hide : pattern, or several, of call paths that are folded into their callers
+    fold : call paths that are joined: any of ``"call-sites"``, ``"recursion"`` and ``"chains"``
     name_pattern : pattern of run names, such as ``"app.p{p}.r{rep}"``
     reader : name of the reader; None = chosen by the contents of the files
     preset : names of options from a configuration file, such as ``--name``; such an option is
@@ -58,6 +68,7 @@ class LoadOptions:
     where: str = ""
     ignore: str | Sequence[str] = ()
     hide: str | Sequence[str] = ()
+    fold: str | Sequence[str] = ()
     name_pattern: str | None = None
     reader: str | None = None
     preset: frozenset[str] = frozenset()
@@ -74,6 +85,12 @@ class LoadOptions:
             for pattern in patterns:
                 check_type(pattern, str, name)
             object.__setattr__(self, name, tuple(patterns))
+        given = (self.fold,) if isinstance(self.fold, str) else self.fold
+        check_type(given, (tuple, list), "fold")
+        folds = tuple(parse_enum(Folding, each, "--fold") for each in given)
+        object.__setattr__(self, "fold", folds)
+        if Folding.CALL_SITES in folds:
+            object.__setattr__(self, "read", replace(self.read, call_sites=False))
 
     def of_metric(self, metric: str | None) -> LoadOptions:
         """Return the options to read `metric` as well; None = the run time."""
@@ -88,6 +105,10 @@ class LoadOptions:
     def with_requirements(self) -> LoadOptions:
         """Return the options to read requirements (visits, bytes, operations) as well."""
         return replace(self, read=replace(self.read, requirements=True))
+
+    def with_lines(self) -> LoadOptions:
+        """Return the options to read the costs of lines as well."""
+        return replace(self, read=replace(self.read, lines=True))
 
 
 def load(
@@ -149,6 +170,7 @@ def load_both(
     selections = RunSelection(options.where), RunSelection(options.where)
     first = _whole(base, options, selections[0], progress)
     second = _whole(new, options, selections[1], progress)
+    first, second = _alike(first, second), _alike(second, first)
     _refuse_unnamed([first, second], options)
     return _chosen(first, options, selections[0]), _chosen(second, options, selections[1])
 
@@ -291,6 +313,10 @@ def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelectio
         experiment = with_scaling_of(experiment)
     # Folded call paths become part of their callers, so they do not decide how the callers scale.
     chosen = merge_into_callers(experiment, options.hide)
+    if Folding.RECURSION in options.fold:
+        chosen = fold_recursion(chosen)
+    if Folding.CHAINS in options.fold:
+        chosen = fold_chains(chosen)
     return chosen if chosen is whole else with_coverage_of(chosen)
 
 
@@ -316,7 +342,24 @@ def _opened(path: Path, options: LoadOptions) -> Experiment:
             )
     if read.scaling is not None:
         experiment = replace(experiment, scaling=read.scaling, scaling_reason=AS_TOLD)
+    if Folding.CALL_SITES in options.fold and experiment.tree.has_sites:
+        if experiment.reduction not in SUMS:
+            raise UsageError(
+                f"{path}: the {experiment.reduction} over processes of several calls is not known",
+                hint=f"cpmodel fit PROFILES --fold {Folding.CALL_SITES} ... -o NAME.cpm",
+            )
+        experiment = join_call_sites(experiment)
     return experiment
+
+
+def _alike(experiment: Experiment, other: Experiment) -> Experiment:
+    """Return the experiment without call sites if the other one has none."""
+    is_less = experiment.tree.has_sites and not other.tree.has_sites
+    if not is_less or experiment.reduction not in SUMS:
+        return experiment
+    finding = Finding("CPM148", "lines of calls", f"no run of {other.name}")
+    joined = join_call_sites(experiment)
+    return replace(joined, findings=(*joined.findings, finding))
 
 
 def _profiles(sources: Sequence[str | Path]) -> list[Path]:

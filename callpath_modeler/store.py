@@ -1,7 +1,8 @@
 """Experiments with their models on disk: a `.cpm` directory of plain arrays, memory-mapped.
 
 ``header.json`` holds everything that is not an array, and the type and shape of every array;
-``tree.npy`` the columns of the call tree;
+``tree.npy`` the columns of the call tree and, where they are known, ``sites.npy`` the lines of
+calls;
 ``values-K.npy``, ``total-K.npy`` and, where they are known, ``imbalance-K.npy`` and
 ``run-time-K.npy`` the K-th metric;
 ``models-K-NAME.npy`` the columns of the K-th set of models, and ``run-time-of-K-NAME.npy`` those of
@@ -185,6 +186,8 @@ def _fill(folder: _Folder, fits: Sequence[Fitted]) -> None:
     experiment = fits[0].experiment
     tree = experiment.tree
     folder.save("tree", tree.columns)
+    if tree.has_sites:
+        folder.save("sites", tree.site)
     for k, values in enumerate(experiment.columns.values()):
         folder.save(f"values-{k}", values.exclusive)
         folder.save(f"total-{k}", values.total)
@@ -304,7 +307,8 @@ def _tree(store: _Store) -> CallTree:
     if columns.ndim != 2 or len(columns) != _COLUMNS_OF_TREES:
         raise _broken(store.path, f"tree.npy: wrong shape {columns.shape}")
     try:
-        return CallTree.from_columns(columns, header.regions, header.annotations)
+        sites = _array(store, "sites", "<i4") if "sites" in header.arrays else None
+        return CallTree.from_columns(columns, header.regions, header.annotations, sites)
     except ValueError as cause:
         raise _broken(store.path, f"tree.npy: {cause}") from cause
 

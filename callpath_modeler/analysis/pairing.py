@@ -122,6 +122,12 @@ def pair_up(
     """
     chosen = _common_metric(base[0], new[0], metric)
     unified = unify([base[0].tree, new[0].tree])
+    if any(unified.without_sites):
+        more, less = (new, base) if unified.without_sites[0] else (base, new)
+        raise DataError(
+            f"{more[0].name} has separate call sites, but {less[0].name} has no lines of calls",
+            hint="join the calls of each function: --fold call-sites",
+        )
     in_base, in_new = unified.rows
     common = np.intersect1d(in_base, in_new).tolist()
     # All that two programs have in common may be the artificial root.

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 _SAID_ANEW = ("--target", "--at", "--metric", "--inclusive", "--exclusive", "--predicted", "--pair")
 """Options that the request of a view contains."""
 
+_OF_THE_SCREEN = ("--source-path",)
+"""Options that printed views do not have."""
+
 _EXPECTATIONS = "expectations.toml"
 """Name of the expectation file in the documentation."""
 
@@ -52,6 +55,13 @@ _LISTED = 500
 @target_options
 @load_options
 @fit_options
+@click.option(
+    "--source-path",
+    "source_paths",
+    metavar="OLD=NEW",
+    multiple=True,
+    help="Directory of source files whose names in profiles begin with OLD.",
+)
 @click.pass_obj
 def command(
     console: Console,
@@ -63,6 +73,7 @@ def command(
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
+    source_paths: tuple[str, ...],
 ) -> None:
     """Browse costs at any target: top-down, bottom-up or flat.
 
@@ -72,6 +83,9 @@ def command(
     prints the view on the screen.
     """
     ctx = click.get_current_context()
+    from callpath_modeler.report.source_text import SourceFiles, source_replacements
+
+    replaced = source_replacements(source_paths)
     _refuse_pipes(console, ctx)
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
@@ -79,6 +93,7 @@ def command(
     from callpath_modeler.profile.view_request import Sort
     from callpath_modeler.target_query import FURTHER, findings_at
 
+    load = load.with_lines()
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
     fitted, target = values_and_target_of(
         experiment,
@@ -98,6 +113,8 @@ def command(
     wanted = replace(viewed, sort=order, reverse=reverse)
     findings = console.heard(findings_at(fitted, target))
     given = browser_services(console, ctx, load, fitting, fitted)
+    profiles = tuple(Path(run.source) for run in fitted.experiment.runs)
+    given = replace(given, sources=SourceFiles(profiles, replaced))
     if findings:
         told = f"{counted(len(findings), 'finding')}, listed when you quit"
         given = replace(given, message=told)
@@ -110,7 +127,7 @@ def _refuse_pipes(console: Console, ctx: click.Context) -> None:
     """Raise `UsageError` if there is no terminal."""
     if console.is_interactive:
         return
-    twin = invocation_of(ctx, in_full=True, every=True).line("views")
+    twin = invocation_of(ctx, without=_OF_THE_SCREEN, in_full=True, every=True).line("views")
     raise UsageError("browse needs a terminal", hint=f"{twin} prints the same view")
 
 

@@ -74,6 +74,13 @@ _LOAD = (
         help="Fold call paths into their callers, e.g. '**/pthread_*'.",
     ),
     click.option(
+        "--fold",
+        type=click.Choice(["call-sites", "recursion", "chains"]),
+        multiple=True,
+        help="Join: calls of a function by one caller; direct recursion; single callees with "
+        "callers that take no time.",
+    ),
+    click.option(
         "--locations",
         type=click.Choice(["max", "mean", "median", "geomean", "min", "sum", "imbalance"]),
         help="Statistic over the values of processes. Default: mean.",
@@ -258,6 +265,7 @@ def _make_load(
     where: str,
     ignore: tuple[str, ...],
     hide: tuple[str, ...],
+    fold: tuple[str, ...],
     locations: str | None,
     ranks: str | None,
     split_ranks: tuple[str, ...],
@@ -289,7 +297,7 @@ def _make_load(
         strict=strict,
         jobs=jobs,
     )
-    return LoadOptions(read, where, ignore, hide, pattern, reader, preset=_preset())
+    return LoadOptions(read, where, ignore, hide, fold, pattern, reader, preset=_preset())
 
 
 def _processes(ranks: str | None, split: tuple[str, ...]) -> ProcessSelection | None:

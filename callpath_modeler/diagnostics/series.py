@@ -117,6 +117,13 @@ OF_SERIES = {
         example="InputType: Random in 5 runs, Sorted in 5 runs, at 5 of 5 points; "
         "choose with --where InputType=Random, or rank each with --group-by InputType",
     ),
+    "CPM148": FindingKind(
+        what="Some runs have no lines of calls, so no run has separate call sites",
+        why="All calls of a function by one caller are one call path in every run.",
+        remedy="Measure these runs with debugging information (`-g`), or exclude them with "
+        "`--where`.",
+        example="lines of calls: 1 run of 4 (first app.p8)",
+    ),
     "CPM155": FindingKind(
         what="The times of functions contain each other",
         why="They cannot be added, so the result has neither a total nor shares.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,11 @@ from callpath_modeler.profile.schema import PROGRAM, Region
 ROOT = -1
 """The parent of root call paths, which have no caller."""
 
+NO_LINE = -1
+"""The line of a call whose line is not known."""
+
 _PROGRAM = PROGRAM.encode()
+_SITE = re.compile(r":\d+(?:#\d+)?\Z")
 
 ID_DIGITS = 7
 """Length of call-path ids; ids that collide are longer."""
@@ -41,7 +46,9 @@ class CallTree:
     annotation : int32 [n], index into `annotations`
     regions : distinct regions
     annotations : distinct suffixes of names: ``"[n=4]"`` for parameters of the call, ``"#2"`` for
-        the second of two siblings with the same name; the first entry is ``""``
+        the second of two siblings with the same name, ``":31"`` for a call from line 31, if the
+        caller has several calls of the function; the first entry is ``""``
+    site : int32 [n], line of the call in the source of the caller, or -1 = not known
     """
 
     parent: Int32Array
@@ -50,6 +57,11 @@ class CallTree:
     annotation: Int32Array
     regions: tuple[Region, ...]
     annotations: tuple[str, ...] = ("",)
+    site: Int32Array = None  # type: ignore[assignment] # replaced before anybody sees it
+
+    def __post_init__(self) -> None:
+        if self.site is None:
+            object.__setattr__(self, "site", _no_lines(len(self.parent)))
 
     @classmethod
     def from_parents(
@@ -59,6 +71,7 @@ class CallTree:
         regions: Sequence[Region],
         annotation: ArrayLike | None = None,
         annotations: Sequence[str] = ("",),
+        site: ArrayLike | None = None,
     ) -> CallTree:
         """Return the tree of n call paths with the given callers.
 
@@ -66,6 +79,7 @@ class CallTree:
         ----------
         parent : [n] row of the caller, or `ROOT`; rows are in preorder
         region, annotation : [n] indices into `regions` and `annotations`; None = no annotations
+        site : [n] line of the call in the source of the caller; -1 = not known; None = no lines
 
         Raises
         ------
@@ -76,13 +90,18 @@ class CallTree:
         notes = np.zeros(len(parents), np.int32) if annotation is None else annotation
         end = _frozen(subtree_ends(parents))
         numbers = _frozen(region), _frozen(notes)
-        return cls(parents, end, *numbers, tuple(regions), tuple(annotations))
+        lines = _no_lines(len(parents)) if site is None else _frozen(site)
+        return cls(parents, end, *numbers, tuple(regions), tuple(annotations), lines)
 
     @classmethod
     def from_columns(
-        cls, columns: Int32Array, regions: Sequence[Region], annotations: Sequence[str]
+        cls,
+        columns: Int32Array,
+        regions: Sequence[Region],
+        annotations: Sequence[str],
+        site: Int32Array | None = None,
     ) -> CallTree:
-        """Return the tree with the given `columns`, [4, n].
+        """Return the tree with the given `columns`, [4, n], and lines of calls, [n].
 
         This is many times faster than `from_parents`.
 
@@ -97,7 +116,17 @@ class CallTree:
         for column, known in ((region, regions), (annotation, annotations)):
             if len(column) and not 0 <= column.min() <= column.max() < len(known):
                 raise ValueError("index of a region or annotation is out of range")
-        return cls(parent, end, region, annotation, tuple(regions), tuple(annotations))
+        if site is not None and site.shape != parent.shape:
+            raise ValueError("lines of calls are not one for each call path")
+        if site is not None and len(site) and site.min() < NO_LINE:
+            raise ValueError("the line of a call is negative")
+        lines = _no_lines(len(parent)) if site is None else _frozen(site)
+        return cls(parent, end, region, annotation, tuple(regions), tuple(annotations), lines)
+
+    @property
+    def has_sites(self) -> bool:
+        """Whether the line of any call is known."""
+        return bool(len(self) and self.site.max() > NO_LINE)
 
     @property
     def columns(self) -> Int32Array:
@@ -109,7 +138,8 @@ class CallTree:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the columns; the copy is read-only again."""
-        return CallTree.from_columns, (self.columns, self.regions, self.annotations)
+        site = self.site if self.has_sites else None
+        return CallTree.from_columns, (self.columns, self.regions, self.annotations, site)
 
     def is_same_as(self, other: CallTree) -> bool:
         """Return whether another tree has the same call paths in the same rows."""
@@ -117,7 +147,7 @@ class CallTree:
             return True
         return (self.regions, self.annotations) == (other.regions, other.annotations) and all(
             np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("parent", "region", "annotation")
+            for name in ("parent", "region", "annotation", "site")
         )
 
     @property
@@ -302,6 +332,16 @@ class CallTree:
         return digests
 
 
+def without_site(annotation: str) -> str:
+    """Return an annotation without the line of the call, which comes last.
+
+    >>> without_site("[n=4]#2:31"), without_site("#2")
+    ('[n=4]#2', '#2')
+    """
+    found = _SITE.search(annotation)
+    return annotation[: found.start()] if found else annotation
+
+
 def escape(name: str) -> str:
     r"""Return a region name with each slash as ``\/``, so that ``/`` can join call paths."""
     return name.replace("/", "\\/")
@@ -345,6 +385,11 @@ def _is_preorder(parent: Int32Array, end: Int32Array) -> bool:
     below = np.bincount(caller, size[called], minlength=n)
     inside = (end[called] <= end[caller]).all() and (called < end[caller]).all()
     return bool(inside and (below == size - 1).all() and size[parent == ROOT].sum() == n)
+
+
+def _no_lines(count: int) -> Int32Array:
+    """Return `NO_LINE` for each call path, without memory for each."""
+    return np.broadcast_to(np.int32(NO_LINE), count)
 
 
 def _frozen(values: ArrayLike) -> Int32Array:

@@ -16,6 +16,7 @@ from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.lines import RunLines
 from callpath_modeler.profile.schema import PROGRAM, Extent, Metric, Reduction, Region
 from callpath_modeler.units import as_option, counted
 
@@ -165,6 +166,7 @@ class Experiment(HtmlReprMixin):
     numbers : numbers in the names of runs, and their interpretation
     balances : [runs] parts of the run time, if they were requested; None = a run has none. Only
         `where` and `at` keep them in agreement with the call tree
+    lines : [runs] costs of lines, by metric name, if they were requested
     """
 
     name: str
@@ -180,6 +182,7 @@ class Experiment(HtmlReprMixin):
     findings: tuple[Finding, ...]
     numbers: tuple[RunNumber, ...] = ()
     balances: tuple[Balance | None, ...] = ()
+    lines: tuple[RunLines, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name.isprintable():
@@ -353,7 +356,12 @@ class Experiment(HtmlReprMixin):
         alone = MetricValues(values.metric, run_time[np.newaxis], run_time, run_time=run_time)
         # A run has a single run time, so every reduction returns it.
         return replace(
-            self, tree=tree, columns={metric: alone}, reduction=Reduction.MAX, findings=()
+            self,
+            tree=tree,
+            columns={metric: alone},
+            reduction=Reduction.MAX,
+            findings=(),
+            lines=(),
         )
 
     def means(self, metric: str) -> FloatArray:
@@ -514,6 +522,7 @@ class Experiment(HtmlReprMixin):
         varying, fixed = split_parameters(runs, origins)
         constants = {**self.constants, **fixed}
         balances = tuple(self.balances[i] for i in chosen) if self.balances else ()
+        lines = tuple(self.lines[i] for i in chosen) if self.lines else ()
         return replace(
             self,
             runs=runs,
@@ -521,6 +530,7 @@ class Experiment(HtmlReprMixin):
             parameters=varying,
             constants=constants,
             balances=balances,
+            lines=lines,
         )
 
     def at(self, setting: Mapping[str, float]) -> Experiment:

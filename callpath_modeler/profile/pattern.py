@@ -10,8 +10,9 @@ A pattern consists of segments, which ``/`` or ``->`` join:
 - ``@3f9a2c1``: the call path with this id
 
 A segment matches the full name of a function, its short name (``main`` for
-``int main(int, char**)``), or the short name without scopes (``f`` for ``ns::f``). If a pattern
-matches no call path from the root, it is tried at any depth.
+``int main(int, char**)``), or the short name without scopes (``f`` for ``ns::f``). ``f`` matches
+all calls of `f` by one caller, and ``f:31`` the call in line 31. If a pattern matches no call path
+from the root, it is tried at any depth.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from numpy.typing import NDArray
 from callpath_modeler.arrays import BoolArray, Int64Array, IntArray
 from callpath_modeler.errors import UsageError, closest
 from callpath_modeler.printable import shortened
-from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.schema import PROGRAM
+from callpath_modeler.profile.calltree import ROOT, CallTree, without_site
+from callpath_modeler.profile.schema import PROGRAM, Region
 from callpath_modeler.profile.wildcards import is_plain, matcher_of
 
 _ANY = "**"
@@ -44,6 +45,7 @@ _MOST_ANY = 100
 _MOST_PARTS = 64
 """Maximum number of segments of a pattern for which a suggestion is searched."""
 _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
+_DIGITS = "0123456789"
 _QUALIFIERS = frozenset({"const", "volatile", "noexcept", "&", "&&"})
 
 
@@ -82,7 +84,7 @@ class Patterns:
         """Return the index of the names of a tree."""
         code = tree.region.astype(np.intp) * len(tree.annotations) + tree.annotation
         _, first, name = np.unique(code, return_index=True, return_inverse=True)
-        spelled = tuple(_spellings(tree.name(row)) for row in first.tolist())
+        spelled = tuple(_spellings(tree, row) for row in first.tolist())
         plain: dict[str, list[int]] = {}
         for place, ways in enumerate(spelled):
             for way in {*ways}:
@@ -312,6 +314,8 @@ def short_name(name: str) -> str:
     ('main', 'ns::A::f#2')
     >>> short_name("MPI_Wait"), short_name("!$omp parallel @f.f90:23")
     ('MPI_Wait', '!$omp parallel @f.f90:23')
+    >>> short_name("int f(double) const:31")
+    'f:31'
     """
     if "(" not in name or "operator" in name or name.startswith("!$"):
         return name
@@ -331,14 +335,19 @@ def short_name(name: str) -> str:
 
 
 def _note(name: str) -> str:
-    """Return the text after the arguments of a function, such as ``[with T = int]#2``, or ""."""
-    stem, sign, number = name.rpartition("#")
-    end = len(stem) if sign and number.isdecimal() else len(name)
+    """Return the text after the arguments of a function, such as ``[with T = int]#2:31``, or ""."""
+    end = len(name)
+    # At most an ordinal, a line, and the ordinal of a call in this line.
+    for _ in range(3):
+        stem = name[:end].rstrip(_DIGITS)
+        if len(stem) == end or not stem.endswith(("#", ":")) or stem.endswith("::"):
+            break
+        end = len(stem) - 1
     if not name.endswith("]", 0, end):
-        return name[end:] if name.endswith(")", 0, end) else ""
+        return name[end:]
     # The brackets follow the arguments and contain no other brackets.
     begin = name.find(")[", max(0, name.rfind("]", 0, end - 1)), end)
-    return name[begin + 1 :] if begin >= 0 else ""
+    return name[begin + 1 :] if begin >= 0 else name[end:]
 
 
 def _segments(pattern: str) -> list[str]:
@@ -363,7 +372,15 @@ def _skip_any(states: NDArray[np.integer], any_number: Sequence[int]) -> NDArray
     return states
 
 
-def _spellings(name: str) -> tuple[str, ...]:
-    """Return the full name, the short name, and the short name without scopes."""
-    short = short_name(name)
-    return name, short, short.rsplit("::", 1)[-1]
+def _spellings(tree: CallTree, row: int) -> tuple[str, ...]:
+    """Return the full name, the short name, and the short name without scopes.
+
+    A call from a line has all three twice, with the line and without it.
+    """
+    region: Region = tree.regions[tree.region[row]]
+    note = tree.annotations[tree.annotation[row]]
+    ways: tuple[str, ...] = ()
+    for name in {region.name + note: 0, region.name + without_site(note): 0}:
+        short = short_name(name)
+        ways = (*ways, name, short, short.rsplit("::", 1)[-1])
+    return ways

@@ -1,9 +1,10 @@
-"""Experiments without some call paths: excluded, or folded into their callers."""
+"""Experiments without some call paths: excluded, joined, or folded into their callers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +12,31 @@ from numpy.typing import NDArray
 from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree, without_site
 from callpath_modeler.profile.experiment import Experiment, MetricValues
+from callpath_modeler.profile.lines import RunLines
 from callpath_modeler.profile.pattern import Patterns, unmatched
 from callpath_modeler.profile.schema import Reduction
-from callpath_modeler.profile.unify import preorder, scatter_to_union
+from callpath_modeler.profile.unify import preorder, scatter_to_union, unify
 from callpath_modeler.units import counted, percent
 
-_SUMS = (Reduction.MEAN, Reduction.SUM)
+SUMS = (Reduction.MEAN, Reduction.SUM)
 """Reductions for which the program's total is the sum over call paths."""
+
+
+class Folding(StrEnum):
+    """Call paths that are joined.
+
+    Attributes
+    ----------
+    CALL_SITES : all calls of a function by one caller
+    RECURSION : a function and its calls of itself
+    CHAINS : a caller and the call paths below it that take no time and have a single callee
+    """
+
+    CALL_SITES = "call-sites"
+    RECURSION = "recursion"
+    CHAINS = "chains"
 
 
 def drop_subtrees(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
@@ -72,7 +89,8 @@ def drop_subtrees(experiment: Experiment, patterns: Iterable[str]) -> Experiment
         for name, values in experiment.columns.items()
     }
     found = (*experiment.findings, _told(experiment, gone, "CPM139"))
-    return replace(experiment, tree=smaller, columns=columns, findings=found)
+    lines = _moved(experiment, np.where(gone, ROOT, place))
+    return replace(experiment, tree=smaller, columns=columns, findings=found, lines=lines)
 
 
 def merge_into_callers(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
@@ -98,13 +116,106 @@ def merge_into_callers(experiment: Experiment, patterns: Iterable[str]) -> Exper
     hidden = _named(tree, patterns) & (tree.parent != ROOT)
     if not hidden.any():
         return experiment
-    smaller, rows = _spliced(tree, hidden)
+    found = (*experiment.findings, _told(experiment, hidden, "CPM140"))
+    return replace(_folded(experiment, hidden), findings=found)
+
+
+def fold_recursion(experiment: Experiment) -> Experiment:
+    """Return the experiment with each direct recursion folded into its outermost call.
+
+    `main/f/f/f` becomes `main/f`, with the cost and the callees of all three. Inclusive costs of
+    the outermost calls stay the same.
+    """
+    again = recursive_calls(experiment.tree)
+    return _folded(experiment, again) if again.any() else experiment
+
+
+def fold_chains(experiment: Experiment) -> Experiment:
+    """Return the experiment without the inner call paths of chains.
+
+    An inner call path takes no time of its own in any run, and has a caller and a single callee.
+    The callee moves to the caller, unless it would join another callee there.
+    """
+    tree = experiment.tree
+    called = tree.parent != ROOT
+    inner = called & (np.bincount(tree.parent[called], minlength=len(tree)) == 1)
+    timed = [values for values in experiment.columns.values() if values.metric.is_time]
+    for values in timed or [*experiment.columns.values()][:1]:
+        inner &= (np.nan_to_num(values.exclusive) == 0).all(axis=1)
+    inner &= ~_joining(tree, inner)
+    return _folded(experiment, inner) if inner.any() else experiment
+
+
+def _joining(tree: CallTree, inner: BoolArray) -> BoolArray:
+    """Return the call paths of chains whose callee would join another callee of its new caller."""
+    heir = _heirs(tree, inner)
+    shown = np.flatnonzero(~inner & (tree.parent != ROOT))
+    keys = np.stack([heir[tree.parent[shown]], _functions(tree)[shown]])
+    _, which, count = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
+    joining = np.zeros(len(tree), np.bool_)
+    above = tree.parent[shown[count[which.reshape(-1)] > 1]]
+    while len(above := above[(above != ROOT) & inner[above]]):
+        joining[above] = True
+        above = tree.parent[above]
+    return joining
+
+
+def _heirs(tree: CallTree, hidden: BoolArray) -> IntArray:
+    """Return the nearest call path that is not hidden, from each call path upwards."""
+    heir = np.arange(len(tree))
+    heir[hidden] = tree.parent[hidden]
+    while hidden[heir].any():
+        heir = heir[heir]
+    return heir
+
+
+def recursive_calls(tree: CallTree) -> BoolArray:
+    """Return True for call paths whose caller is the same function, [call paths]."""
+    function = _functions(tree)
+    called = tree.parent != ROOT
+    return np.asarray(called & (function == function[tree.parent]), np.bool_)
+
+
+def join_call_sites(experiment: Experiment) -> Experiment:
+    """Return the experiment with all calls of a function by one caller as one call path."""
+    tree = experiment.tree
+    if not tree.has_sites:
+        return experiment
+    united = unify([without_call_sites(tree)])
+    rows, everywhere = united.rows[0], np.zeros(len(tree), bool)
+    columns = {
+        name: _merged(values, rows, everywhere, len(united.tree))
+        for name, values in experiment.columns.items()
+    }
+    lines = _moved(experiment, rows)
+    return replace(experiment, tree=united.tree, columns=columns, lines=lines)
+
+
+def without_call_sites(tree: CallTree) -> CallTree:
+    """Return the same rows without lines of calls, so that siblings may have the same name."""
+    if not tree.has_sites:
+        return tree
+    notes: dict[str, int] = {}
+    number = [notes.setdefault(without_site(note), len(notes)) for note in tree.annotations]
+    annotation = np.array(number, np.int32)[tree.annotation]
+    return CallTree.from_parents(tree.parent, tree.region, tree.regions, annotation, tuple(notes))
+
+
+def _folded(experiment: Experiment, hidden: BoolArray) -> Experiment:
+    """Return the experiment with `hidden` call paths, none of them a root, in their callers."""
+    smaller, rows = _spliced(experiment.tree, hidden)
     columns = {
         name: _merged(values, rows, hidden, len(smaller))
         for name, values in experiment.columns.items()
     }
-    found = (*experiment.findings, _told(experiment, hidden, "CPM140"))
-    return replace(experiment, tree=smaller, columns=columns, findings=found)
+    return replace(experiment, tree=smaller, columns=columns, lines=_moved(experiment, rows))
+
+
+def _moved(experiment: Experiment, place: IntArray) -> tuple[RunLines, ...]:
+    """Return the costs of lines in other rows."""
+    return tuple(
+        {name: costs.moved(place) for name, costs in lines.items()} for lines in experiment.lines
+    )
 
 
 def excluded_call_paths(experiment: Experiment) -> str:
@@ -154,20 +265,19 @@ def _spliced(tree: CallTree, hidden: BoolArray) -> tuple[CallTree, IntArray]:
 
     A hidden call path gets the new row of its nearest caller that is not hidden.
     """
-    heir = np.arange(len(tree))
-    heir[hidden] = tree.parent[hidden]
-    while hidden[heir].any():
-        heir = heir[heir]
-    names: dict[str, int] = {}
-    spelled = [names.setdefault(region.common_name, len(names)) for region in tree.regions]
+    heir = _heirs(tree, hidden)
+    function = _functions(tree)
     callers = np.where(tree.parent == ROOT, ROOT, heir[tree.parent])
+    # The line of a call is in the source of the folded caller, not in that of the new one.
+    moved = (callers != tree.parent) & (function[callers] != function[tree.parent])
+    site = np.where(moved, NO_LINE, tree.site)
     shown = np.flatnonzero(~hidden)
     number_of, first = np.full(len(tree), ROOT), list[int]()
     numbers: dict[tuple[int, int, int], int] = {}
-    columns = (column[shown].tolist() for column in (callers, tree.region, tree.annotation))
-    for row, caller, region, note in zip(shown.tolist(), *columns, strict=True):
+    columns = (column[shown].tolist() for column in (callers, function, site))
+    for row, caller, called, line in zip(shown.tolist(), *columns, strict=True):
         above = ROOT if caller == ROOT else int(number_of[caller])
-        number = numbers.setdefault((above, spelled[region], note), len(numbers))
+        number = numbers.setdefault((above, called, line), len(numbers))
         if number == len(first):
             first.append(row)
         number_of[row] = number
@@ -176,15 +286,45 @@ def _spliced(tree: CallTree, hidden: BoolArray) -> tuple[CallTree, IntArray]:
     order = np.argsort(place)
     parents = parents[order]
     rows = np.array(first)[order]
-    spliced = _tree_of(tree, rows, np.where(parents == ROOT, ROOT, place[parents]))
-    return spliced, place[number_of[heir]]
+    spliced = _tree_of(tree, rows, np.where(parents == ROOT, ROOT, place[parents]), site[rows])
+    own = place[number_of[heir]]
+    if not tree.has_sites:
+        return spliced, own
+    # Callees that were moved may be the only ones of their name, or no longer.
+    united = unify([spliced])
+    return united.tree, united.rows[0][own]
 
 
-def _tree_of(tree: CallTree, rows: IntArray, parents: NDArray[np.integer]) -> CallTree:
-    """Return the tree of some call paths, with only the regions that they use."""
+def _functions(tree: CallTree) -> IntArray:
+    """Return the number of the function of each call path, [call paths].
+
+    It distinguishes what the names of call paths distinguish, except call sites.
+    """
+    known: dict[tuple[str, str], int] = {}
+    region, note = tree.region.tolist(), tree.annotation.tolist()
+    names = [region.common_name for region in tree.regions]
+    notes = [without_site(note) for note in tree.annotations]
+    pairs = zip(region, note, strict=True)
+    numbers = [known.setdefault((names[r], notes[n]), len(known)) for r, n in pairs]
+    return np.array(numbers, np.intp)
+
+
+def _tree_of(
+    tree: CallTree,
+    rows: IntArray,
+    parents: NDArray[np.integer],
+    site: NDArray[np.integer] | None = None,
+) -> CallTree:
+    """Return the tree of some call paths, with only the regions that they use.
+
+    `site` holds the lines of their calls; None = as in `tree`.
+    """
     used, region = np.unique(tree.region[rows], return_inverse=True)
     regions = [tree.regions[number] for number in used.tolist()]
-    return CallTree.from_parents(parents, region, regions, tree.annotation[rows], tree.annotations)
+    notes = tree.annotation[rows], tree.annotations
+    site = tree.site[rows] if site is None else site
+    lines = site if tree.has_sites else None
+    return CallTree.from_parents(parents, region, regions, *notes, lines)
 
 
 def _merged(values: MetricValues, rows: IntArray, hidden: BoolArray, size: int) -> MetricValues:
@@ -211,7 +351,7 @@ def _total_without(experiment: Experiment, values: MetricValues, gone: BoolArray
         return values.total
     lost = np.nansum(values.exclusive[gone], axis=0)
     left = values.total - lost
-    return left if experiment.reduction in _SUMS else np.where(lost > 0, np.nan, values.total)
+    return left if experiment.reduction in SUMS else np.where(lost > 0, np.nan, values.total)
 
 
 def _run_time_without(

@@ -1,10 +1,13 @@
 """The common call tree of several runs.
 
 Two call paths are the same if their callers are the same and they have the same region name,
-parameters and ordinal. The ordinal numbers functions of the same name, such as static functions of
-several files, by first line, then by file. Files and lines are not compared, because build
-directories and names of generated files change between builds. The name of the executable is not
-compared either.
+parameters, ordinal and call site. The ordinal numbers functions of the same name, such as static
+functions of several files, by first line, then by file. Files and lines are not compared, because
+build directories and names of generated files change between builds. The name of the executable is
+not compared either.
+
+The call site is the line of the call, counted from the first line of the caller. An edit above the
+caller moves both, so it changes no call site. Call sites are compared only if all runs have them.
 """
 
 from __future__ import annotations
@@ -15,11 +18,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, Int32Array, IntArray
-from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.arrays import FloatArray, Int32Array, Int64Array, IntArray
+from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree, without_site
 from callpath_modeler.profile.schema import Region
 
 _Identity = tuple[int, str]
+_Key = tuple[int, str, str, int, int]
+"""Caller, name, annotation without the call site, ordinal, call site."""
+
+_NO_SITE = -(2**40)
+"""Call site of a call whose line is not known; no difference of two lines is as small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +41,15 @@ class Unified:
     added : for each run, the number of call paths that share the row of a sibling of the same name
     renumbered : names of regions that only their order identifies, because their first lines differ
         between runs
+    without_sites : for each run, True if it has no lines of calls, but another run has; then call
+        sites are not compared in any run
     """
 
     tree: CallTree
     rows: tuple[IntArray, ...]
     added: tuple[int, ...]
     renumbered: tuple[str, ...]
+    without_sites: tuple[bool, ...]
 
 
 def unify(trees: Sequence[CallTree]) -> Unified:
@@ -53,14 +64,35 @@ def unify(trees: Sequence[CallTree]) -> Unified:
     which = [number[id(tree)] for tree in trees]
     distinct = [trees[which.index(k)] for k in range(len(index))]
     ordinals, renumbered = _ordinals(distinct)
+    lacking = [len(tree) > 0 and not tree.has_sites for tree in distinct]
+    if any(lacking):
+        sites = [np.full(len(tree), _NO_SITE) for tree in distinct]
+    else:
+        sites = [_sites(tree) for tree in distinct]
     union = _Union()
-    numbers = [union.add(tree, own) for tree, own in zip(distinct, ordinals, strict=True)]
+    numbers = [
+        union.add(tree, own, site)
+        for tree, own, site in zip(distinct, ordinals, sites, strict=True)
+    ]
     tree, place = union.tree()
     mapped = [place[number] for number in numbers]
     added = [len(rows) - len(np.unique(rows)) for rows in mapped]
+    alone = all(lacking)
     return Unified(
-        tree, tuple(mapped[k] for k in which), tuple(added[k] for k in which), renumbered
+        tree,
+        tuple(mapped[k] for k in which),
+        tuple(added[k] for k in which),
+        renumbered,
+        tuple(lacking[k] and not alone for k in which),
     )
+
+
+def _sites(tree: CallTree) -> Int64Array:
+    """Return the line of each call, counted from the first line of its caller, [call paths]."""
+    lines = np.array([*(region.line for region in tree.regions), NO_LINE], np.int64)
+    caller = np.where(tree.parent == ROOT, len(tree.regions), tree.region[tree.parent])
+    first = lines[caller]
+    return np.where(tree.site == NO_LINE, _NO_SITE, tree.site - np.maximum(first, 0))
 
 
 def scatter_to_union(
@@ -94,22 +126,25 @@ class _Union:
     """The growing common tree: one key per call path, callers before callees."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[int, str, str, int], int] = {}
+        self._rows: dict[_Key, int] = {}
         self._regions: dict[Region, int] = {}
         self._region: list[int] = []
+        self._line: list[int] = []
 
-    def add(self, tree: CallTree, ordinal: Sequence[int]) -> IntArray:
+    def add(self, tree: CallTree, ordinal: Sequence[int], sites: Int64Array) -> IntArray:
         """Add the call paths of `tree`, and return their numbers in the common tree."""
         known = [self._regions.setdefault(r, len(self._regions)) for r in tree.regions]
         names = [region.common_name for region in tree.regions]
+        notes = [without_site(note) for note in tree.annotations]
         numbers: list[int] = []
-        columns = (tree.parent.tolist(), tree.region.tolist(), tree.annotation.tolist())
-        for caller, region, note in zip(*columns, strict=True):
+        columns = (tree.parent, tree.region, tree.annotation, sites, tree.site)
+        for caller, region, note, site, line in zip(*(c.tolist() for c in columns), strict=True):
             above = ROOT if caller == ROOT else numbers[caller]
-            key = (above, names[region], tree.annotations[note], ordinal[region])
+            key = (above, names[region], notes[note], ordinal[region], site)
             number = self._rows.setdefault(key, len(self._region))
             if number == len(self._region):
                 self._region.append(known[region])
+                self._line.append(NO_LINE if site == _NO_SITE else line)
             numbers.append(number)
         return np.array(numbers, np.intp)
 
@@ -122,7 +157,7 @@ class _Union:
         region_index: dict[int, int] = {}
         note_index: dict[str, int] = {"": 0}
         regions, notes = [], []
-        suffix = _sibling_suffixes(keys)
+        suffix = _sibling_suffixes(keys, self._line)
         for number in order.tolist():
             regions.append(region_index.setdefault(self._region[number], len(region_index)))
             note = keys[number][2] + suffix.get(number, "")
@@ -131,7 +166,9 @@ class _Union:
         callers = np.where(callers == ROOT, ROOT, place[callers])
         known = list(self._regions)
         used = tuple(known[region] for region in region_index)
-        tree = CallTree.from_parents(callers, regions, used, notes, tuple(note_index))
+        line = np.array(self._line, np.int32)[order]
+        site = line if (line != NO_LINE).any() else None
+        tree = CallTree.from_parents(callers, regions, used, notes, tuple(note_index), site)
         return tree, place
 
 
@@ -154,25 +191,52 @@ def preorder(parent: Int32Array) -> IntArray:
     return place
 
 
-def _sibling_suffixes(keys: Sequence[tuple[int, str, str, int]]) -> dict[int, str]:
-    """Return the suffixes, by number, of siblings that differ only in their ordinal."""
-    # Nearly all call paths have ordinal 0, so only the few others are grouped.
+def _sibling_suffixes(keys: Sequence[_Key], lines: Sequence[int]) -> dict[int, str]:
+    """Return the suffixes, by number, of siblings that differ only in their ordinal or call site.
+
+    Parameters
+    ----------
+    keys : keys of the call paths, by number
+    lines : [keys] line of each call
+    """
+    # Nearly all call paths have ordinal 0 and a single call site, so only the others are grouped.
     special = {key[:3] for key in keys if key[3] > 0}
-    groups: dict[tuple[int, str, str], list[tuple[int, int]]] = {}
+    if lines and max(lines) > NO_LINE:
+        count = Counter(key[:3] for key in keys)
+        special |= {key for key, number in count.items() if number > 1}
+    if not special:
+        return {}
+    groups: dict[tuple[int, str, str], dict[int, list[int]]] = {}
     for number, key in enumerate(keys):
         if key[:3] in special:
-            groups.setdefault(key[:3], []).append((key[3], number))
-    return {
-        number: f"#{position}"
-        for members in groups.values()
-        for position, (_, number) in enumerate(sorted(members), start=1)
-        if position > 1
-    }
+            groups.setdefault(key[:3], {}).setdefault(key[3], []).append(number)
+    suffixes: dict[int, str] = {}
+    for by_ordinal in groups.values():
+        for position, ordinal in enumerate(sorted(by_ordinal), start=1):
+            which = f"#{position}" if position > 1 else ""
+            members = by_ordinal[ordinal]
+            suffixes |= {n: which + site for n, site in _site_suffixes(members, lines).items()}
+    return suffixes
+
+
+def _site_suffixes(numbers: Sequence[int], lines: Sequence[int]) -> dict[int, str]:
+    """Return the suffixes of calls of one function by one caller, by number."""
+    if len(numbers) == 1:
+        return {numbers[0]: ""}
+    known: Counter[int] = Counter()
+    suffixes = {}
+    for number in sorted(numbers, key=lambda number: (lines[number], number)):
+        line = lines[number]
+        known[line] += 1
+        # Builds with different sources may have different calls in one line.
+        again = f"#{known[line]}" if known[line] > 1 else ""
+        suffixes[number] = "" if line == NO_LINE else f":{line}{again}"
+    return suffixes
 
 
 def _content(tree: CallTree) -> tuple[object, ...]:
-    columns = (tree.parent.tobytes(), tree.region.tobytes(), tree.annotation.tobytes())
-    return (*columns, tree.regions, tree.annotations)
+    columns = (tree.parent, tree.region, tree.annotation, tree.site)
+    return (*(column.tobytes() for column in columns), tree.regions, tree.annotations)
 
 
 def _ordinals(trees: Sequence[CallTree]) -> tuple[list[list[int]], tuple[str, ...]]:

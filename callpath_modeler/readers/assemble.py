@@ -25,12 +25,13 @@ from callpath_modeler.profile.experiment import (
     split_parameters,
     unknown_metric,
 )
+from callpath_modeler.profile.lines import RunLines
 from callpath_modeler.profile.schema import (
     Metric,
     MetricStatus,
     Reduction,
 )
-from callpath_modeler.profile.unify import scatter_to_union, unify
+from callpath_modeler.profile.unify import Unified, scatter_to_union, unify
 from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.base import RunSource
 from callpath_modeler.readers.coverage import coverage_findings
@@ -48,7 +49,7 @@ from callpath_modeler.readers.runs import (
     read_run,
     reduction_of,
 )
-from callpath_modeler.units import percent
+from callpath_modeler.units import counted, percent
 
 _CONSERVED = 1e-6
 _TOO_MUCH = 1.25
@@ -74,6 +75,9 @@ class ReadOptions:
     scaling : weak or strong; None = found from the data
     balance : parts of the run time to read, for the factors of parallel efficiency; None = none
     processes : selected processes and their groups; None = all in one group
+    call_sites : calls of a function from several lines are several call paths, if the profiles have
+        these lines; else they are one
+    lines : read the costs of lines, too, for a view of the source
     strict : a profile that cannot be used is an error instead of a finding
     jobs : largest number of processes that read; 0 = one for each processor. Few small files are
         read by one process, because this takes less time
@@ -87,6 +91,8 @@ class ReadOptions:
     scaling: Scaling | None = None
     balance: BalanceRequest | None = None
     processes: ProcessSelection | None = None
+    call_sites: bool = True
+    lines: bool = False
     strict: bool = False
     jobs: int = 1
 
@@ -191,6 +197,8 @@ def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) ->
             units=options.units,
             balance=options.balance,
             processes=options.processes,
+            call_sites=options.call_sites,
+            lines=options.lines,
         )
         for run in runs
     ]
@@ -244,6 +252,8 @@ def _read_all(
         units=options.units,
         balance=options.balance,
         processes=_selection(files, registry, options),
+        call_sites=options.call_sites,
+        lines=options.lines,
         jobs=options.jobs,
         progress=progress,
     )
@@ -378,7 +388,7 @@ def _unite(
     for name in dict.fromkeys(name for run in read for name in run.values):
         column = _column(name, read, united.rows, len(united.tree), reduction)
         columns[column.metric.name] = column
-    findings += _unification_findings(read, united.added, united.renumbered)
+    findings += _unification_findings(read, united)
     findings += _cost_findings(columns, read, reduction)
     varying, constants = split_parameters(runs, origins)
     scaling, reason = recognise_scaling(united.tree, columns, runs, reduction)
@@ -397,7 +407,13 @@ def _unite(
         scaling_reason=reason,
         findings=(*findings, *coverage_findings(united.tree, columns)),
         balances=tuple(map(_balance, read, united.rows)) if options.balance is not None else (),
+        lines=tuple(map(_lines, read, united.rows)) if options.lines else (),
     )
+
+
+def _lines(run: ReadRun, rows: IntArray) -> RunLines:
+    """Return the costs of the lines of a run, with rows of the common tree."""
+    return {name: costs.moved(rows) for name, costs in run.lines.items()}
 
 
 def _balance(run: ReadRun, rows: IntArray) -> Balance | None:
@@ -471,17 +487,19 @@ def _declared(read: Sequence[ReadRun]) -> dict[str, str]:
     return notes
 
 
-def _unification_findings(
-    read: Sequence[ReadRun], added: Sequence[int], renumbered: Sequence[str]
-) -> list[Finding]:
+def _unification_findings(read: Sequence[ReadRun], united: Unified) -> list[Finding]:
+    lacking = [run.name for run, lacks in zip(read, united.without_sites, strict=True) if lacks]
     found = [
         Finding("CPM112", run.name, f"{n} call paths added to a sibling of the same name", n)
-        for run, n in zip(read, added, strict=True)
-        if n
+        for run, n in zip(read, united.added, strict=True)
+        if n and not lacking
     ]
+    if lacking:
+        message = f"{counted(len(lacking), 'run')} of {len(read)} (first {lacking[0]})"
+        found.append(Finding("CPM148", "lines of calls", message, len(lacking)))
     found += [
         Finding("CPM123", name, "first lines differ between runs, so their order was used")
-        for name in renumbered
+        for name in united.renumbered
     ]
     return found
 

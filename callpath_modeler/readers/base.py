@@ -1,8 +1,8 @@
 """The contract of reader plugins.
 
 A reader recognises and opens the profiles of one tool. It implements `ProfileReader` or
-`SeriesReader`, and returns a `ProfileSource` for each run. `ReducedSource`, `ThreadSource` and
-`VerifyingReader` are optional.
+`SeriesReader`, and returns a `ProfileSource` for each run. `ReducedSource`, `ThreadSource`,
+`CallSiteSource`, `LineSource` and `VerifyingReader` are optional.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.calltree import CallTree
+    from callpath_modeler.profile.lines import LineCosts
     from callpath_modeler.profile.schema import DeclaredMetric, Extent, Reduction
 
 API_VERSION = 1
@@ -130,6 +131,41 @@ class ReducedSource(Protocol):
     @property
     def reductions(self) -> Sequence[Reduction]:
         """Available reductions, at least one; the default is the mean, or else the first."""
+        ...
+
+
+@runtime_checkable
+class CallSiteSource(Protocol):
+    """A profile that joins the calls of a function from several lines, unless it is told otherwise.
+
+    A profile that always has them separate needs no method: it states the lines in
+    `CallTree.site`.
+    """
+
+    def with_call_sites(self) -> ProfileSource:
+        """Return the same profile, in which calls from several lines are several call paths."""
+        ...
+
+
+@runtime_checkable
+class LineSource(Protocol):
+    """A profile with values of single lines of the source."""
+
+    def line_costs(self, metric: str, over_locations: Reduction) -> LineCosts:
+        """Return the exclusive values of the lines of each call path.
+
+        Parameters
+        ----------
+        metric : name of an additive metric with the status ``DATA`` or ``ABSENT``
+        over_locations : statistic over processes
+
+        Raises
+        ------
+        KeyError
+            If the profile does not declare the metric, or if the metric has another status.
+        InputError
+            If the file cannot be read.
+        """
         ...
 
 

@@ -32,6 +32,8 @@ def read_files(
     units: Mapping[str, str] | None = None,
     balance: BalanceRequest | None = None,
     processes: ProcessSelection | None = None,
+    call_sites: bool = True,
+    lines: bool = False,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Iterator[tuple[RunFile, Outcome]]:
@@ -42,6 +44,7 @@ def read_files(
     files : profiles
     registry : readers
     metrics, reduction, requirements, units, balance, processes : as in `read_runs`
+    call_sites, lines : as in `read_runs`
     jobs : maximum number of processes; 0 = one for each processor
     progress : function that gets the number of profiles read, and the number of all profiles
 
@@ -64,7 +67,8 @@ def read_files(
         if progress:
             progress(done, len(files))
 
-    tried = partial(_tried, registry, metrics, requirements, units, balance, processes)
+    given = requirements, units, balance, processes, call_sites, lines
+    tried = partial(_tried, registry, metrics, *given)
     sizes = [_size(file.path) for file in files] if jobs != 1 else None
     seconds = _SECONDS_PER_FILE * len(files) + _SECONDS_PER_BYTE * sum(sizes or ())
     agreed = reader = None
@@ -91,6 +95,8 @@ def _tried(
     units: Mapping[str, str] | None,
     balance: BalanceRequest | None,
     processes: ProcessSelection | None,
+    call_sites: bool,
+    lines: bool,
     reduction: Reduction | None,
     file: RunFile,
 ) -> Outcome:
@@ -101,6 +107,8 @@ def _tried(
             units=units,
             balance=balance,
             processes=processes,
+            call_sites=call_sites,
+            lines=lines,
         )
     except InputError as error:
         return error

@@ -17,7 +17,7 @@ import numpy as np
 from callpath_modeler.arrays import Float32Array, FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
 from callpath_modeler.profile.schema import (
     DeclaredMetric,
     Extent,
@@ -238,19 +238,21 @@ def _under_groups(tree: CallTree, names: Sequence[str]) -> CallTree:
     if not names:
         return tree
     first, count = len(tree.regions), len(tree)
-    parents, regions, notes = [], [], []
+    parents, regions, notes, lines = [], [], [], []
     for k in range(len(names)):
         head = k * (count + 1)
         below = np.where(tree.parent == ROOT, head, tree.parent + head + 1)
         parents.append(np.append(ROOT, below))
         regions.append(np.append(first + k, tree.region))
         notes.append(np.append(0, tree.annotation))
+        lines.append(np.append(NO_LINE, tree.site))
     return CallTree.from_parents(
         np.concatenate(parents),
         np.concatenate(regions),
         (*tree.regions, *(Region(name, role="group") for name in names)),
         np.concatenate(notes),
         tree.annotations,
+        np.concatenate(lines) if tree.has_sites else None,
     )
 
 

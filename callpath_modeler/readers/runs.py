@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,8 @@ from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.lines import LineCosts, RunLines
+from callpath_modeler.profile.pruning import without_call_sites
 from callpath_modeler.profile.schema import (
     COMPUTED,
     DeclaredMetric,
@@ -21,13 +23,15 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.readers.balances import BalanceRequest, read_balance
 from callpath_modeler.readers.base import (
+    CallSiteSource,
+    LineSource,
     ProfileSource,
     Reduced,
     ReducedSource,
     RunSource,
     opened_runs,
 )
-from callpath_modeler.readers.declared_units import in_given_units
+from callpath_modeler.readers.declared_units import DeclaredUnits, in_given_units
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.plugin_errors import naming_the_reader
 from callpath_modeler.readers.process_clusters import ProcessTimes
@@ -57,6 +61,7 @@ class ReadRun:
     values : reduced values, by metric name, in SI base units
     findings : findings about the run
     balance : parts of the run time; None = not requested, or not known
+    lines : costs of lines, by metric name; empty = not requested, or not known
     """
 
     name: str
@@ -71,6 +76,7 @@ class ReadRun:
     values: Mapping[str, Reduced]
     findings: tuple[Finding, ...]
     balance: Balance | None = None
+    lines: RunLines = field(default_factory=dict)
 
 
 def read_runs(
@@ -83,6 +89,8 @@ def read_runs(
     units: Mapping[str, str] | None = None,
     balance: BalanceRequest | None = None,
     processes: ProcessSelection | None = None,
+    call_sites: bool = True,
+    lines: bool = False,
 ) -> list[ReadRun]:
     """Return the runs of a profile.
 
@@ -96,6 +104,8 @@ def read_runs(
     units : units of metrics, by name, if the profile does not state them
     balance : parts of the run time to read; None = none
     processes : selected processes and their groups; None = all in one group
+    call_sites : True: calls of a function from several lines are several call paths
+    lines : True: read the costs of lines, too, except those of requirements
 
     Raises
     ------
@@ -120,6 +130,8 @@ def read_runs(
                     units=units,
                     balance=balance,
                     processes=processes,
+                    call_sites=call_sites,
+                    lines=lines,
                 )
             )
     return read
@@ -192,6 +204,8 @@ def read_run(
     units: Mapping[str, str] | None = None,
     balance: BalanceRequest | None = None,
     processes: ProcessSelection | None = None,
+    call_sites: bool = True,
+    lines: bool = False,
 ) -> ReadRun:
     """Return one run with its values.
 
@@ -200,11 +214,14 @@ def read_run(
     file : the profile
     run : the opened run
     reader : name of the reader
-    metrics, requirements, units, balance, processes : as in `read_runs`
+    metrics, requirements, units, balance, processes, call_sites, lines : as in `read_runs`
     reduction : statistic over processes
     several : True if the file has several runs
     """
     source, name = run.source, name_of(file, run, several=several)
+    if call_sites and isinstance(source, CallSiteSource):
+        source = source.with_call_sites()
+    opened = source
     if processes is not None:
         source = processes.of(source, name, reduction)
     if several:
@@ -224,13 +241,14 @@ def read_run(
             message = f"{metric}: {counted(beyond, 'value')} beyond {_LARGEST:g}"
             noticed.append(Finding("CPM117", name, message, beyond))
     noticed += stated.findings(name, values, reduction)
+    of_lines = {}
+    if lines and processes is None:
+        chosen = _wanted(declared, metrics, requirements=False)
+        of_lines = _line_costs(opened, stated, chosen, reduction)
     parts = None
-    if balance is not None and processes is not None:
-        message = "its factors need all processes; omit --ranks and --split-ranks"
-        noticed.append(Finding("CPM170", name, message))
-    elif balance is not None:
+    if balance is not None:
         try:
-            parts = read_balance(run.source, stated, balance)
+            parts = _balance(opened, stated, balance, processes)
         except DataError as error:
             noticed.append(Finding("CPM170", name, error.message))
     return ReadRun(
@@ -239,7 +257,7 @@ def read_run(
         # Names of parameters come from tables and may contain control characters.
         {printable(name): value for name, value in run.parameters.items()},
         reader,
-        source.call_tree,
+        source.call_tree if call_sites else without_call_sites(source.call_tree),
         source.extent,
         dict(source.metadata),
         declared,
@@ -247,7 +265,32 @@ def read_run(
         values,
         (*source.findings(), *noticed),
         parts,
+        of_lines,
     )
+
+
+def _line_costs(
+    source: ProfileSource, stated: DeclaredUnits, metrics: Sequence[str], reduction: Reduction
+) -> dict[str, LineCosts]:
+    """Return the costs of lines, by metric name; {} = the profile has none."""
+    if not isinstance(source, LineSource):
+        return {}
+    return {
+        metric: source.line_costs(metric, reduction).scaled(stated.factors.get(metric, 1.0))
+        for metric in metrics
+    }
+
+
+def _balance(
+    source: ProfileSource,
+    stated: DeclaredUnits,
+    request: BalanceRequest,
+    processes: ProcessSelection | None,
+) -> Balance:
+    """Return the parts of the run time, or raise `DataError` if they are not known."""
+    if processes is not None:
+        raise DataError("its factors need all processes; omit --ranks and --split-ranks")
+    return read_balance(source, stated, request)
 
 
 def _sensible(found: Reduced) -> tuple[Reduced, int]:

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.causes import NOTHING, find_causes
 from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
+from callpath_modeler.analysis.line_losses import LineLosses, line_losses
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus
-from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.printable import printable
+from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
 from callpath_modeler.profile.groups import Rows, outermost
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Region
@@ -274,7 +276,20 @@ class NodeReport:
         callers, callees = self._neighbours()
         lines += [f"called by {callers}", f"calls {callees}"]
         places = {_place(region) for region in self.regions[:_NEIGHBOURS]} - {""}
-        return [*lines, *(f"source {place}" for place in sorted(places))]
+        return [*lines, *self._sites(), *(f"source {place}" for place in sorted(places))]
+
+    def _sites(self) -> list[str]:
+        """Return the file and the line of the call, if all call paths have the same."""
+        tree, rows = self.view.tree, self.own_rows
+        called = rows[tree.parent[rows] != ROOT]
+        sites = {
+            (tree.regions[tree.region[tree.parent[row]]].file, int(tree.site[row]))
+            for row in called.tolist()
+        }
+        if len(sites) != 1 or len(called) < len(rows):
+            return []
+        ((file, line),) = sites
+        return [] if line == NO_LINE else [f"call at {printable(file) or '<unknown file>'}:{line}"]
 
     def _why(self, row: int) -> list[str]:
         """Return why the exclusive time of a call path grows, or nothing if it does not."""
@@ -288,6 +303,31 @@ class NodeReport:
     def _alone(self) -> int | None:
         """The call path, or None for several, because their slowest processes may differ."""
         return int(self.own_rows[0]) if len(self.own_rows) == 1 else None
+
+    @cached_property
+    def line_losses(self) -> LineLosses | None:
+        """Excess work of the lines of the call paths; None = the metric is not additive."""
+        fitted = self.forecast.fitted
+        return line_losses(fitted, self.own_rows) if fitted.metric.additive else None
+
+    @property
+    def has_losing_line(self) -> bool:
+        """Whether any line is known to lose time, or to cost time at the only scale."""
+        return self.line_losses is not None and self.line_losses.worst is not None
+
+    def lines_title(self, file: str, *, known: bool) -> str:
+        """Return the heading of the lines of a file; `known` = its text is known."""
+        fitted, losses = self.forecast.fitted, self.line_losses
+        what = f"{printable(file.rpartition('/')[2]) or '<unknown file>'}: "
+        if losses is None:
+            return what
+        at = f"{fitted.parameter} = {parameter_value(losses.base)}"
+        if losses.is_share:
+            what += "cost by line" if fitted.has_unknown_scale else f"cost by line at {at}"
+        else:
+            name = excess_symbol(fitted)
+            what += f"{name} by line, {at} to {parameter_value(losses.scale)}"
+        return what if known else f"{what}; no source text"
 
     def imbalance(self) -> str:
         """Return the imbalance at the largest scale as a short text, or "" if it is not known."""

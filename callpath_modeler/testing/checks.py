@@ -8,9 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler.errors import DataError, InputError
-from callpath_modeler.profile.calltree import ROOT, CallTree, subtree_ends
+from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree, subtree_ends
+from callpath_modeler.profile.pruning import SUMS, without_call_sites
 from callpath_modeler.profile.schema import COMPUTED, DeclaredMetric, Metric, Reduction
+from callpath_modeler.profile.unify import unify
 from callpath_modeler.readers.base import (
+    CallSiteSource,
+    LineSource,
     ProfileSource,
     Reader,
     Reduced,
@@ -50,7 +54,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 def check_tree(tree: CallTree) -> None:
     """Check that the columns of a call tree are consistent."""
-    columns = (tree.parent, tree.end, tree.region, tree.annotation)
+    columns = (tree.parent, tree.end, tree.region, tree.annotation, tree.site)
     for column in columns:
         assert column.dtype == np.int32
         assert column.shape == tree.parent.shape
@@ -61,6 +65,8 @@ def check_tree(tree: CallTree) -> None:
     assert np.isin(tree.region, np.arange(len(tree.regions))).all()
     assert np.isin(tree.annotation, np.arange(len(tree.annotations))).all()
     assert tree.annotations[0] == ""
+    assert (tree.site >= NO_LINE).all()
+    assert (tree.site != 0).all(), "lines are numbered from 1"
 
 
 def check_values(reduced: Reduced, rows: int) -> None:
@@ -76,7 +82,7 @@ def check_same(first: ProfileSource, second: ProfileSource) -> None:
     """Check that opening a profile twice gives the same result."""
     tree, other = first.call_tree, second.call_tree
     assert tree.regions == other.regions
-    for column in ("parent", "end", "region", "annotation"):
+    for column in ("parent", "end", "region", "annotation", "site"):
         np.testing.assert_array_equal(getattr(tree, column), getattr(other, column))
     assert list(first.metrics) == list(second.metrics)
     assert first.extent == second.extent
@@ -117,6 +123,43 @@ def check_order(source: ProfileSource, metric: str) -> None:
     if processes and {Reduction.SUM, Reduction.MEAN} <= value.keys():
         total = value[Reduction.MEAN] * processes
         np.testing.assert_allclose(value[Reduction.SUM], total, rtol=CLOSE)
+
+
+def check_call_sites(source: ProfileSource) -> None:
+    """Check that separate calls have the cost of the joined ones."""
+    assert isinstance(source, CallSiteSource)
+    apart = source.with_call_sites()
+    check_tree(apart.call_tree)
+    joined, separate = unify([source.call_tree, without_call_sites(apart.call_tree)]).rows
+    for metric in (d.metric for d in readable(source) if d.metric.additive):
+        reduction = next(r for r in reductions(source) if r in SUMS)
+        # Times are those of the slowest thread, whose sum depends on what is joined.
+        equal = not metric.is_time or source.extent.threads == 1
+        rows = max(joined.max(), separate.max()) + 1
+        of_all, of_each = (
+            np.bincount(place, np.nan_to_num(each.reduce(metric.name, reduction).exclusive), rows)
+            for place, each in ((joined, source), (separate, apart))
+        )
+        size = np.abs(of_all).sum()
+        assert (of_each >= of_all - CLOSE * size).all(), metric.name
+        assert not equal or np.allclose(of_each, of_all, rtol=CLOSE, atol=CLOSE * size)
+
+
+def check_lines(source: ProfileSource) -> None:
+    """Check that the lines of a call path do not cost more than the call path."""
+    assert isinstance(source, LineSource)
+    for metric in (d.metric for d in readable(source) if d.metric.additive):
+        reduction = next(r for r in reductions(source) if r in SUMS)
+        found = source.line_costs(metric.name, reduction)
+        columns = (found.row, found.file, found.line, found.exclusive)
+        assert len({len(column) for column in columns}) == 1
+        assert ((found.row >= 0) & (found.row < len(source.call_tree))).all()
+        assert np.isin(found.file, np.arange(len(found.files))).all()
+        assert (found.line > 0).all()
+        own = np.nan_to_num(source.reduce(metric.name, reduction).exclusive)
+        sums = np.bincount(found.row, np.nan_to_num(found.exclusive), len(own))
+        if not metric.is_time or source.extent.threads == 1:
+            assert (sums <= own + CLOSE * own.sum()).all(), metric.name
 
 
 def check_sums_of_threads(source: ProfileSource, metric: Metric) -> None:
@@ -181,6 +224,11 @@ def read_or_refused(reader: Reader, path: Path) -> None:
                 for reduced in read_all(source).values():
                     check_values(reduced, len(source.call_tree))
                 _sum_threads(source)
+                if isinstance(source, CallSiteSource):
+                    check_tree(source.with_call_sites().call_tree)
+                if isinstance(source, LineSource):
+                    for metric in (d.metric for d in readable(source) if d.metric.additive):
+                        source.line_costs(metric.name, reductions(source)[0])
                 source.findings()
     except InputError as error:
         check_error(error, path)

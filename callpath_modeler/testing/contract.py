@@ -21,6 +21,8 @@ from callpath_modeler.profile.schema import Extent, MetricStatus, Reduction, bas
 from callpath_modeler.readers.assemble import ALTERING
 from callpath_modeler.readers.base import (
     API_VERSION,
+    CallSiteSource,
+    LineSource,
     Match,
     Reader,
     RunSource,
@@ -35,7 +37,9 @@ from callpath_modeler.readers.runs import read_runs
 from callpath_modeler.testing import damage
 from callpath_modeler.testing.checks import (
     CLOSE,
+    check_call_sites,
     check_error,
+    check_lines,
     check_order,
     check_same,
     check_same_run,
@@ -396,6 +400,18 @@ class ReaderContract:
                 pytest.skip("the reader has no values of single threads")
             for metric in (d.metric for d in readable(source) if d.metric.additive):
                 check_sums_of_threads(source, metric)
+
+    def test_separate_calls_have_the_cost_of_joined_ones(self, runs: Runs) -> None:
+        for source in (run.source for run in runs):
+            if not isinstance(source, CallSiteSource):
+                pytest.skip("the reader does not separate calls on request")
+            check_call_sites(source)
+
+    def test_lines_cost_no_more_than_their_call_paths(self, runs: Runs) -> None:
+        for source in (run.source for run in runs):
+            if not isinstance(source, LineSource):
+                pytest.skip("the reader has no values of lines")
+            check_lines(source)
 
     def test_an_unknown_metric_is_a_key_error(self, runs: Runs) -> None:
         for source in (run.source for run in runs):

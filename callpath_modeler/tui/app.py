@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -141,7 +142,7 @@ class Browser(App[None]):
         beside = self.has_class("-beside")
 
         def made() -> Text:
-            source = panes.source_about
+            source = partial(panes.source_lines, files=self._given.sources)
             return _joined(panes.pane(report, width, height, beside=beside, source=source))
 
         if self._is_small:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from pathlib import Path
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size
@@ -13,7 +12,6 @@ from rich.text import Text
 
 from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import beyond, fastest_at, known_by, off_by, omissions
 from callpath_modeler.report.columns import amount_text
@@ -21,6 +19,7 @@ from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.measured_only import excess_symbol, wanted
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.outlined_view import short_names
+from callpath_modeler.report.source_text import SourceFiles
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.tui.session import Session
 from callpath_modeler.units import parameter_value, percent
@@ -28,10 +27,9 @@ from callpath_modeler.units import parameter_value, percent
 _FURTHEST = 64
 """End of the slider as a multiple of the largest run, unless the target is further."""
 _SLIDER = 24
-_SOURCE_LINES = 5
+_SOURCE_LINES, _LEAST_SOURCE = 5, 3
 _LEAST_TITLE = 40
 """Least width of a call path next to other text, in cells; else it has its own line."""
-_LARGEST_SOURCE = 2_000_000
 
 
 def head(
@@ -137,7 +135,7 @@ def pane(
     height: int,
     *,
     beside: bool,
-    source: Callable[[Region, int], Sequence[str]] | None = None,
+    source: Callable[[NodeReport, int], Sequence[Text]] | None = None,
 ) -> list[Text]:
     """Return the description of a node in at most `height` lines.
 
@@ -146,7 +144,7 @@ def pane(
     report : the node
     width, height : size in terminal cells
     beside : whether the pane is next to the table, and high; else it is below it, and wide
-    source : returns a number of source lines of a region
+    source : returns at most a number of lines about the source of a node
     """
     if width < 20 or height < 2:
         return []
@@ -156,6 +154,10 @@ def pane(
         Text(row.plain, style="bold") for row in wrap(say(report.title()), width, indent="  ")
     ]
     height -= len(title)
+    code: Sequence[Text] = []
+    if source is not None and report.has_losing_line:
+        code = source(report, max(_LEAST_SOURCE, height // 4))
+    whole, height = height, height - len(code)
     if beside:
         chart = report.chart(width, min(18, height // 3))
         text = [*report.model(), "", *chart, "", *report.alternatives(), *report.facts()]
@@ -170,11 +172,12 @@ def pane(
             Text(f"{set_cell_size(a, left)}  {b}".rstrip())
             for a, b in zip_longest(parts, [say(row) for row in chart], fillvalue="")
         ]
-    if source is not None and report.regions and len(lines) < height - 1:
-        room = min(_SOURCE_LINES, height - len(lines))
-        code = source(report.regions[0], room)
-        lines += [Text(say(row.expandtabs(4))[:width], style="dim") for row in code]
-    return [*title, *lines[:height]]
+    if source is not None and not report.has_losing_line and len(lines) < height - 1:
+        code = source(report, min(_SOURCE_LINES, height - len(lines)))
+    lines = [*lines[:height], *code]
+    for row in lines:
+        row.truncate(width)
+    return [*title, *lines[:whole]]
 
 
 def _first(text: Sequence[str], width: int, height: int, say: Callable[[str], str]) -> list[Text]:
@@ -206,17 +209,39 @@ def _title_and_imbalance(report: NodeReport, width: int) -> list[Text]:
     return [Text.assemble((set_cell_size(say(title), room + 2), "bold"), say(uneven))]
 
 
-def source_about(region: Region, count: int) -> list[str]:
-    """Return the numbered lines of the source at the start of a region, if it can be read."""
-    path = Path(region.file)
-    try:
-        if region.line < 1 or not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
-            return []
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except (OSError, ValueError):
+def source_lines(report: NodeReport, count: int, *, files: SourceFiles) -> list[Text]:
+    """Return at most `count` lines of the source, with the losing line and values in the margin.
+
+    Without values of lines, they are those at the start of the function. Without the source, they
+    are the numbers of the losing lines.
+    """
+    say, losses = report.style.say, report.line_losses
+    if losses is None or losses.worst is None:
+        return _first_lines(report, count, files)
+    file, worst = losses.worst
+    values = {line: value for (other, line), value in losses.values.items() if other == file}
+    text = files.lines(file)
+    numbers = sorted(values, key=lambda line: -values[line])[: count - 1]
+    around = (line for near in range(1, count) for line in (worst - near, worst + near))
+    context = [line for line in around if 0 < line <= len(text) and line not in numbers]
+    rows = []
+    for number in sorted(numbers + context[: count - 1 - len(numbers)]):
+        value = percent(values[number]) if number in values else ""
+        row = text[number - 1] if 0 < number <= len(text) else ""
+        mark = ">" if number == worst else " "
+        style = "bold" if number == worst else "dim"
+        rows.append(Text(say(f"{mark}{value:>6} {number:>5} {row}".rstrip()), style=style))
+    return [Text(say(report.lines_title(file, known=bool(text))), style="dim"), *rows]
+
+
+def _first_lines(report: NodeReport, count: int, files: SourceFiles) -> list[Text]:
+    """Return the numbered lines of the source at the start of a function, if it can be read."""
+    region = report.regions[0] if report.regions else None
+    if region is None or region.line < 1:
         return []
-    start = max(0, region.line - 2)
-    return [f"{k:>5} {row}" for k, row in enumerate(lines[start : start + count], start + 1)]
+    start = max(1, region.line - 1)
+    rows = enumerate(files.lines(region.file)[start - 1 : start - 1 + count], start)
+    return [Text(report.style.say(f"{number:>5} {row}"), style="dim") for number, row in rows]
 
 
 def status(session: Session, message: str, width: int, *, style: TextStyle = DEFAULT_STYLE) -> Text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from callpath_modeler.analysis.forecast import Forecast
@@ -11,6 +11,7 @@ from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.listing import Listing
+from callpath_modeler.report.source_text import SourceFiles
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 
 
@@ -48,6 +49,7 @@ class BrowserServices:
     style : width, length of names, and characters of text
     message : first message
     pair : the two scales that are compared at first; "" = all scales are shown
+    sources : places of source files
     """
 
     models_of: Callable[[str, str], Fitted]
@@ -60,3 +62,4 @@ class BrowserServices:
     style: TextStyle = DEFAULT_STYLE
     message: str = ""
     pair: str = ""
+    sources: SourceFiles = field(default_factory=SourceFiles)

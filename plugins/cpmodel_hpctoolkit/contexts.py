@@ -8,8 +8,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int32Array, Int64Array, IntArray
-from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.calltree import NO_LINE, CallTree
 from callpath_modeler.profile.schema import Region
+
+STATEMENT = "statement"
+"""Role of regions of lines."""
+
+_LAST_LINE = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What a call tree has besides functions.
+
+    Attributes
+    ----------
+    loops : loops are call paths
+    call_sites : calls of one function from several lines are several call paths
+    lines : lines are call paths, with the file as their region and the role `STATEMENT`
+    """
+
+    loops: bool = False
+    call_sites: bool = False
+    lines: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +45,9 @@ class Contexts:
     loop : [n], True for loops
     region : [n], index into `regions`, for functions and loops only
     regions : distinct regions
+    line : [n], line in the source, for statements and call sites; 0 = not known, or another kind
+    file : [n], index into `files`, for the same contexts
+    files : distinct source files
     """
 
     parent: Int64Array
@@ -32,6 +56,9 @@ class Contexts:
     loop: BoolArray
     region: Int64Array
     regions: tuple[Region, ...]
+    line: Int64Array
+    file: Int64Array
+    files: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -55,42 +82,71 @@ class Collapsed:
     above: Int64Array
 
 
-def collapse(contexts: Contexts, *, keep_loops: bool) -> Collapsed:
-    """Return the call tree of functions, and of loops if `keep_loops`.
+def collapse(contexts: Contexts, detail: Detail) -> Collapsed:
+    """Return the call tree of functions, and of what else `detail` names.
 
-    Other contexts become part of the enclosing function. If a function calls another one from
-    several lines, they are one call path.
+    Other contexts become part of the enclosing call path.
     """
     node = contexts.called | (contexts.parent < 0)
-    if keep_loops:
+    if detail.loops:
         node |= contexts.loop
+    region, regions = contexts.region, contexts.regions
+    if detail.lines:
+        is_line = _has_line(contexts) & ~node
+        node |= is_line
+        region = np.where(is_line, contexts.file + len(regions), region)
+        regions = (*regions, *(Region(each, file=each, role=STATEMENT) for each in contexts.files))
     around, level = _around(contexts, node)
+    site = np.full(len(contexts), NO_LINE)
+    if detail.call_sites:
+        site = _sites(contexts, node)
+    if detail.lines:
+        site = np.where(is_line, contexts.line, site)
+    # Pairs of region and line, numbered in this order.
+    lines, line = np.unique(site, return_inverse=True)
+    kinds, kind = np.unique(region * len(lines) + line, return_inverse=True)
     row = np.full(len(contexts), -1, np.int64)
-    parents, regions, sizes = [], [], []
-    total, distinct = 0, max(1, len(contexts.regions))
+    parents, found, sizes = [], [], []
+    total, distinct = 0, len(kinds)
     for members in _by_value(np.where(node, level, -1)):
         above = np.where(around[members] >= 0, row[around[members]], -1)
-        keys, place = np.unique(
-            (above + 1) * distinct + contexts.region[members], return_inverse=True
-        )
+        keys, place = np.unique((above + 1) * distinct + kind[members], return_inverse=True)
         row[members] = total + place
         parents.append(keys // distinct - 1)
-        regions.append(keys % distinct)
+        found.append(keys % distinct)
         sizes.append(len(keys))
         total += len(keys)
-    parent = np.concatenate(parents)
+    parent, chosen = np.concatenate(parents), kinds[np.concatenate(found)]
     place, end = _preorder(parent, sizes)
     order = np.argsort(place)
     callers = np.where(parent >= 0, place[parent], -1)
     tree = CallTree(
         _column(callers[order]),
         _column(end[order]),
-        _column(np.concatenate(regions)[order]),
+        _column(chosen[order] // len(lines)),
         _column(np.zeros(total)),
-        contexts.regions,
+        regions,
+        site=_column(lines[chosen[order] % len(lines)]),
     )
     row = np.where(node, row, row[around])
     return Collapsed(tree, node, place[row], tree.parent[place[row]].astype(np.int64))
+
+
+def _sites(contexts: Contexts, node: BoolArray) -> Int64Array:
+    """Return the line of the call of each function, [contexts], or `NO_LINE`."""
+    line = np.where(_has_line(contexts) & ~node, contexts.line, NO_LINE)
+    site = np.full(len(contexts), NO_LINE)
+    for members in _by_value(contexts.depth)[1:]:
+        parents = contexts.parent[members]
+        site[members] = line[parents]
+        # Instructions between a line and a call have no line of their own.
+        inherits = ~node[members] & (line[members] == NO_LINE)
+        line[members] = np.where(inherits, line[parents], line[members])
+    return np.where(contexts.called, site, NO_LINE)
+
+
+def _has_line(contexts: Contexts) -> BoolArray:
+    return np.asarray((contexts.line > 0) & (contexts.line <= _LAST_LINE), np.bool_)
 
 
 def _around(contexts: Contexts, node: BoolArray) -> tuple[Int64Array, Int64Array]:

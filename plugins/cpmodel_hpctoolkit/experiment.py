@@ -231,8 +231,11 @@ def _number(given: dict[str, str], key: str) -> float:
 
 
 def _experiment(builder: _Builder) -> ExperimentXml:
-    ids, parents, depths, kinds, _, _, _, _ = zip(*builder.contexts, strict=True)
+    ids, parents, depths, kinds, _, _, sources, lines = zip(*builder.contexts, strict=True)
     kind = np.array(kinds)
+    has_line = (kind == _CALL_SITE) | (kind == _STATEMENT)
+    known = {source: k for k, source in enumerate(dict.fromkeys(sources))}
+    files = builder.tables["files"]
     regions, region = _regions(builder)
     values = np.array([value for _, _, value in builder.values])
     places = np.array([value[:2] for value in builder.values], np.int64).reshape(-1, 2)
@@ -248,6 +251,9 @@ def _experiment(builder: _Builder) -> ExperimentXml:
             kind == _LOOP,
             region,
             regions,
+            np.where(has_line, np.array(lines, np.int64), 0),
+            np.array([known[source] for source in sources], np.int64),
+            tuple(files.get(source, "") for source in known),
         ),
         kind == _STATEMENT,
         places[:, 0],

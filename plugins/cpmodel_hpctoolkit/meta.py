@@ -22,7 +22,7 @@ _PATH = struct.Struct("<8xQ")
 _FUNCTION = struct.Struct("<QQQQL")
 
 _LEXICAL, _CALL = 0, 1
-_IS_FUNCTION, _IS_LOOP = 0, 1
+_IS_FUNCTION, _IS_LOOP, _IS_LINE = 0, 1, 2
 _SPREAD = 64
 """Maximum ratio of an array over context numbers, which have gaps, to the size of the tree."""
 
@@ -81,6 +81,9 @@ def read_meta(path: Path) -> Meta:
         metrics_table, is_early = _metrics(file, metrics)
         records = _records(file, context, numbers[6], is_early=is_early)
         regions, region = _regions(file, records)
+        is_line = (records.lexical_type == _IS_LINE) & (records.relation == _LEXICAL)
+        (paths, source) = _distinct([np.where(is_line, records.file, 0)])
+        texts = _Texts(file)
         return Meta(
             file.text(title, "the title"),
             _kinds(file, kinds),
@@ -93,6 +96,9 @@ def read_meta(path: Path) -> Meta:
                 (records.lexical_type == _IS_LOOP) & (records.relation == _LEXICAL),
                 region,
                 regions,
+                np.where(is_line, records.line, 0),
+                source.astype(np.int64),
+                tuple(texts.file(path) for (path,) in paths),
             ),
             records.relation == _LEXICAL,
         )
@@ -324,6 +330,10 @@ class _Texts:
         """Return the region of code without a function."""
         path = self._path(module, "a module")
         return function_region(anonymous(path, offset), path)
+
+    def file(self, source: int) -> str:
+        """Return the path of a source file."""
+        return self._path(source, "a source file")
 
     def loop(self, source: int, line: int) -> Region:
         """Return the region of a loop."""

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.lines import LineCosts
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.gpu_streams import no_threads, note_streams
 from callpath_modeler.readers.reductions import Fold, Noticed
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
+from cpmodel_hpctoolkit.contexts import STATEMENT, Detail
 from cpmodel_hpctoolkit.locations import Location, LocationSet
 from cpmodel_hpctoolkit.metrics import Measure, StoredMetric, declare
 from cpmodel_hpctoolkit.reduce import clear, reduce_processes
@@ -49,6 +52,15 @@ class Database(Protocol):
         ...
 
     @property
+    def detail(self) -> Detail:
+        """Return what the call tree has besides functions."""
+        ...
+
+    def detailed(self, detail: Detail) -> Database:
+        """Return the same database with another call tree."""
+        ...
+
+    @property
     def metadata(self) -> Mapping[str, str]:
         """Return the metadata of the run."""
         ...
@@ -56,6 +68,11 @@ class Database(Protocol):
     @property
     def tree(self) -> CallTree:
         """Return the call paths."""
+        ...
+
+    @property
+    def row_of_context(self) -> Int64Array:
+        """Return the call path of each context."""
         ...
 
     @property
@@ -91,6 +108,11 @@ class HpctoolkitProfile:
         streams = sum(len(process) for process in database.places.streams)
         if streams and any(stored.measure.on_gpu for stored in self.stored.values()):
             note_streams(self._notices, streams)
+
+    def with_call_sites(self) -> HpctoolkitProfile:
+        """Return the same profile, in which calls from several lines are several call paths."""
+        detail = replace(self.database.detail, call_sites=True)
+        return profile_of(self.database.detailed(detail))
 
     @property
     def call_tree(self) -> CallTree:
@@ -178,6 +200,31 @@ class HpctoolkitProfile:
         self._note(metric, noticed)
         sums *= stored.scale
         return ThreadSums(sums, process)
+
+    def line_costs(self, metric: str, over_locations: Reduction) -> LineCosts:
+        """Return the exclusive values of the lines of each call path.
+
+        Raises
+        ------
+        KeyError
+            If the metric does not exist.
+        InputError
+            If a file cannot be read.
+        """
+        finer = self.database.detailed(replace(self.database.detail, lines=True))
+        tree = finer.tree
+        row = np.full(len(tree), -1, np.intp)
+        row[finer.row_of_context] = self.database.row_of_context
+        is_line = np.array([region.role == STATEMENT for region in tree.regions])[tree.region]
+        values = profile_of(finer).reduce(metric, over_locations).exclusive
+        chosen = np.flatnonzero(is_line & (values != 0))
+        return LineCosts(
+            row[chosen],
+            tree.region[chosen],
+            tree.site[chosen],
+            tuple(region.file for region in tree.regions),
+            values[chosen],
+        )
 
     def _nothing(self, reduction: Reduction) -> Reduced:
         value = np.nan if reduction is Reduction.IMBALANCE else 0.0

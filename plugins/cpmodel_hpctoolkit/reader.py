@@ -54,14 +54,15 @@ class HpctoolkitReader:
             If there is no database, its version is not supported, or it is damaged.
         """
         from cpmodel_hpctoolkit import version2, version4
+        from cpmodel_hpctoolkit.contexts import Detail
         from cpmodel_hpctoolkit.profile import profile_of
 
-        directory = _database(path)
+        directory, detail = _database(path), Detail(loops=self._keep_loops)
         if (directory / _META).is_file():
-            with version4.opened(directory, keep_loops=self._keep_loops) as database:
+            with version4.opened(directory, detail) as database:
                 yield profile_of(database)
         else:
-            with version2.opened(directory, keep_loops=self._keep_loops) as older:
+            with version2.opened(directory, detail) as older:
                 yield profile_of(older)
 
     def verify(self, path: Path) -> Sequence[Agreement]:

@@ -6,6 +6,8 @@ import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
-from cpmodel_hpctoolkit.contexts import collapse
+from cpmodel_hpctoolkit.contexts import Collapsed, Detail, collapse
 from cpmodel_hpctoolkit.experiment import ExperimentXml, SummedMetric, read_experiment
 from cpmodel_hpctoolkit.locations import Location, LocationSet
 from cpmodel_hpctoolkit.metrics import Measure
@@ -31,7 +33,7 @@ _PRINTED = 1e-5
 
 
 @contextmanager
-def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version2]:
+def opened(directory: Path, detail: Detail) -> Iterator[Version2]:
     """Open the database in `directory`.
 
     Raises
@@ -39,21 +41,35 @@ def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version2]:
     InputError
         If the database is damaged, or has the short-lived format between versions 2 and 4.
     """
-    yield Version2(directory, read_experiment(directory / "experiment.xml"), keep_loops=keep_loops)
+    yield Version2(directory, read_experiment(directory / "experiment.xml"), detail)
 
 
 class Version2:
     """An open database of version 2."""
 
-    def __init__(self, path: Path, experiment: ExperimentXml, *, keep_loops: bool) -> None:
+    def __init__(self, path: Path, experiment: ExperimentXml, detail: Detail) -> None:
         self.path = path
+        self.detail = detail
         self._experiment = experiment
-        collapsed = collapse(experiment.contexts, keep_loops=keep_loops)
-        self._tree = collapsed.tree
-        # Frames repeat the values of their statements and inlined functions, and so do loops.
-        self._rows = np.where(experiment.statements, collapsed.row, -1)
         self._files, self._places = _places(path)
         self._metrics = [m for m in experiment.metrics.values() if self._is_readable(m)]
+
+    def detailed(self, detail: Detail) -> Version2:
+        """Return the same database with another call tree."""
+        other = copy(self)
+        other.detail = detail
+        for known in ("_collapsed", "_rows"):
+            other.__dict__.pop(known, None)
+        return other
+
+    @cached_property
+    def _collapsed(self) -> Collapsed:
+        return collapse(self._experiment.contexts, self.detail)
+
+    @cached_property
+    def _rows(self) -> Int64Array:
+        """Call path of each statement; -1 for other contexts, which repeat values of statements."""
+        return np.where(self._experiment.statements, self._collapsed.row, -1)
 
     @property
     def metadata(self) -> Mapping[str, str]:
@@ -68,7 +84,12 @@ class Version2:
     @property
     def tree(self) -> CallTree:
         """Return the call paths."""
-        return self._tree
+        return self._collapsed.tree
+
+    @property
+    def row_of_context(self) -> Int64Array:
+        """Return the call path of each context."""
+        return self._collapsed.row
 
     @property
     def places(self) -> LocationSet:
@@ -152,7 +173,7 @@ class Version2:
 
     def _attributed(self, values: FloatArray, rows: Int64Array) -> FloatArray:
         known = rows >= 0
-        total = np.bincount(rows[known], values[known], len(self._tree))
+        total = np.bincount(rows[known], values[known], len(self.tree))
         return total.astype(np.float64)
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +16,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.readers.base import Agreement
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
-from cpmodel_hpctoolkit.contexts import Collapsed, collapse
+from cpmodel_hpctoolkit.contexts import Collapsed, Detail, collapse
 from cpmodel_hpctoolkit.locations import Location, LocationSet
 from cpmodel_hpctoolkit.meta import Meta, read_meta
 from cpmodel_hpctoolkit.metrics import Measure
@@ -26,7 +29,7 @@ _ROUNDING = 1e-9
 
 
 @contextmanager
-def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version4]:
+def opened(directory: Path, detail: Detail) -> Iterator[Version4]:
     """Open the database in `directory`.
 
     Raises
@@ -39,7 +42,7 @@ def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version4]:
             raise InputError(f"{directory}: {name} is missing", hint=COPY_IT_AGAIN)
     meta = read_meta(directory / "meta.db")
     with BinaryFile(directory / "profile.db") as file:
-        yield Version4(directory, meta, ProfileFile(file, meta.kinds), keep_loops=keep_loops)
+        yield Version4(directory, meta, ProfileFile(file, meta.kinds), detail)
 
 
 def verify(directory: Path) -> list[Agreement]:
@@ -59,21 +62,51 @@ def verify(directory: Path) -> list[Agreement]:
         return compare(meta, ProfileFile(file, meta.kinds), other)
 
 
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The call tree, and the positions of contexts in it.
+
+    Attributes
+    ----------
+    tree : call paths
+    row : [contexts], call path of each context
+    own, enclosing, caller : [context numbers], call path of a context, and the call path that
+        includes its value within a function, and in all; -1 = none
+    """
+
+    tree: CallTree
+    row: Int64Array
+    own: Int64Array
+    enclosing: Int64Array
+    caller: Int64Array
+
+
 class Version4:
     """An open database of version 4."""
 
-    def __init__(self, path: Path, meta: Meta, profiles: ProfileFile, *, keep_loops: bool) -> None:
+    def __init__(self, path: Path, meta: Meta, profiles: ProfileFile, detail: Detail) -> None:
         self.path = path
+        self.detail = detail
         self._meta = meta
         self._profiles = profiles
-        collapsed = collapse(meta.contexts, keep_loops=keep_loops)
-        self._tree = collapsed.tree
-        self._own, self._enclosing = _tables(meta, collapsed, collapsed.node & meta.lexical)
-        self._caller = _tables(meta, collapsed, collapsed.node)[1]
         self._places = LocationSet.of(profiles.locations)
         if not self._places.threads:
             raise InputError(f"{path}: no profile is of a thread of a process", hint=COPY_IT_AGAIN)
         self._measures = tuple(self._declared())
+
+    def detailed(self, detail: Detail) -> Version4:
+        """Return the same open database with another call tree."""
+        other = copy(self)
+        other.detail = detail
+        other.__dict__.pop("_layout", None)
+        return other
+
+    @cached_property
+    def _layout(self) -> _Layout:
+        meta, collapsed = self._meta, collapse(self._meta.contexts, self.detail)
+        own, enclosing = _tables(meta, collapsed, collapsed.node & meta.lexical)
+        caller = _tables(meta, collapsed, collapsed.node)[1]
+        return _Layout(collapsed.tree, collapsed.row, own, enclosing, caller)
 
     @property
     def metadata(self) -> Mapping[str, str]:
@@ -84,7 +117,12 @@ class Version4:
     @property
     def tree(self) -> CallTree:
         """Return the call paths."""
-        return self._tree
+        return self._layout.tree
+
+    @property
+    def row_of_context(self) -> Int64Array:
+        """Return the call path of each context."""
+        return self._layout.row
 
     @property
     def places(self) -> LocationSet:
@@ -136,7 +174,9 @@ class Version4:
 
     def _exclusive(self, profile: Profile, ids: Mapping[str, int]) -> Exclusive:
         """Return exclusive values, as stored or as differences of inclusive ones."""
-        scope, above = (_OWN, self._enclosing) if _OWN in ids else (_ALL, self._caller)
+        scope, above = (
+            (_OWN, self._layout.enclosing) if _OWN in ids else (_ALL, self._layout.caller)
+        )
         values, noise = self._attributed(self._profiles.read(profile, ids[scope]), above)
         if _ALL in ids:
             total = self._profiles.whole(profile).get(ids[_ALL], 0.0)
@@ -146,11 +186,12 @@ class Version4:
 
     def _attributed(self, found: ProfileValues, above: Int64Array) -> tuple[FloatArray, FloatArray]:
         """Add values to the call paths of their contexts, and subtract them from `above`."""
-        known = found.contexts < len(self._own)
+        layout = self._layout
+        known = found.contexts < len(layout.own)
         contexts, values = found.contexts[known], found.values[known]
-        n = len(self._tree) + 1
+        n = len(layout.tree) + 1
         # Row -1, the last one, collects values that belong to no call path.
-        own: FloatArray = np.bincount(self._own[contexts] % n, values, n)[:-1].astype(np.float64)
+        own: FloatArray = np.bincount(layout.own[contexts] % n, values, n)[:-1].astype(np.float64)
         taken: FloatArray = np.bincount(above[contexts] % n, values, n)[:-1].astype(np.float64)
         return own - taken, own * _ROUNDING
 

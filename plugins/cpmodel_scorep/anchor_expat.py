@@ -18,6 +18,7 @@ from cpmodel_scorep.definitions import (
     Locations,
     MalformedError,
     MetricDefinition,
+    call_lines,
     metric_kind,
     place_name,
 )
@@ -61,7 +62,7 @@ class _Builder:
     def __init__(self) -> None:
         self.attributes: dict[str, str] = {}
         self.records: list[_Record] = []
-        self.cnodes: list[tuple[int, int, int]] = []
+        self.cnodes: list[tuple[int, int, int, int]] = []
         self.parameters: dict[int, list[tuple[str, str]]] = {}
         self._open: list[str] = []
         self._owners: list[int] = []
@@ -101,7 +102,8 @@ class _Builder:
             raise MalformedError(f"<cnode> without {missing}") from None
         caller = self._callers[-1] if self._callers else -1
         self._callers.append(len(self.cnodes))
-        self.cnodes.append((integer(number), integer(callee), caller))
+        line = integer(attributes.get("line") or "-1")
+        self.cnodes.append((integer(number), integer(callee), caller, line))
 
     def end(self, element: str) -> None:
         self._open.pop()
@@ -128,13 +130,14 @@ def parse(text: bytes) -> Definitions:
         If the text is not well-formed XML, or not an anchor.
     """
     builder = run(text)
-    rows = np.array(builder.cnodes, np.int64).reshape(-1, 3)
+    rows = np.array(builder.cnodes, np.int64).reshape(-1, 4)
+    ids, regions, callers = (rows[:, k].copy() for k in range(3))
     parameters = {row: tuple(pairs) for row, pairs in builder.parameters.items()}
     return Definitions(
         builder.attributes,
         metrics(builder.records),
         _regions(builder.records),
-        CallPaths(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), parameters),
+        CallPaths(ids, regions, callers, parameters, call_lines(rows[:, 3])),
         _locations(builder.records),
     )
 

@@ -22,6 +22,7 @@ from cpmodel_scorep.definitions import (
     CallPaths,
     Definitions,
     Locations,
+    call_lines,
     parents_from_depths,
     place_name,
 )
@@ -38,6 +39,7 @@ _PARAMETER = re.compile(
 )
 _CREATOR = re.compile(rb'<attr key="%b" value="([^"<]*)"\s*/>' % CREATOR.encode())
 _PLACE = re.compile(rb' (?:line|mod)="[^"]*"')
+_LINE = re.compile(rb' line="(-?\d{1,18})"')
 _SYSTEM_NODE = re.compile(rb"(?:<name>([^<]*)</name>\s*)?<class>([^<]*)</class>")
 _LONGEST_TAG, _LONGEST_NUMBER, _SPACE = 64, 18, 32
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
@@ -135,7 +137,9 @@ def _call_paths(section: bytes) -> CallPaths | None:
         section = _PARAMETER.sub(b"", section)
     if b"<attr" in section or b"/>" in section:
         return None
+    lines: list[int] = []
     if b' line="' in section or b' mod="' in section:
+        lines = [int(line) for line in _LINE.findall(section)]
         section = _PLACE.sub(b"", section)
     characters = np.frombuffer(section, np.uint8)
     tags = np.flatnonzero(characters == ord("<"))
@@ -151,10 +155,11 @@ def _call_paths(section: bytes) -> CallPaths | None:
         return None
     numbers = np.fromstring(section.translate(_ONLY_DIGITS), np.int64, sep=" ")
     depth = np.cumsum(np.where(opens, 1, -1))
-    if len(numbers) != 2 * n or depth.min() < 0:
+    if len(numbers) != 2 * n or depth.min() < 0 or len(lines) not in {0, n}:
         return None
     parents = parents_from_depths(depth[opens] - 1)
-    return CallPaths(numbers[0::2].copy(), numbers[1::2].copy(), parents, parameters)
+    ids, regions = numbers[0::2].copy(), numbers[1::2].copy()
+    return CallPaths(ids, regions, parents, parameters, call_lines(lines or np.full(n, -1)))
 
 
 def _parameters(section: bytes) -> dict[int, tuple[tuple[str, str], ...]] | None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from callpath_modeler.arrays import BoolArray, Int64Array
+from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array
 from callpath_modeler.profile.schema import Region
 
 CREATOR = "Creating location group"
@@ -79,12 +80,20 @@ class CallPaths:
     regions : int64 [n], ids of the called regions
     parents : int64 [n], row of the caller; -1 = root
     parameters : row -> ((key, value), ...)
+    lines : int32 [n], line of the call in the source of the caller; -1 = not known
     """
 
     ids: Int64Array
     regions: Int64Array
     parents: Int64Array
     parameters: Mapping[int, tuple[tuple[str, str], ...]]
+    lines: Int32Array
+
+
+def call_lines(numbers: ArrayLike) -> Int32Array:
+    """Return lines of calls; a number that cannot be a line becomes -1."""
+    lines = np.array(numbers, np.int64)
+    return np.where((lines > 0) & (lines < 2**31), lines, -1).astype(np.int32)
 
 
 def place_name(name: str, kind: str) -> str:

@@ -90,6 +90,7 @@ def layout_of(definitions: Definitions) -> TreeLayout:
         _column(annotation[kept]),
         tuple(regions),
         annotations,
+        _column(paths.lines[kept]),
     )
     return TreeLayout(tree, paths.parents, rows, paths.ids, program)
 

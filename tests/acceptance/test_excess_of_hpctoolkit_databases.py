@@ -97,7 +97,7 @@ def test_the_excess_of_every_call_path_is_that_of_the_summary_profiles(
 ):
     folder = shared_data / "hpctoolkit_synthetic" / "scal2000"
     read = cpm.ReadOptions(locations=locations, scaling=scaling)
-    found = losses(cpm.load([folder], cpm.LoadOptions(read)))
+    found = losses(cpm.load([folder], cpm.LoadOptions(read, fold="call-sites")))
     assert found.pairs == ((8, 16), (8, 32), (8, 64), (8, 128))
     tree = found.experiment.tree
     paths = [tree.names(row) if tree.parent[row] >= 0 else () for row in range(len(tree))]

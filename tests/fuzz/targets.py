@@ -71,7 +71,7 @@ def _reader(name: str, *others: str) -> Callable[[Path], None]:
                         check_values(reduced, len(source.call_tree))
                     source.findings()
         registry = _registry(name)
-        assemble(discover([path], registry, findings=[]), registry, ReadOptions())
+        assemble(discover([path], registry, findings=[]), registry, ReadOptions(lines=True))
 
     return read
 

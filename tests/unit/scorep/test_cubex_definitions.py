@@ -11,10 +11,13 @@ import pytest
 
 import cube_writer as cw
 from callpath_modeler.profile.calltree import subtree_ends
+from callpath_modeler.profile.pruning import without_call_sites
 from callpath_modeler.profile.schema import PROGRAM, Extent, base_unit
+from callpath_modeler.profile.unify import unify
 from callpath_modeler.readers.base import API_VERSION, ProfileReader, VerifyingReader
 from cpmodel_scorep import CubexReader, anchor, anchor_expat, anchor_fast
 from cpmodel_scorep.container import Container, opened
+from cpmodel_scorep.tree import layout_of
 
 NOTHING = [cw.MetricToWrite("visits", np.zeros((0, 0)), dtype="UINT64")]
 
@@ -63,6 +66,22 @@ def test_both_parsers_agree_on_parameters_and_places_of_call_paths():
     assert fast is not None
     assert fast.call_paths.parameters == {row: (("n", str(row)),) for row in (0, 3, 19)}
     same(fast, anchor_expat.parse(text))
+
+
+def test_calls_from_several_lines_are_apart():
+    tree = cw.Tree([-1, 0, 0, 0], ["main", "f", "f", "f"])
+    text = cw.anchor(tree, NOTHING, cw.Machine([1]))
+    for row, line in enumerate((-1, 31, 57, 80)):
+        text = text.replace(f'<cnode id="{row}" ', f'<cnode id="{row}" line="{line}" mod="main.c" ')
+    fast = anchor_fast.parse(text.encode())
+    assert fast is not None
+    same(fast, anchor_expat.parse(text.encode()))
+    layout = layout_of(fast)
+    assert layout.tree.site.tolist() == [-1, 31, 57, 80]
+    united = unify([layout.tree]).tree
+    assert united.paths(range(4)) == ["main", "main/f:31", "main/f:57", "main/f:80"]
+    joined = unify([without_call_sites(layout.tree)]).tree
+    assert joined.paths(range(2)) == ["main", "main/f"]
 
 
 @pytest.mark.parametrize(

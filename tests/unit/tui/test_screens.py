@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from driver import GIVEN, drive
 
+from call_sites import write_series, write_source
+from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.pipeline import FitOptions, measured_of
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.assemble import ReadOptions
+from callpath_modeler.report.source_text import SourceFiles
+from callpath_modeler.testing.hpctoolkit import Kind, Measured, Scope, write_database
 from synthetic import POINTS, experiment, fitted
 
 SCREENS = Path(__file__).parent / "screens"
@@ -93,3 +99,59 @@ def test_one_and_two_scales_are_as_they_were(name, size):
     made = experiment(costs, points, scaling=scaling, reduction=Reduction.MEAN)
     found = measured_of(made, None, FitOptions())
     drive(compared(name, size, keys), found, size=size, target=points[-1], given=GIVEN)
+
+
+@pytest.fixture(params=["strong", "weak"])
+def published(request, tmp_path):
+    """HPCToolkit databases with the published excess work of LBMHD and MILC."""
+    costs, scaling = {"strong": (LBMHD, Scaling.STRONG), "weak": (MILC, Scaling.WEAK)}[
+        request.param
+    ]
+    for k, p in enumerate((4, 64)):
+        known, own = [Scope(-1, Kind.FUNCTION, "main thread")], [0.0]
+        for path, cost in costs.items():
+            caller, _, name = path.rpartition("/")
+            parent = [*costs].index(caller) + 1 if caller else 0
+            known.append(Scope(parent, Kind.FUNCTION, name, f"{name}.c", 1))
+            own.append(cost[k])
+        ranks = [Measured({"RANK": r, "THREAD": 0}, {"REALTIME (sec)": own}) for r in range(p)]
+        write_database(tmp_path / f"app.p{p}", known, ranks)
+    read = load([tmp_path], LoadOptions(ReadOptions(scaling=scaling)))
+    return request.param, measured_of(read, None, FitOptions())
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"), [("E", "inclusive"), ("iE", "exclusive"), ("2", "callers")]
+)
+def test_the_tables_of_the_paper_are_shown_by_keys(published, keys, name):
+    scaling, found = published
+    steps = compared(f"databases, {scaling}, {name}", (80, 24), keys)
+    drive(steps, found, size=(80, 24), target=64.0, given=GIVEN)
+
+
+@pytest.fixture
+def databases(tmp_path):
+    """Databases of a function that is called from three lines, with a copy of the source."""
+    write_series(tmp_path, source="src/main.c")
+    write_source(tmp_path / "app.p64" / "src")
+    options = LoadOptions(ReadOptions(scaling=Scaling.WEAK)).with_lines()
+    read = load([tmp_path], options)
+    profiles = [Path(run.source) for run in read.runs]
+    return measured_of(read, None, FitOptions()), SourceFiles(profiles)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [("call sites", "u"), ("call sites, one of three", ""), ("call sites, bottom-up", "2E")],
+)
+def test_the_losing_line_is_marked_in_the_source(databases, name, keys, size):
+    found, sources = databases
+    given = replace(GIVEN, sources=sources)
+    drive(compared(name, size, keys), found, size=size, target=64.0, given=given)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+def test_the_losing_lines_are_listed_without_the_source(databases, size):
+    steps = compared("call sites without source", size, "u")
+    drive(steps, databases[0], size=size, target=64.0, given=GIVEN)
