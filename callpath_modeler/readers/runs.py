@@ -38,7 +38,7 @@ from callpath_modeler.units import counted, parameter_value
 
 READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
 
-_LARGEST = 1e100
+LARGEST = 1e100
 """Largest plausible value; larger ones come from flipped bits, and their squares are infinite."""
 
 
@@ -223,7 +223,7 @@ def read_run(
         found = stated.converted(metric, source.reduce(metric, reduction), reduction)
         values[metric], beyond = _sensible(found)
         if beyond:
-            message = f"{metric}: {counted(beyond, 'value')} beyond {_LARGEST:g}"
+            message = f"{metric}: {counted(beyond, 'value')} beyond {LARGEST:g}"
             noticed.append(Finding("CPM117", name, message, beyond))
     noticed += stated.findings(name, values, reduction)
     parts = None
@@ -254,9 +254,9 @@ def read_run(
 
 def _sensible(found: Reduced) -> tuple[Reduced, int]:
     """Return values with implausible ones as NaN, and the number of these."""
-    beyond = np.abs(found.exclusive) > _LARGEST
+    beyond = np.abs(found.exclusive) > LARGEST
     count = int(np.count_nonzero(beyond))
-    if not count and not abs(found.total) > _LARGEST:
+    if not count and not abs(found.total) > LARGEST:
         return found, 0
     exclusive = np.where(beyond, np.nan, found.exclusive)
     total, unknown = float(np.nansum(exclusive)), float("nan")

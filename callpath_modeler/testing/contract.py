@@ -22,6 +22,7 @@ from callpath_modeler.readers.assemble import ALTERING
 from callpath_modeler.readers.base import (
     API_VERSION,
     Match,
+    PlacedSource,
     Reader,
     RunSource,
     ThreadSource,
@@ -37,6 +38,7 @@ from callpath_modeler.testing.checks import (
     CLOSE,
     check_error,
     check_order,
+    check_placement,
     check_same,
     check_same_run,
     check_sums_of_threads,
@@ -395,6 +397,12 @@ class ReaderContract:
                 pytest.skip("the reader has no values of single threads")
             for metric in (d.metric for d in readable(source) if d.metric.additive):
                 check_sums_of_threads(source, metric)
+
+    def test_every_process_has_a_rank_and_a_node(self, runs: Runs) -> None:
+        for source in (run.source for run in runs):
+            if not isinstance(source, PlacedSource):
+                pytest.skip("the reader states no ranks")
+            check_placement(source)
 
     def test_an_unknown_metric_is_a_key_error(self, runs: Runs) -> None:
         for source in (run.source for run in runs):

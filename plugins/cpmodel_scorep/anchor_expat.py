@@ -24,10 +24,10 @@ _METRIC_LEAVES = ("disp_name", "uniq_name", "dtype", "uom", "descr", "val")
 _LEAVES = frozenset(
     (*_METRIC_LEAVES, "name", "mangled_name", "paradigm", "role", "type", "class", "rank")
 )
-_GROUPS = ("locationgroup", "process")
-_LOCATIONS = ("location", "thread")
-_NODES = ("systemtreenode", *PLACES)
-_OWNERS = frozenset(("metric", "region", *_GROUPS, *_LOCATIONS, *_NODES))
+GROUPS = ("locationgroup", "process")
+LOCATIONS = ("location", "thread")
+NODES = ("systemtreenode", *PLACES)
+_OWNERS = frozenset(("metric", "region", *GROUPS, *LOCATIONS, *NODES))
 
 
 _DEEPEST = 1 << 17
@@ -214,16 +214,16 @@ def _locations(records: list[_Record]) -> Locations:
     nodes = 0
     machines: set[str] = set()
     for place, record in enumerate(records):
-        if record.element in _GROUPS:
+        if record.element in GROUPS:
             groups[place] = len(is_process)
             is_process.append(record.text.get("type", "process") == "process")
-        elif record.element in _LOCATIONS:
+        elif record.element in LOCATIONS:
             if record.above not in groups:
                 raise MalformedError("a location belongs to no process")
             rows.append((record.number("Id", "id"), groups[record.above]))
             is_thread.append(record.text.get("type", "thread") == "thread")
             names.add(record.text.get("name", ""))
-        elif record.element in _NODES:
+        elif record.element in NODES:
             kind = (record.text.get("class") or record.element).lower()
             nodes += kind == "node"
             if kind in PLACES and record.text.get("name"):
