@@ -38,6 +38,8 @@ from callpath_modeler.readers.runs import name_of
 from callpath_modeler.target_query import Target
 from callpath_modeler.units import counted, parameter_value, setting_text
 
+UNREADABLE = "CPM101"
+"""Finding about a profile that cannot be read."""
 _LISTED = 8
 """Largest number of scales that an error lists."""
 
@@ -52,7 +54,7 @@ class ProcessProfile:
     rows : rows of the call paths; their values are summed
     inclusive : True = with their callees
     metric : the metric, with the unit of the values
-    at : values of the varying parameters
+    at : values of the varying parameters, or else of the main parameter
     runs : positions of the runs in the experiment, in order of repetitions
     values : values of processes, for each run
     skipped : runs at this scale without values, with the reasons
@@ -95,12 +97,16 @@ class ProcessProfile:
     def times_outlying(self) -> IntArray:
         """Return in how many repetitions each process is outlying by itself, [processes]."""
         each = [distribution(row).outlying for row in self.of_repetitions()]
-        return np.sum(each, axis=0, dtype=np.intp)
+        found: IntArray = np.sum(each, axis=0, dtype=np.intp)
+        return found
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Findings of reading the values."""
-        return tuple(dict.fromkeys(f for each in self.values for f in each.findings))
+        """Findings about the runs at this scale, and about profiles that cannot be read."""
+        runs = {self.experiment.runs[number].source for number in self.runs} | {*self.skipped}
+        known = (f for f in self.experiment.findings if f.subject in runs or f.code == UNREADABLE)
+        read = (f for each in self.values for f in each.findings)
+        return tuple(dict.fromkeys([*known, *read]))
 
 
 def process_profile(
@@ -208,6 +214,8 @@ def _runs_at(experiment: Experiment, target: Target) -> tuple[dict[str, float], 
         largest = max(experiment.runs[k].parameters[name] for k in left)
         left = [k for k in left if experiment.runs[k].parameters[name] == largest]
     of = experiment.runs[left[0]].parameters
+    stated = [name for name, value in experiment.constants.items() if value > 0 and name in of]
+    names = names or [str(main_parameter(stated))] * bool(stated)
     return {name: of[name] for name in names}, left
 
 

@@ -153,9 +153,9 @@ def agreement(values: FloatArray) -> float:
     if not lengths.all():
         return float("nan")
     ranks /= lengths
-    # The sum over all pairs is the square of the sum, without the pairs of a repetition with itself.
+    # The square of the sum holds all pairs, and the pairs of a repetition with itself.
     total = float((ranks.sum(axis=0) ** 2).sum()) - repetitions
-    return total / (repetitions * (repetitions - 1))
+    return float(total / (repetitions * (repetitions - 1)))
 
 
 def _average_ranks(values: FloatArray) -> FloatArray:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import ceil
 
 import numpy as np
@@ -20,11 +21,11 @@ from callpath_modeler.analysis.process_distribution import (
     distribution,
 )
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.diagnostics import Finding
 from callpath_modeler.process_profile import ProcessProfile
 from callpath_modeler.profile.placement import Topology
 from callpath_modeler.report.formats import Cell, Table, json_number, known_or_none, provenance
-from callpath_modeler.report.layout import aligned, wrap
+from callpath_modeler.report.layout import aligned, shorten, wrap
+from callpath_modeler.report.outlined_view import short_names
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.units import counted, factor_text, percent, setting_text
 
@@ -92,7 +93,9 @@ class _Shown:
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        return self.profile.nodes()
+        """Node of each process; "" = not known, or all processes are on one node."""
+        known = self.profile.nodes()
+        return known if len({*known}) > 1 else ("",) * len(known)
 
     @property
     def width(self) -> int:
@@ -105,30 +108,27 @@ class _Shown:
 
     def head(self) -> list[str]:
         profile, tree = self.profile, self.profile.experiment.tree
-        rows, ids = profile.rows, tree.ids()
-        first = f"{tree.path(int(rows[0]))}   @{ids[rows[0]]}"
-        title = [first]
-        if len(rows) > 1:
-            others = counted(len(rows) - 1, "other call path")
-            title = [f"sum of {first}", f"and of {others} of the same name"]
+        row, count = int(profile.rows[0]), len(profile.rows)
+        mark = f"   @{tree.ids()[row]}"
+        of = "" if count == 1 else f"sum of {counted(count, 'call path')}, the first is "
+        if self.style.width is None or self.style.full_names:
+            path = tree.path(row)
+        else:
+            room = self.width - cell_len(of) - cell_len(mark)
+            path = shorten(short_names(tree.names(row)), max(20, room), self.style.say("…"))
         which = "inclusive" if profile.inclusive else "exclusive"
         at = f", {setting_text(profile.at)}" if profile.at else ""
-        count = len(profile.values)
-        several = f": median of {count} repetitions" if count > 1 else ""
+        runs = len(profile.values)
+        several = f": median of {runs} repetitions" if runs > 1 else ""
         what = f"{profile.metric.name} of each process, {which}{at}{several}"
-        return [*title, what, self.verdict()]
+        return [f"{of}{path}{mark}", what, self.verdict()]
 
     def verdict(self) -> str:
         """Return the answer: which ranks are outlying."""
         found, valid = self.found, self.found.valid
-        if not len(valid):
-            return "No process has a valid value."
-        if not valid.any():
-            return f"None of the {self._processes(len(valid))} has a cost here."
         positive = int(np.count_nonzero(valid > 0))
-        if positive == 1 and len(valid) > 1:
-            rank = int(self.numbers[int(np.nanargmax(found.values))])
-            return f"Only rank {rank} of {self._processes(len(valid))} has a cost here."
+        if positive <= 1 < len(valid) or not positive:
+            return self._of_few(positive)
         if found.reason is NotJudged.EQUAL:
             same = int(np.count_nonzero(found.values == found.most_common))
             return (
@@ -146,6 +146,16 @@ class _Shown:
             return f"{len(outlying)} of {len(valid)} {which} outlying: {_listed(outlying)}."
         span = self.style.interval(float(valid.min()), float(valid.max()), self.profile.metric.unit)
         return f"No rank is outlying: {span} over {self._processes(len(valid))}."
+
+    def _of_few(self, positive: int) -> str:
+        """Return the answer for one process with a cost, or none."""
+        valid = self.found.valid
+        if not len(valid):
+            return "No process has a valid value."
+        if not positive:
+            return f"No process of {len(valid)} has a cost here."
+        rank = int(self.numbers[int(np.nanargmax(self.values))])
+        return f"Only rank {rank} of {self._processes(len(valid))} has a cost here."
 
     def _processes(self, count: int) -> str:
         return f"{count} process" + "es" * (count != 1)
@@ -200,10 +210,7 @@ class _Shown:
         bars = min(_BARS, max(4, ceil(np.log2(len(valid))) + 1))
         count, edges = np.histogram(valid, bars)
         unit = self.profile.metric.unit
-        spans = [
-            self.style.interval(float(a), float(b), unit)
-            for a, b in zip(edges, edges[1:], strict=False)
-        ]
+        spans = [self.style.interval(a, b, unit) for a, b in pairwise(edges.tolist())]
         spans = [self.style.say(span) for span in spans]
         label, digits = max(map(cell_len, spans)), len(str(count.max()))
         room = max(1, min(50, self.width - label - digits - 6))
@@ -296,12 +303,13 @@ class _Shown:
         found = agreement(self.repetitions)
         if np.isnan(found):
             return []
+        largest = "slowest" if self.profile.metric.is_time else "largest"
         if found >= _AGREE:
-            words = "the same ranks are slow in most repetitions"
+            words = f"the same ranks are {largest} in most repetitions"
         elif found < _DISAGREE:
-            words = "other ranks are slow in each repetition"
+            words = f"other ranks are {largest} in each repetition"
         else:
-            words = "repetitions agree in part on the slow ranks"
+            words = f"repetitions agree in part on the {largest} ranks"
         return [f"rank correlation of repetitions {found:.2f}: {words}"]
 
     def grid(self) -> list[str]:
@@ -372,7 +380,7 @@ def _listed(ranks: IntArray) -> str:
     return f"{', '.join(texts[:_NAMED])} and {left} more"
 
 
-def process_table(profile: ProcessProfile, findings: Sequence[Finding] = ()) -> Table:
+def process_table(profile: ProcessProfile) -> Table:
     """Return one row per repetition and rank; the header has the answer."""
     experiment, tree = profile.experiment, profile.experiment.tree
     columns: dict[str, list[Cell]] = {
@@ -399,7 +407,7 @@ def process_table(profile: ProcessProfile, findings: Sequence[Finding] = ()) -> 
     units = {} if unit == "1" else dict.fromkeys(("value", "thread_min", "thread_max"), unit)
     ids = tree.ids()
     header = {
-        **provenance(experiment, findings),
+        **provenance(experiment, profile.findings),
         "callpaths": [tree.path(int(row)) for row in profile.rows],
         "ids": [f"@{ids[row]}" for row in profile.rows],
         "metric": profile.metric.name,
