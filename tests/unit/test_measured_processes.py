@@ -8,7 +8,7 @@ import tarfile
 import warnings
 import zlib
 from collections import defaultdict
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def rank_of_locations(path):
         raw = archive.extractfile("anchor.xml").read()
     text = zlib.decompressobj(47).decompress(raw) if raw[:1] in (b"\x1f", b"\x78") else raw
     found = {}
-    for group in ElementTree.fromstring(text.rstrip(b"\0")).iter("locationgroup"):
+    for group in ET.fromstring(text.rstrip(b"\0")).iter("locationgroup"):  # noqa: S314 - our files
         for location in group.iter("location"):
             found[int(location.get("Id"))] = int(group.findtext("rank"))
     return [found[number] for number in sorted(found)]
@@ -136,61 +136,64 @@ def _chosen(values):
     """Return the costliest call paths, exclusive and inclusive, and some others."""
     by_cost = sorted(values, key=lambda names: -values[names][0].sum())
     wide = sorted(values, key=lambda names: -values[names][1].sum())
-    names = dict.fromkeys([*by_cost[:4], *wide[:4], *list(values)[:: max(1, len(values) // 6)]])
+    names = dict.fromkeys([*by_cost[:3], *wide[:2], *list(values)[:: max(1, len(values) // 3)]])
     return [(each, values[each]) for each in names]
 
 
-def test_values_of_a_trace_are_those_that_otf2_counts(shared_data):
+def by_otf2(path, ranks):
+    """Return exclusive times, inclusive times and visits [ranks] of call paths, by names."""
+    import otf2
+
+    found = defaultdict(lambda: np.zeros((3, ranks)))
+    with otf2.reader.open(str(path)) as trace:
+        stacks = defaultdict(list)
+        for location, event in trace.events:
+            rank, stack = int(location.group.name.rpartition(" ")[2]), stacks[location]
+            if isinstance(event, otf2.events.Enter):
+                stack.append([event.region.name, event.time, 0])
+                found[tuple(each[0] for each in stack)][2, rank] += 1
+            elif isinstance(event, otf2.events.Leave):
+                names = tuple(each[0] for each in stack)
+                _, entered, below = stack.pop()
+                lasted = (event.time - entered) / trace.timer_resolution
+                if stack:
+                    stack[-1][2] += lasted
+                found[names][:2, rank] += lasted - below, lasted
+    return found
+
+
+@pytest.mark.parametrize("run", ["npb_is.trace/p8", "snap.trace/p9"])
+def test_values_of_a_trace_are_those_that_otf2_counts(shared_data, run):
+    path = shared_data / "scorep" / "traces" / run / "traces.otf2"
+    experiment = load([path], _all())
+    tree, ranks = experiment.tree, experiment.runs[0].extent.processes
+    compared = 0
+    for names, values in sorted(by_otf2(path, ranks).items())[::7]:
+        rows = [k for k in range(len(tree)) if tree.names(k) in (names, names[1:] or None)]
+        if len(rows) != 1:
+            continue
+        asked = (("time", False), ("time", True), ("visits", False))
+        for (metric, inclusive), expected in zip(asked, values, strict=True):
+            found = process_profile(experiment, rows, metric, inclusive=inclusive).values[0]
+            assert found.ranks.tolist() == list(range(ranks))
+            np.testing.assert_allclose(found.values, expected, rtol=1e-9, atol=1e-9)
+            compared += 1
+    assert compared >= 9
+
+
+def test_ranks_of_a_trace_have_their_nodes(shared_data):
     import otf2
 
     path = shared_data / "third_party" / "otf2" / "stencil4d_p32" / "traces.otf2"
-    inner, own, visits = (defaultdict(lambda: np.zeros(32)) for _ in range(3))
-
-    def leave(stack, rank, time):
-        names = tuple(each[0] for each in stack)
-        _, entered, below = stack.pop()
-        if stack:
-            stack[-1][2] += time - entered
-        inner[names][rank] += time - entered
-        own[names][rank] += time - entered - below
-
     with otf2.reader.open(str(path)) as trace:
-        rank_of, stacks = {}, defaultdict(list)
-        for location, event in trace.events:
-            rank = rank_of.setdefault(location, int(location.group.name.rpartition(" ")[2]))
-            stack = stacks[location]
-            if isinstance(event, otf2.events.Enter):
-                stack.append([event.region.name, event.time, 0])
-                visits[tuple(each[0] for each in stack)][rank] += 1
-            elif isinstance(event, otf2.events.Leave):
-                leave(stack, rank, event.time)
-        # The end of a function that no event leaves is not measured.
-        for location, stack in stacks.items():
-            while stack:
-                inner[tuple(each[0] for each in stack)][rank_of[location]] = np.nan
-                own[tuple(each[0] for each in stack)][rank_of[location]] = np.nan
-                stack.pop()
-        second = trace.timer_resolution
-    experiment = load([path], _all())
-    tree, compared = experiment.tree, 0
-    for row in range(len(tree)):
-        names = tree.names(row)
-        names = names[1:] if names[0] == "<program>" else names
-        if names not in own:
-            continue
-        for metric, inclusive, expected in (
-            ("time", False, own[names] / second),
-            ("time", True, inner[names] / second),
-            ("visits", False, visits[names]),
-        ):
-            found = process_profile(experiment, [row], metric, inclusive=inclusive)
-            assert found.values[0].ranks.tolist() == list(range(32))
-            known = ~np.isnan(expected)
-            assert known.sum() >= 31
-            np.testing.assert_allclose(found.values[0].values[known], expected[known], 1e-9, 1e-12)
-            compared += 1
-    assert compared >= 12
-    assert set(found.nodes()) == {"quartz1", "quartz2"}
+        groups = {location.group for location in trace.definitions.locations}
+        nodes = {
+            int(group.name.rpartition(" ")[2]): group.system_tree_parent.name for group in groups
+        }
+    found = process_profile(load([path]), [0])
+    assert found.ranks.tolist() == list(range(32))
+    assert found.nodes() == tuple(nodes[rank] for rank in range(32))
+    assert len({*found.nodes()}) == 2
 
 
 def test_values_of_an_old_database_are_those_of_its_files(shared_data):
