@@ -156,7 +156,7 @@ def process_profile(
     registry = Registry.of_installed(options.reader)
     found: dict[int, ProcessValues] = {}
     skipped: dict[str, str] = {}
-    last: CallpathModelerError | None = None
+    first: CallpathModelerError | None = None
     for number in numbers:
         run = experiment.runs[number]
         column = experiment.columns[chosen_metric.name].exclusive[:, number]
@@ -181,11 +181,11 @@ def process_profile(
                     used,
                 )
             except DataError as error:
-                last = DataError(f"{run.source}: {error.message}", hint=error.hint)
+                first = first or DataError(f"{run.source}: {error.message}", hint=error.hint)
                 skipped[run.source] = error.message
     if not found:
-        assert last is not None, "a scale has a run"
-        raise last
+        assert first is not None, "a scale has a run"
+        raise first
     values = tuple(found.values())
     return ProcessProfile(
         experiment, rows, inclusive, values[0].metric, at, tuple(found), values, skipped

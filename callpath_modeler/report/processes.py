@@ -136,10 +136,8 @@ class _Shown:
                 f"{self.amount(found.most_common)}."
             )
         if found.reason is NotJudged.FEW:
-            return (
-                f"{self._processes(positive)} with a cost are too few to call a rank outlying: "
-                f"the rule needs {LEAST}."
-            )
+            few = f"{self._processes(positive)} with a cost {'is' if positive == 1 else 'are'}"
+            return f"{few} too few to call a rank outlying: the rule needs {LEAST}."
         outlying = self.numbers[found.outlying]
         if len(outlying):
             which = "rank is" if len(outlying) == 1 else "ranks are"
