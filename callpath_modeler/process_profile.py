@@ -32,6 +32,7 @@ from callpath_modeler.readers.base import RunSource, opened_runs
 from callpath_modeler.readers.declared_units import in_given_units
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.plugin_errors import naming_the_reader
+from callpath_modeler.readers.process_selection import fulfilling
 from callpath_modeler.readers.process_values import Expected, ProcessValues, process_values
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import name_of
@@ -166,10 +167,9 @@ def process_profile(
         with _opened(run, registry) as opened:
             source = opened.source
             stated = in_given_units(tuple(source.metrics), options.read.units, source.extent)
-            processes = source.extent.processes
             used = None
             if selection is not None and selection.ranks is not None:
-                used = selection.ranks.of(processes)
+                used = fulfilling(selection.ranks, source)
             try:
                 found[number] = process_values(
                     source,

@@ -94,6 +94,8 @@ class Machine:
     ids: list[int] | None = None
     thread_names: tuple[str, ...] = ("Master thread", "OMP thread 1", "OMP thread 2")
     nodes: int = 1
+    ranks: list[int] | None = None
+    topologies: str = ""
 
     @property
     def locations(self):
@@ -171,7 +173,8 @@ def _system(machine):
     yield '<systemtreenode Id="1">\n<name>n</name>\n<class>node</class>\n' * machine.nodes
     for process, threads in enumerate(machine.threads):
         yield f'<locationgroup Id="{process}">\n<name>MPI Rank {process}</name>\n'
-        yield f"<rank>{process}</rank>\n<type>process</type>\n"
+        rank = process if machine.ranks is None else machine.ranks[process]
+        yield f"<rank>{rank}</rank>\n<type>process</type>\n"
         for thread in range(threads + machine.gpus):
             kind = "thread" if thread < threads else "gpu"
             name = machine.thread_names[min(thread, 2)] if kind == "thread" else "CUDA[0]"
@@ -179,7 +182,7 @@ def _system(machine):
             yield f"<type>{kind}</type>\n</location>\n"
         yield "</locationgroup>\n"
     yield "</systemtreenode>\n" * (machine.nodes + 1)
-    yield "<topologies>\n</topologies>\n"
+    yield f"<topologies>\n{machine.topologies}</topologies>\n"
 
 
 def rows_of(metric, tree, *, codec="raw", index="sparse", endian="<"):

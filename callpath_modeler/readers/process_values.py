@@ -112,9 +112,9 @@ def process_values(
     group = np.where(is_here, 1, ROOT)
     checked = rows == expected.row if expected.row != ROOT else np.zeros(len(rows), np.bool_)
     group[checked & is_here] = 0
-    before = len(source.findings())
+    before = {*source.findings()}
     sums = source.sums_of_threads(declared.metric.name, group, 2)
-    findings = tuple(source.findings()[before:])
+    findings = tuple(each for each in source.findings() if each not in before)
     of_threads = sums.values * stated.factors.get(declared.metric.name, 1.0)
     columns = Columns.of(sums.process)
     fold = Fold.MAX if declared.metric.is_time else Fold.SUM

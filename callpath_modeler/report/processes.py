@@ -163,7 +163,10 @@ class _Shown:
         zeros = self.numbers[found.values == 0]
         if len(zeros) and found.valid.any():
             has = "has" if len(zeros) == 1 else "have"
-            lines.append(f"{self._processes(len(zeros))} {has} no cost here: {_listed(zeros)}.")
+            # Sums of threads have zero for values that are not valid.
+            invalid = any(each.findings for each in profile.values)
+            none = "no cost or no valid value" if invalid else "no cost"
+            lines.append(f"{self._processes(len(zeros))} {has} {none} here: {_listed(zeros)}.")
         unknown = self.numbers[np.isnan(found.values)]
         if len(unknown):
             has = "has" if len(unknown) == 1 else "have"

@@ -203,7 +203,7 @@ def test_values_that_are_not_numbers_do_not_end_in_a_traceback(run, tmp_path):
     values[1, 5] = np.inf
     done = run("show", one(tmp_path, P, 1, values), "main/solve", "--per-process")
     assert done.status == 0, done.err
-    assert "2 processes have no cost here: 3, 5" in done.out
+    assert "2 processes have no cost or no valid value here: 3, 5" in done.out
     assert "not finite" in done.err or "CPM104" in done.err or "CPM117" in done.err
 
 
@@ -226,6 +226,51 @@ def test_a_table_has_no_values_of_processes(run, tmp_path):
     run("show", path, "main", "--per-process").fails(
         4, "the profile has no values of single processes"
     )
+
+
+def cyclic(p):
+    """Processes in the order of their nodes, as if ranks were dealt out to two nodes in turn."""
+    return [*range(0, p, 2), *range(1, p, 2)]
+
+
+def test_ranks_are_those_of_the_profile_in_any_order_of_its_processes(run, tmp_path):
+    values, order = exact(P), cyclic(P)
+    path = one(tmp_path, P, 1, values[:, order], cw.Machine([1] * P, ranks=order))
+    rows = table(run("show", path, "main/solve", "--per-process", "-f", "csv"))
+    assert [int(row["rank"]) for row in rows] == list(range(P))
+    assert [float(row["value[s]"]) for row in rows] == pytest.approx(values[1].tolist())
+    asked = ("show", path, "main/solve", "--per-process", "--ranks", "rank < 3", "-f", "csv")
+    assert [int(row["rank"]) for row in table(run(*asked))] == [0, 1, 2]
+
+
+def test_a_topology_is_a_grid_of_all_processes(run, tmp_path):
+    coordinates = "".join(f'<coord locId="{k}">{k % 4} {k // 4}</coord>\n' for k in range(P))
+    cart = '<cart name="grid" ndims="2"><dim name="x" size="4"/><dim name="y" size="4"/>\n'
+    values = exact(P, slow=P, noise=0.0)
+    values[1, 6] *= 2.0
+    machine = cw.Machine([1] * P, topologies=f"{cart}{coordinates}</cart>\n")
+    path = one(tmp_path, P, 1, values, machine)
+    out = run("--ascii", "show", path, "main/solve", "--per-process").out.splitlines()
+    at = out.index("grid, 4 x 4: dimension 0 down, dimension 1 to the right")
+    assert out[at + 1 : at + 5] == ["  55555555", "  55555555", "  55995555", "  55555555"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '<dim size="4"/><dim size="4"/>',
+        '<dim size="4"/><dim size="99999999999"/>',
+        '<dim size="4"/><dim size="4"/><coord locId="0">9 9</coord>',
+        "",
+        '<dim size="4"/><dim size="4"/><coord locId="0">a b</coord>',
+    ],
+)
+def test_a_topology_that_is_not_complete_is_left_out(run, tmp_path, content):
+    cart = f'<cart name="g" ndims="2">{content}</cart>'
+    path = one(tmp_path, P, 1, machine=cw.Machine([1] * P, topologies=cart))
+    done = run("show", path, "main/solve", "--per-process")
+    assert done.status == 0, done.err
+    assert "g, 4 x" not in done.out
 
 
 def test_threads_have_their_smallest_and_largest_value(run, tmp_path):
