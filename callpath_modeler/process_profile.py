@@ -41,6 +41,8 @@ from callpath_modeler.units import counted, parameter_value, setting_text
 
 UNREADABLE = "CPM101"
 """Finding about a profile that cannot be read."""
+RENUMBERED = "CPM123"
+"""Finding about functions of one name that only their order identifies."""
 _LISTED = 8
 """Largest number of scales that an error lists."""
 
@@ -153,7 +155,8 @@ def process_profile(
     chosen[rows] = True
     if inclusive:
         chosen = in_subtrees(experiment.tree, rows)
-    common = CommonTree(experiment.tree, options.ignore, options.hide)
+    renumbered = [each.subject for each in experiment.findings if each.code == RENUMBERED]
+    common = CommonTree(experiment.tree, options.ignore, options.hide, renumbered)
     registry = Registry.of_installed(options.reader)
     found: dict[int, ProcessValues] = {}
     skipped: dict[str, str] = {}

@@ -33,11 +33,17 @@ class CommonTree:
     tree : the tree
     ignored : patterns of call paths that were excluded together with their callees
     hidden : patterns of call paths that were folded into their callers
+    renumbered : names of regions that only their order identifies, as in `profile.unify.Unified`
     """
 
     def __init__(
-        self, tree: CallTree, ignored: Iterable[str] = (), hidden: Iterable[str] = ()
+        self,
+        tree: CallTree,
+        ignored: Iterable[str] = (),
+        hidden: Iterable[str] = (),
+        renumbered: Iterable[str] = (),
     ) -> None:
+        self._renumbered = frozenset(renumbered)
         self._tree = tree
         self._ignored, self._hidden = tuple(ignored), tuple(hidden)
         self._rows = _siblings(tree, tree.parent)
@@ -76,7 +82,7 @@ class CommonTree:
 
     def _chosen(self, rows: list[int] | tuple[()], region: Region, position: int) -> int:
         """Return the row of a call path among siblings of its name."""
-        if len(rows) > 1:
+        if len(rows) > 1 and region.common_name not in self._renumbered:
             tree = self._tree
             for row in rows:
                 if _place(tree.regions[tree.region[row]]) == _place(region):

@@ -140,8 +140,8 @@ class _Shown:
             return f"{few} too few to call a rank outlying: the rule needs {LEAST}."
         outlying = self.numbers[found.outlying]
         if len(outlying):
-            which = "rank is" if len(outlying) == 1 else "ranks are"
-            return f"{len(outlying)} of {len(valid)} {which} outlying: {_listed(outlying)}."
+            are = "is" if len(outlying) == 1 else "are"
+            return f"{len(outlying)} of {len(valid)} ranks {are} outlying: {_listed(outlying)}."
         span = self.style.interval(float(valid.min()), float(valid.max()), self.profile.metric.unit)
         return f"No rank is outlying: {span} over {self._processes(len(valid))}."
 

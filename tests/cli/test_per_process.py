@@ -62,7 +62,7 @@ def test_the_slow_rank_is_named_in_the_first_lines(run, runs):
     out = run("show", runs, "main/solve", "--per-process").out.splitlines()
     assert out[0].startswith("main/solve   @")
     assert out[1] == "time of each process, exclusive, p = 16: median of 3 repetitions"
-    assert out[2] == f"1 of 16 rank is outlying: {SLOW}."
+    assert out[2] == f"1 of 16 ranks is outlying: {SLOW}."
     assert any(line.split()[0:1] == [str(SLOW)] and line.endswith("3 of 3") for line in out)
 
 
