@@ -106,6 +106,8 @@ class Machine:
     thread_names: tuple[str, ...] = ("Master thread", "OMP thread 1", "OMP thread 2")
     nodes: int = 1
     creators: list[str | None] | None = None
+    ranks: list[int] | None = None
+    topologies: str = ""
 
     @property
     def streams(self):
@@ -215,7 +217,9 @@ def _system(machine):
     for number, (group, process, threads, streams) in enumerate(machine.groups):
         name = f"MPI Rank {process}" if group == "process" else f"CUDA Context {number}"
         yield f'<locationgroup Id="{number}">\n<name>{name}</name>\n'
-        yield f"<rank>{number}</rank>\n<type>{group}</type>\n"
+        of_process = group == "process" and machine.ranks is not None
+        rank = machine.ranks[process] if of_process else number
+        yield f"<rank>{rank}</rank>\n<type>{group}</type>\n"
         creator = machine.creators[process] if group == "accelerator" else None
         if creator is not None:
             yield f'<attr key="Creating location group" value="{escape(creator)}"/>\n'
@@ -227,7 +231,7 @@ def _system(machine):
             yield f"<type>{kind}</type>\n</location>\n"
         yield "</locationgroup>\n"
     yield "</systemtreenode>\n" * (machine.nodes + 1)
-    yield "<topologies>\n</topologies>\n"
+    yield f"<topologies>\n{machine.topologies}</topologies>\n"
 
 
 def rows_of(metric, tree, *, codec="raw", index="sparse", endian="<"):

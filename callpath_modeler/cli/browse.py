@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,9 +27,11 @@ from callpath_modeler.report.text_style import TextStyle
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+    from callpath_modeler.arrays import IntArray
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.process_profile import ProcessProfile
     from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.report.listing import Listing
     from callpath_modeler.target_query import PredictionQuery
@@ -152,6 +154,7 @@ def browser_services(
         save=here.save,
         compare=here.compare,
         check=here.check,
+        processes=here.processes,
         expectations=here.expectations(),
         style=TextStyle(ascii_only=console.ascii_only),
         pair=here.pairs_at_first(),
@@ -321,6 +324,60 @@ class _Services:
 
         command = self._same.line("check", shell_words([str(path), *at, "-m", metric]))
         return CommandAnswer(f"expectations: {path}", listing, command)
+
+    def processes(
+        self, names: Sequence[str], rows: IntArray, forecast: Forecast, inclusive: bool
+    ) -> CommandAnswer:
+        """Return the values of processes at the target, or at the largest measured scale."""
+        from rich.text import Text
+
+        from callpath_modeler.process_profile import process_profile
+        from callpath_modeler.report.listing import Listing, ListingEntry
+        from callpath_modeler.report.processes import process_text
+        from callpath_modeler.target_query import Target
+        from callpath_modeler.tui.services import CommandAnswer
+
+        fitted = forecast.fitted
+        experiment, tree = fitted.experiment, fitted.experiment.tree
+        target = forecast.target if forecast.target in fitted.points else float(fitted.points[-1])
+        at = {fitted.parameter: target, **fitted.measured_at}
+        found = process_profile(
+            experiment,
+            rows,
+            fitted.metric.name,
+            inclusive=inclusive,
+            target=Target(named=at),
+            options=self._load,
+        )
+        path = tree.path(int(rows[0])) if len(rows) == 1 else ""
+
+        def listing(width: int) -> Listing:
+            style = TextStyle(width=width, ascii_only=self._console.ascii_only)
+            first, *others = process_text(found, style=style)
+            entries = [ListingEntry([Text(line)], path) for line in others]
+            return Listing([Text(first)], entries, [])
+
+        name = names[-1] if len(rows) == 1 else f"{names[-1]}: {len(rows)} call paths"
+        return CommandAnswer(f"ranks: {name}", listing, self._command_of(names, rows, found))
+
+    def _command_of(self, names: Sequence[str], rows: IntArray, found: ProcessProfile) -> str:
+        """Return the command that prints the values of processes."""
+        import numpy as np
+
+        from callpath_modeler.profile.pattern import match
+
+        tree = found.experiment.tree
+        pattern = f"@{tree.ids()[rows[0]]}"
+        if len(rows) > 1:
+            # A node of a bottom-up view has its function first, then the callers.
+            parts = [name.replace("/", "\\/") for name in reversed(names)]
+            pattern = "/".join(["**", *parts])
+            if not np.array_equal(np.flatnonzero(match(tree, pattern)), rows):
+                return "no pattern matches exactly these call paths, so no command prints their sum"
+        at = ",".join(f"{name}={_exactly(value)}" for name, value in found.at.items())
+        scale = ["--at", at] if at else []
+        words = [pattern, "--per-process", *scale, "-m", found.metric.name]
+        return self._same.line("show", shell_words([*words, "-i" if found.inclusive else "-e"]))
 
     def expectations(self) -> str:
         """Return the most likely expectation file: next to the runs, or in this directory."""

@@ -9,16 +9,16 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.one_call_path import row_of
+from callpath_modeler.cli.one_call_path import row_of, rows_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
-    FORCE,
     fit_options,
     load_options,
     target_options,
 )
 from callpath_modeler.cli.plot_option import PLOT, write_plot
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
+from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
@@ -30,11 +30,17 @@ if TYPE_CHECKING:
 @EXPERIMENT
 @click.argument("callpath", metavar="CALLPATH")
 @click.option("--linear", is_flag=True, help="Linear axes instead of logarithmic ones.")
+@click.option(
+    "--per-process",
+    is_flag=True,
+    help="Show the measured value of each process, and outlying ranks. CALLPATH may match several "
+    "call paths; their values are summed.",
+)
 @PLOT
-@FORCE
 @target_options
 @load_options
 @fit_options
+@output_options
 @click.pass_obj
 def command(
     console: Console,
@@ -42,23 +48,36 @@ def command(
     experiment: tuple[str, ...],
     callpath: str,
     linear: bool,
+    per_process: bool,
     plot: Path | None,
-    force: bool,
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
+    output: OutputRequest,
 ) -> None:
     """Show one call path: formula, chart, band, alternatives, excess work.
 
     CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id. The
     default target is 4 times the largest scale.
+
+    --per-process reads the values of single processes from the profiles: at the target if it was
+    measured, by default at the largest scale. Other formats than table are for --per-process.
     """
     from callpath_modeler import answers
-    from callpath_modeler.cli.render import render_lines
     from callpath_modeler.explanation import explain
     from callpath_modeler.report.model import model_text
     from callpath_modeler.target_query import FURTHER
 
+    if per_process:
+        linear = linear and "--linear" not in load.preset
+        _refuse(linear=linear, plot=plot, predicted=question.predicted, pair=question.pairs)
+        _show_processes(console, experiment, callpath, question, load, fitting, output)
+        return
+    if output.form != TABLE:
+        raise UsageError(
+            f"-f {output.form} is for show --per-process",
+            hint="cpmodel rank and cpmodel export write models in this format",
+        )
     ranking, findings = answers.ranking_of(
         experiment,
         question,
@@ -71,7 +90,7 @@ def command(
     lines = model_text(
         ranking,
         row,
-        style=TextStyle(width=console.width, ascii_only=console.ascii_only),
+        style=output.style(console),
         linear=linear,
         cause=explain(ranking, row),
     )
@@ -80,6 +99,50 @@ def command(
         from callpath_modeler.report.plot.model import ModelPlot
 
         drawing = model_drawing(ModelPlot.of_ranking(ranking, row, linear=linear))
-        write_plot(console, drawing, plot, force=force)
-    render_lines(console, lines, None, force=False)
+        write_plot(console, drawing, plot, force=output.force)
+    output.write_lines(console, lines)
     console.findings(findings)
+
+
+def _refuse(**options: object) -> None:
+    """Raise `UsageError` for a given option of models."""
+    for name, value in options.items():
+        if value:
+            raise UsageError(
+                f"--{name} does not apply to --per-process: values of processes are measured",
+                hint="omit one of them",
+            )
+
+
+def _show_processes(
+    console: Console,
+    sources: tuple[str, ...],
+    callpath: str,
+    question: PredictionQuery,
+    load: LoadOptions,
+    fitting: FitOptions,
+    output: OutputRequest,
+) -> None:
+    """Show the values of the processes in the call paths that a pattern matches."""
+    from callpath_modeler import loading
+    from callpath_modeler.process_profile import process_profile
+    from callpath_modeler.report.processes import process_table, process_text
+    from callpath_modeler.target_query import parse_target
+
+    # A configured target is for predictions, and is seldom measured.
+    is_configured = {"--target", "--at"} <= load.preset
+    target = parse_target(question.target, question.at, fitting.parameter)
+    experiment = loading.load(sources, load.of_metric(question.metric), console.progress("read"))
+    profile = process_profile(
+        experiment,
+        rows_of(experiment, callpath),
+        question.metric,
+        inclusive=question.inclusive,
+        target=None if is_configured else target,
+        options=load,
+    )
+    if output.form == TABLE:
+        output.write_lines(console, process_text(profile, style=output.style(console)))
+    else:
+        output.write_table(console, process_table(profile))
+    console.findings(profile.findings)

@@ -2,7 +2,7 @@
 
 A reader recognises and opens the profiles of one tool. It implements `ProfileReader` or
 `SeriesReader`, and returns a `ProfileSource` for each run. `ReducedSource`, `ThreadSource`,
-`CallSiteSource`, `LineSource` and `VerifyingReader` are optional.
+`CallSiteSource`, `LineSource`, `PlacedSource` and `VerifyingReader` are optional.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.calltree import CallTree
     from callpath_modeler.profile.lines import LineCosts
+    from callpath_modeler.profile.placement import Placement
     from callpath_modeler.profile.schema import DeclaredMetric, Extent, Reduction
 
 API_VERSION = 1
@@ -213,6 +214,24 @@ class ThreadSource(Protocol):
             If the file cannot be read.
         DataError
             If this profile has no values of single threads. The message says why.
+        """
+        ...
+
+
+@runtime_checkable
+class PlacedSource(Protocol):
+    """A profile that states the ranks and compute nodes of its processes.
+
+    Without this method, the ranks of processes are their numbers, and their nodes are not known.
+    """
+
+    def placement(self) -> Placement:
+        """Return rank and place of each process, in the order of `ThreadSums.process`.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read.
         """
         ...
 

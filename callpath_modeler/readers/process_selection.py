@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from callpath_modeler.arrays import Float32Array, FloatArray, Int64Array, IntArray
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
@@ -25,7 +25,7 @@ from callpath_modeler.profile.schema import (
     Reduction,
     Region,
 )
-from callpath_modeler.readers.base import ProfileSource, Reduced, ThreadSource
+from callpath_modeler.readers.base import PlacedSource, ProfileSource, Reduced, ThreadSource
 from callpath_modeler.readers.process_clusters import ProcessTimes, groups_of_processes
 from callpath_modeler.readers.rank_conditions import RankCondition
 from callpath_modeler.readers.reductions import Columns, Fold, Reducer
@@ -99,7 +99,7 @@ class ProcessSelection:
                 hint="omit --ranks and --split-ranks, or measure with Score-P, HPCToolkit or TAU",
             )
         processes = source.extent.processes
-        chosen = np.full(processes, True) if self.ranks is None else self.ranks.of(processes)
+        chosen = np.full(processes, True) if self.ranks is None else fulfilling(self.ranks, source)
         if not chosen.any():
             raise DataError(
                 f"{name}: --ranks {self.ranks and self.ranks.text!r} selects none of its "
@@ -114,16 +114,30 @@ class ProcessSelection:
                 "groups add up",
                 hint="--locations mean",
             )
-        group, names = self._groups(name, processes)
+        group, names = self._groups(name, source)
         return GroupedProfile(source, np.where(chosen, group, -1), names)
 
-    def _groups(self, name: str, processes: int) -> tuple[IntArray, tuple[str, ...]]:
+    def _groups(self, name: str, source: ProfileSource) -> tuple[IntArray, tuple[str, ...]]:
         if name in self.found:
             return self.found[name], self.names
-        group = np.full(processes, len(self.conditions), np.intp)
+        group = np.full(source.extent.processes, len(self.conditions), np.intp)
         for k, condition in reversed([*enumerate(self.conditions)]):
-            group[condition.of(processes)] = k
+            group[fulfilling(condition, source)] = k
         return group, (*(condition.text for condition in self.conditions), OTHERS)
+
+
+def fulfilling(condition: RankCondition, source: ProfileSource) -> BoolArray:
+    """Return which processes of a profile fulfil a condition on their MPI ranks, [processes].
+
+    Without known ranks from 0 to p - 1, the numbers of the processes are their ranks.
+    """
+    processes = source.extent.processes
+    found = condition.of(processes)
+    if isinstance(source, PlacedSource):
+        ranks = source.placement().ranks
+        if np.array_equal(np.sort(ranks), np.arange(processes)):
+            return found[ranks]
+    return found
 
 
 class GroupedProfile:

@@ -39,7 +39,7 @@ from callpath_modeler.readers.process_selection import ProcessSelection, process
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.units import counted, parameter_value
 
-_LARGEST = 1e100
+LARGEST = 1e100
 """Largest plausible value; larger ones come from flipped bits, and their squares are infinite."""
 
 
@@ -238,7 +238,7 @@ def read_run(
         found = stated.converted(metric, source.reduce(metric, reduction), reduction)
         values[metric], beyond = _sensible(found)
         if beyond:
-            message = f"{metric}: {counted(beyond, 'value')} beyond {_LARGEST:g}"
+            message = f"{metric}: {counted(beyond, 'value')} beyond {LARGEST:g}"
             noticed.append(Finding("CPM117", name, message, beyond))
     noticed += stated.findings(name, values, reduction)
     of_lines = {}
@@ -295,9 +295,9 @@ def _balance(
 
 def _sensible(found: Reduced) -> tuple[Reduced, int]:
     """Return values with implausible ones as NaN, and the number of these."""
-    beyond = np.abs(found.exclusive) > _LARGEST
+    beyond = np.abs(found.exclusive) > LARGEST
     count = int(np.count_nonzero(beyond))
-    if not count and not abs(found.total) > _LARGEST:
+    if not count and not abs(found.total) > LARGEST:
         return found, 0
     exclusive = np.where(beyond, np.nan, found.exclusive)
     total, unknown = float(np.nansum(exclusive)), float("nan")

@@ -15,6 +15,7 @@ from callpath_modeler.profile.unify import unify
 from callpath_modeler.readers.base import (
     CallSiteSource,
     LineSource,
+    PlacedSource,
     ProfileSource,
     Reader,
     Reduced,
@@ -197,6 +198,21 @@ def check_sums_of_threads(source: ProfileSource, metric: Metric) -> None:
         expected = np.nan_to_num(source.reduce(metric.name, how).exclusive)
         found = folded.max(axis=1) if how is Reduction.MAX else folded.sum(axis=1)
         np.testing.assert_allclose(found, expected, rtol=CLOSE, atol=1e-300)
+
+
+def check_placement(source: ProfileSource) -> None:
+    """Check the ranks and places of processes, if the profile states them."""
+    assert isinstance(source, PlacedSource)
+    found, processes = source.placement(), source.extent.processes
+    assert found.ranks.shape == (processes,), "every process has one rank"
+    assert len(np.unique(found.ranks)) == processes, "ranks are all different"
+    assert (found.ranks >= 0).all(), "ranks are not negative"
+    assert len(found.nodes) == processes, "every process has one node, or an empty name"
+    for topology in found.topologies:
+        shape = (processes, len(topology.dimensions))
+        assert topology.coordinates.shape == shape, "every process has coordinates"
+        assert (topology.coordinates >= 0).all(), "coordinates are not negative"
+        assert (topology.coordinates < np.array(topology.dimensions)).all(), "beyond the dimension"
 
 
 def _sum_threads(source: ProfileSource) -> None:

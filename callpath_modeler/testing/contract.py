@@ -24,6 +24,7 @@ from callpath_modeler.readers.base import (
     CallSiteSource,
     LineSource,
     Match,
+    PlacedSource,
     Reader,
     RunSource,
     ThreadSource,
@@ -41,6 +42,7 @@ from callpath_modeler.testing.checks import (
     check_error,
     check_lines,
     check_order,
+    check_placement,
     check_same,
     check_same_run,
     check_sums_of_threads,
@@ -412,6 +414,12 @@ class ReaderContract:
             if not isinstance(source, LineSource):
                 pytest.skip("the reader has no values of lines")
             check_lines(source)
+
+    def test_every_process_has_a_rank_and_a_node(self, runs: Runs) -> None:
+        for source in (run.source for run in runs):
+            if not isinstance(source, PlacedSource):
+                pytest.skip("the reader states no ranks")
+            check_placement(source)
 
     def test_an_unknown_metric_is_a_key_error(self, runs: Runs) -> None:
         for source in (run.source for run in runs):

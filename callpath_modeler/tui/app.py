@@ -437,6 +437,19 @@ class Browser(App[None]):
         shown = self.session.forecast
         self._answer(lambda: self._given.check(name, shown), f"{name}: checking …")
 
+    def action_processes(self) -> None:
+        """Show the values of the processes of the node under the cursor."""
+        session = self.session
+        if session.node < 0:
+            self.say("several nodes share this line: . shows nodes with a small share")
+            return
+        shown, inclusive = session.forecast, session.leads_inclusive
+        names = session.view.names(session.node)
+        rows = session.view.rows(session.node).astype(np.intp)
+        ask = self._given.processes
+        self._answer(lambda: ask(names, rows, shown, inclusive), f"{names[-1]}: reading ranks …")
+        self._draw()
+
     def _answer(self, ask: Callable[[], CommandAnswer], meanwhile: str) -> None:
         """Compute an answer in a thread, and show it in a panel."""
         self._message = meanwhile

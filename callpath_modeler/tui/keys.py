@@ -54,6 +54,7 @@ _ACTIONS = (
     ("d", "prompt('compare')"),
     ("b", "prompt('pair')"),
     ("x", "prompt('check')"),
+    ("r", "processes"),
     ("w", "prompt('write')"),
     ("y", "command"),
     ("question_mark", "help"),
@@ -69,7 +70,7 @@ BINDINGS: list[BindingType] = [
 KEYS = (
     "↑↓ move  →← open close  [ ] target ½ ×2  t target  1 2 3 view  H hot path  / search  "
     "f filter  z zoom  s sort  m metric  i incl/excl  . small  "
-    "b two scales  d compare  x expectations  y command  ? keys  q quit"
+    "b two scales  d compare  x expectations  r ranks  y command  ? keys  q quit"
 )
 KEYS_ASCII = KEYS.replace("↑↓", "j k").replace("→←", "l h").replace("½ ×2", "/2 x2")
 
@@ -80,7 +81,7 @@ Open, close  right or l, left or h   Enter does either   H  the hot path
 Views        1  top-down   2  bottom-up   3  flat
 Target       [  half   ]  double   t  type it   p  measured or predicted
 Values       i  inclusive, exclusive   m  next metric   g  growth heat
-             s  next order   S  the other way round
+             s  next order   S  the other way round   r  values of ranks
 Choose       /  search   n N  next, previous
              f  filter by a pattern, e.g. main/**/MPI_*; empty: all
              z  zoom into   Backspace  out again

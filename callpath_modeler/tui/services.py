@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.listing import Listing
@@ -45,6 +46,9 @@ class BrowserServices:
     compare : compares the view with another experiment; the last argument is whether inclusive
         values lead
     check : evaluates an expectation file
+    processes : shows the values of the processes of a node: of the names from the top of the view
+        to the node, and the rows of its call paths; the last argument is whether inclusive values
+        lead
     expectations : the most likely expectation file; "" = none was found
     style : width, length of names, and characters of text
     message : first message
@@ -58,6 +62,7 @@ class BrowserServices:
     save: Callable[[Forecast, ViewRequest, Path], str]
     compare: Callable[[str, Forecast, bool], CommandAnswer]
     check: Callable[[str, Forecast], CommandAnswer]
+    processes: Callable[[Sequence[str], IntArray, Forecast, bool], CommandAnswer]
     expectations: str = ""
     style: TextStyle = DEFAULT_STYLE
     message: str = ""

@@ -12,6 +12,7 @@ from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import (
     COMPUTED,
     PROGRAM,
@@ -183,6 +184,13 @@ class CaliperProfile:
         sums = np.zeros((groups, values.shape[1]))
         np.add.at(sums, group[known], np.nan_to_num(values[known]))
         return ThreadSums(sums, self._places.process)
+
+    def placement(self) -> Placement:
+        """Return the MPI ranks of the processes with values."""
+        unknown = Placement.unknown(self._extent.processes)
+        if len(self._ranks) != self._extent.processes:
+            return unknown
+        return Placement(np.array(self._ranks, np.intp), unknown.nodes)
 
     def _run_time(self, stored: Stored, total: FloatArray) -> float:
         """Return the time of the slowest process; NaN = unknown."""

@@ -14,6 +14,7 @@ from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.lines import LineCosts
+from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.gpu_streams import no_threads, note_streams
@@ -225,6 +226,14 @@ class HpctoolkitProfile:
             tuple(region.file for region in tree.regions),
             values[chosen],
         )
+
+    def placement(self) -> Placement:
+        """Return the ranks in the database, and the identifiers of compute nodes."""
+        first = [threads[0] for threads in self.database.places.threads]
+        ranks = np.array([place.rank for place in first], np.intp)
+        if (ranks < 0).any():
+            ranks = np.arange(len(first))
+        return Placement(ranks, tuple(place.node for place in first))
 
     def _nothing(self, reduction: Reduction) -> Reduced:
         value = np.nan if reduction is Reduction.IMBALANCE else 0.0

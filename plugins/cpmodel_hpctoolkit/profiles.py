@@ -115,7 +115,8 @@ class ProfileFile:
             if name == "RANK":
                 rank = logical
             elif name == "NODE":
-                node = str(physical if flags & _IS_PHYSICAL else logical)
+                # The names of files of older databases have the host id in this form.
+                node = f"{physical if flags & _IS_PHYSICAL else logical:08x}"
             on_gpu |= name in _ACCELERATORS
         return Location(len(self.profiles) - 1, rank, on_gpu, node)
 

@@ -168,6 +168,7 @@ class TraceDefinitions:
     locations : in order of their references
     location_groups, regions, groups, comms, metric_classes : by reference
     node_classes : class of each node of the system tree, such as ``"node"``, by reference
+    node_names : name of each node of the system tree, by reference
     posted_source : the attribute for the source that a receive names; `UNRESOLVED` without it
     grids : sizes of Cartesian topologies, below zero for periodic dimensions
     """
@@ -183,6 +184,7 @@ class TraceDefinitions:
     metric_classes: Mapping[int, tuple[MetricMember, ...]]
     posted_source: int = UNRESOLVED
     grids: tuple[tuple[int, ...], ...] = ()
+    node_names: Mapping[int, str] = field(default_factory=dict)
 
     def grid_within(self, processes: int) -> tuple[int, ...]:
         """Return the first Cartesian topology that so many processes fill, or a line of all."""
@@ -324,6 +326,7 @@ def resolve(raw: Raw) -> TraceDefinitions:
             for grid in raw.grids.values()
             if grid and all(raw.dimensions.get(k) for k in grid)
         ),
+        {k: text.get(name, "") for k, (name, _) in raw.nodes.items()},
     )
 
 

@@ -12,6 +12,7 @@ from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import (
     DeclaredMetric,
     Extent,
@@ -223,6 +224,23 @@ class TraceProfile:
             sums.add(rows, block)
         self._note_values(metric, sums)
         return sums.result(stored.scale)
+
+    def placement(self) -> Placement:
+        """Return MPI ranks and compute nodes of the processes."""
+        definitions = self._definitions
+        process, column = self.columns.threads_in_order
+        first = np.flatnonzero(np.diff(process, prepend=-1))
+        main = [self._locations[k] for k in column[first].tolist()]
+        ranks = np.array([definitions.ranks.get(x.reference, -1) for x in main], np.intp)
+        if (ranks < 0).any() or len(np.unique(ranks)) < len(ranks):
+            ranks = np.arange(len(main))
+        nodes = []
+        for location in main:
+            group = definitions.location_groups.get(location.group)
+            at = None if group is None else group.node
+            is_node = definitions.node_classes.get(at) == "node" if at is not None else False
+            nodes.append(definitions.node_names.get(at, "") if at is not None and is_node else "")
+        return Placement(ranks, tuple(nodes))
 
     def _readable(self, metric: str) -> _StoredMetric:
         stored = self._metrics[metric]

@@ -65,6 +65,18 @@ def parse(raw: bytes, where: str) -> tuple[Definitions, bool]:
         ) from None
 
 
+def readable(raw: bytes, where: str) -> bytes:
+    """Return the text of an anchor that `parse` has read, unpacked and repaired.
+
+    Raises
+    ------
+    InputError
+        If it cannot be unpacked.
+    """
+    text = _unpacked(raw, where).rstrip(_PADDING)
+    return repair(text) if _is_damaged(text) else text
+
+
 def _parse(text: bytes) -> Definitions:
     definitions = anchor_fast.parse(text)
     return anchor_expat.parse(text) if definitions is None else definitions

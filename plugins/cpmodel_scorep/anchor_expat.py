@@ -27,10 +27,10 @@ _METRIC_LEAVES = ("disp_name", "uniq_name", "dtype", "uom", "descr", "val")
 _LEAVES = frozenset(
     (*_METRIC_LEAVES, "name", "mangled_name", "paradigm", "role", "type", "class", "rank")
 )
-_GROUPS = ("locationgroup", "process")
-_LOCATIONS = ("location", "thread")
-_NODES = ("systemtreenode", *PLACES)
-_OWNERS = frozenset(("metric", "region", *_GROUPS, *_LOCATIONS, *_NODES))
+GROUPS = ("locationgroup", "process")
+LOCATIONS = ("location", "thread")
+NODES = ("systemtreenode", *PLACES)
+_OWNERS = frozenset(("metric", "region", *GROUPS, *LOCATIONS, *NODES))
 
 
 _DEEPEST = 1 << 17
@@ -92,7 +92,7 @@ class _Builder:
     def _start_attribute(self, key: str, value: str) -> None:
         if self._open == ["cube"]:
             self.attributes[key] = value
-        elif key == CREATOR and self._open and self._open[-1] in _GROUPS:
+        elif key == CREATOR and self._open and self._open[-1] in GROUPS:
             self.records[self._owners[-1]].text.setdefault(key, value.strip())
 
     def _start_cnode(self, attributes: dict[str, str]) -> None:
@@ -227,19 +227,19 @@ def _locations(records: list[_Record]) -> Locations:
     nodes = 0
     machines: set[str] = set()
     for place, record in enumerate(records):
-        if record.element in _GROUPS:
+        if record.element in GROUPS:
             group = groups[place] = len(group_types)
             group_types.append(record.text.get("type", "process"))
             group_names.append(record.text.get("name", ""))
             if CREATOR in record.text:
                 creators[group] = record.text[CREATOR]
-        elif record.element in _LOCATIONS:
+        elif record.element in LOCATIONS:
             if record.above not in groups:
                 raise MalformedError("a location belongs to no process")
             rows.append((record.number("Id", "id"), groups[record.above]))
             types.append(record.text.get("type", "thread"))
             names.add(record.text.get("name", ""))
-        elif record.element in _NODES:
+        elif record.element in NODES:
             kind = (record.text.get("class") or record.element).lower()
             nodes += kind == "node"
             if kind in PLACES and record.text.get("name"):

@@ -27,6 +27,9 @@ _ROWS = re.compile(r"(.*)\.(data|index)")
 
 COPY_IT_AGAIN = "copy the profile again, or repeat the run"
 
+ANCHOR = "anchor.xml"
+"""Name of the member with the definitions."""
+
 
 class ContainerShape(Enum):
     """Kind of a file, by its first bytes."""

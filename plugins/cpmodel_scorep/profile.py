@@ -10,16 +10,18 @@ from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.gpu_streams import no_threads
 from callpath_modeler.readers.reductions import BlockSink, Fold, GroupSums, Reducer
-from cpmodel_scorep import stream
+from cpmodel_scorep import anchor, cube3, stream
 from cpmodel_scorep.columns import columns_of, columns_of_streams
-from cpmodel_scorep.container import Container
+from cpmodel_scorep.container import ANCHOR, Container
 from cpmodel_scorep.definitions import Definitions, MetricKind
 from cpmodel_scorep.metrics import StoredMetric, declare
 from cpmodel_scorep.notices import ProfileNotices
+from cpmodel_scorep.placement import placement_of
 from cpmodel_scorep.rows import (
     Index,
     InMemoryRows,
@@ -156,6 +158,21 @@ class CubeProfile:
             self._stream_additive(stored, sums)
         self._notices.of_values(stored, sums.noticed, self.call_tree)
         return sums.result(stored.scale)
+
+    def placement(self) -> Placement:
+        """Return ranks, compute nodes and topologies; the definitions are read again.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read.
+        """
+        if self._held is None:
+            text = self.container.content(self.container.members[ANCHOR])
+        else:
+            text, _ = cube3.split(self.container.content(self.container.members[""]))
+        readable = anchor.readable(text, str(self.container.path))
+        return placement_of(readable, self.definitions.locations)
 
     def per_location(self, metric: str, inclusive: bool) -> FloatArray:
         """Return all measured values, [call paths x locations in order of their ids].

@@ -11,6 +11,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match
 from cpmodel_scorep import anchor, cube3
 from cpmodel_scorep.container import (
+    ANCHOR,
     COPY_IT_AGAIN,
     Container,
     ContainerShape,
@@ -20,8 +21,6 @@ from cpmodel_scorep.container import (
 )
 from cpmodel_scorep.definitions import MalformedError
 from cpmodel_scorep.profile import CubeProfile
-
-_ANCHOR = "anchor.xml"
 
 
 class CubexReader:
@@ -76,7 +75,7 @@ def _profile(container: Container) -> CubeProfile:
         definitions, repaired = anchor.parse(rest, str(container.path))
         held = cube3.values(values, definitions, str(container.path))
         return CubeProfile(container, definitions, held=held, repaired=repaired)
-    member = container.members.get(_ANCHOR)
+    member = container.members.get(ANCHOR)
     if member is None:
         raise InputError(
             f"{container.path}: the definitions (anchor.xml), which are written last, are missing: "

@@ -96,6 +96,11 @@ class Measurements(Protocol):
         """Return the number of distinct host names; 0 = a process has none."""
         ...
 
+    @property
+    def host_of(self) -> Mapping[Location, str]:
+        """Return the host names of the threads that state one."""
+        ...
+
     def values(self, metric: str) -> TimerValues:
         """Return the values of a metric.
 

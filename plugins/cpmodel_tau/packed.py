@@ -151,6 +151,11 @@ class PackedProfile:
             return len({host for at, host in self._host_of.items() if at[:2] in processes})
         return 1 if whole is not None and len(processes) == 1 else 0
 
+    @property
+    def host_of(self) -> Mapping[Location, str]:
+        """Return the host names of the threads that state one."""
+        return self._host_of
+
     def values(self, metric: str) -> TimerValues:
         """Return the values of a metric."""
         number = self._metrics.index(metric)

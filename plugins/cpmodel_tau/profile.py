@@ -12,6 +12,7 @@ from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import (
     DeclaredMetric,
     Extent,
@@ -134,6 +135,16 @@ class TauProfile:
             sums.add(rows, block)
         self._note_values(metric, sums)
         return sums.result(_MICROSECONDS if is_time(written) else 1.0)
+
+    def placement(self) -> Placement:
+        """Return the ranks of the processes, and the hosts that they state."""
+        measurements = self._measurements
+        processes = list(dict.fromkeys(location[:2] for location in measurements.locations))
+        hosts = {location[:2]: host for location, host in measurements.host_of.items()}
+        ranks = np.array([node for node, _ in processes], np.intp)
+        if len(np.unique(ranks)) < len(ranks):  # processes with several contexts
+            ranks = np.arange(len(processes))
+        return Placement(ranks, tuple(hosts.get(each, "") for each in processes))
 
     def _stored(self, metric: str) -> tuple[str, TimerValues, FloatArray]:
         """Return the name of a metric in the files ("" = calls), all its values, and one column."""

@@ -127,6 +127,11 @@ class ProfileFiles:
         stated = {location[:2] for location in self._host_of}
         return len({*self._host_of.values()}) if processes == stated else 0
 
+    @property
+    def host_of(self) -> Mapping[Location, str]:
+        """Return the host names of the threads that state one."""
+        return self._host_of
+
     def values(self, metric: str) -> TimerValues:
         """Return the values of a metric.
 

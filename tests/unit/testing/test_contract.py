@@ -13,6 +13,7 @@ from cpmodel_timings import TimingsReader as Sound
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
+from callpath_modeler.profile.placement import Placement, Topology
 from callpath_modeler.profile.schema import (
     DeclaredMetric,
     Extent,
@@ -88,6 +89,12 @@ def wrapped_around(sound, _metric, group, groups):
 def one_process_too_many(sound, *asked):
     right = sound.sums_of_threads(*asked)
     return ThreadSums(right.values, right.process + 1)
+
+
+def placed(ranks, nodes, *topologies):
+    """Return a reader class whose profiles state this placement of their two processes."""
+    found = Placement(np.array(ranks), nodes, topologies)
+    return profile(lambda _: {"placement": lambda: found})
 
 
 def declaring(*metrics):
@@ -276,6 +283,14 @@ BROKEN = [
     ("test_an_imbalance_in_passing_is_the_one_asked_for", reducing(balanced)),
     ("test_sums_of_threads_agree_with_the_reductions", summing(wrapped_around)),
     ("test_sums_of_threads_agree_with_the_reductions", summing(one_process_too_many)),
+    ("test_every_process_has_a_rank_and_a_node", placed([1, 1], ("a", "a"))),
+    ("test_every_process_has_a_rank_and_a_node", placed([0, -1], ("a", "a"))),
+    ("test_every_process_has_a_rank_and_a_node", placed([0], ("a",))),
+    ("test_every_process_has_a_rank_and_a_node", placed([0, 1], ("a",))),
+    (
+        "test_every_process_has_a_rank_and_a_node",
+        placed([0, 1], ("", ""), Topology("grid", (2, 2), np.array([[0, 0], [2, 0]]))),
+    ),
     ("test_an_unknown_metric_is_a_key_error", profile(all_metrics)),
     ("test_a_damaged_profile_is_read_or_refused", Leaks),
     ("test_a_damaged_profile_is_read_or_refused", Silent),

@@ -60,6 +60,9 @@ GIVEN = BrowserServices(
     save=lambda _, wanted, path: f"{path}: {wanted.kind}",
     compare=lambda name, _, inclusive: answer(name, f"diff {name} {inclusive}"),
     check=lambda name, made: answer(name, f"check {name} {made.target:g}"),
+    processes=lambda names, rows, _, inclusive: answer(
+        names[-1], f"show {'/'.join(names)} {rows.tolist()} {inclusive}"
+    ),
     expectations="expectations.toml",
 )
 

@@ -44,6 +44,19 @@ def test_expectations_are_asked_for_by_the_file_that_is_near():
     drive(steps)
 
 
+def test_the_values_of_ranks_are_of_the_node_under_the_cursor():
+    async def steps(screen):
+        await screen.press("r", "y")
+        names, rows = screen.session.view.names(screen.session.node), [screen.session.node]
+        screen.says(f"show {'/'.join(names)} {rows} True")
+        await screen.press("q", "q", "3", "i", "r", "y")
+        node = screen.session.node
+        rows = screen.session.view.rows(node).tolist()
+        screen.says(f"show {screen.session.view.name(node)} {rows} True")
+
+    drive(steps)
+
+
 def test_inclusive_values_are_compared_where_they_lead():
     async def steps(screen):
         for leads, word in (("", "True"), ("i", "False")):

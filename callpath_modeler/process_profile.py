@@ -1,0 +1,271 @@
+"""Values of the single processes of call paths, read again from the profiles of an experiment.
+
+An experiment holds one number per call path and run, so the values of processes are read when they
+are asked for. Profiles are opened one after another, and only sums over the call paths are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from callpath_modeler.analysis.process_distribution import (
+    ProcessDistribution,
+    centre,
+    distribution,
+)
+from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import CallpathModelerError, DataError, InputError, UsageError
+from callpath_modeler.loading import LoadOptions
+from callpath_modeler.profile.activities import in_subtrees
+from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.experiment import Experiment, Run
+from callpath_modeler.profile.matching import CommonTree
+from callpath_modeler.profile.parameter_line import main_parameter
+from callpath_modeler.profile.schema import Metric
+from callpath_modeler.readers.base import RunSource, opened_runs
+from callpath_modeler.readers.declared_units import in_given_units
+from callpath_modeler.readers.discover import RunFile
+from callpath_modeler.readers.plugin_errors import naming_the_reader
+from callpath_modeler.readers.process_selection import fulfilling
+from callpath_modeler.readers.process_values import Expected, ProcessValues, process_values
+from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.runs import name_of
+from callpath_modeler.target_query import Target
+from callpath_modeler.units import counted, parameter_value, setting_text
+
+UNREADABLE = "CPM101"
+"""Finding about a profile that cannot be read."""
+RENUMBERED = "CPM123"
+"""Finding about functions of one name that only their order identifies."""
+_LISTED = 8
+"""Largest number of scales that an error lists."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProcessProfile:
+    """Values of processes of call paths in the runs at one scale.
+
+    Attributes
+    ----------
+    experiment : the experiment
+    rows : rows of the call paths; their values are summed
+    inclusive : True = with their callees
+    metric : the metric, with the unit of the values
+    at : values of the varying parameters, or else of the main parameter
+    runs : positions of the runs in the experiment, in order of repetitions
+    values : values of processes, for each run
+    skipped : runs at this scale without values, with the reasons
+    """
+
+    experiment: Experiment
+    rows: IntArray
+    inclusive: bool
+    metric: Metric
+    at: Mapping[str, float]
+    runs: tuple[int, ...]
+    values: tuple[ProcessValues, ...]
+    skipped: Mapping[str, str]
+
+    @property
+    def ranks(self) -> IntArray:
+        """The ranks of all runs, ascending, [processes]."""
+        return np.unique(np.concatenate([each.ranks for each in self.values]))
+
+    def of_repetitions(self) -> FloatArray:
+        """Return values by repetition and rank, [repetitions, processes]; NaN = no valid value."""
+        ranks = self.ranks
+        found = np.full((len(self.values), len(ranks)), np.nan)
+        for row, each in zip(found, self.values, strict=True):
+            row[np.searchsorted(ranks, each.ranks)] = each.values
+        return found
+
+    def nodes(self) -> tuple[str, ...]:
+        """Return the compute node of each rank; "" = not known, or not the same in all runs."""
+        known: dict[int, str] = {}
+        for each in self.values:
+            for rank, node in zip(each.ranks.tolist(), each.placement.nodes, strict=True):
+                known[rank] = node if known.setdefault(rank, node) == node else ""
+        return tuple(known[rank] for rank in self.ranks.tolist())
+
+    def distribution(self) -> ProcessDistribution:
+        """Return the distribution over processes of the medians of the repetitions."""
+        return distribution(centre(self.of_repetitions()))
+
+    def times_outlying(self) -> IntArray:
+        """Return in how many repetitions each process is outlying by itself, [processes]."""
+        each = [distribution(row).outlying for row in self.of_repetitions()]
+        found: IntArray = np.sum(each, axis=0, dtype=np.intp)
+        return found
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings about the runs at this scale, and about profiles that cannot be read."""
+        runs = {self.experiment.runs[number].source for number in self.runs} | {*self.skipped}
+        known = (f for f in self.experiment.findings if f.subject in runs or f.code == UNREADABLE)
+        read = (f for each in self.values for f in each.findings)
+        return tuple(dict.fromkeys([*known, *read]))
+
+
+def process_profile(
+    experiment: Experiment,
+    rows: Sequence[int] | IntArray,
+    metric: str | None = None,
+    *,
+    inclusive: bool = False,
+    target: Target | None = None,
+    options: LoadOptions | None = None,
+) -> ProcessProfile:
+    """Return the values of processes in some call paths.
+
+    Parameters
+    ----------
+    experiment : the experiment
+    rows : rows of the call paths in its tree, at least one; their values are summed
+    metric : name of the metric; None = the first duration
+    inclusive : add the callees; call paths that are callees of others count once
+    target : the measured scale; by default, parameters have their largest measured values
+    options : the options with which the experiment was loaded
+
+    Raises
+    ------
+    DataError
+        If the scale was not measured, or if no run at this scale has values of processes.
+    InputError
+        If a profile is no longer there, or cannot be read.
+    UsageError
+        If there is no such metric or parameter, or if the processes were split into groups.
+    """
+    options = options or LoadOptions()
+    selection = options.read.processes
+    if selection is not None and (selection.conditions or selection.auto):
+        raise UsageError(
+            "the values of single processes are not split into groups",
+            hint="omit --split-ranks; --ranks selects processes",
+        )
+    chosen_metric = experiment.metric(metric)
+    at, numbers = _runs_at(experiment, target or Target())
+    rows = np.asarray(rows, np.intp)
+    chosen = np.zeros(len(experiment.tree), np.bool_)
+    chosen[rows] = True
+    if inclusive:
+        chosen = in_subtrees(experiment.tree, rows)
+    renumbered = [each.subject for each in experiment.findings if each.code == RENUMBERED]
+    common = CommonTree(experiment.tree, options.ignore, options.hide, renumbered)
+    registry = Registry.of_installed(options.reader)
+    found: dict[int, ProcessValues] = {}
+    skipped: dict[str, str] = {}
+    first: CallpathModelerError | None = None
+    for number in numbers:
+        run = experiment.runs[number]
+        column = experiment.columns[chosen_metric.name].exclusive[:, number]
+        known = np.where(chosen, column, np.nan)
+        row = ROOT if np.isnan(known).all() else int(np.nanargmax(known))
+        value = float("nan") if row == ROOT else float(known[row])
+        with _opened(run, registry) as opened:
+            source = opened.source
+            stated = in_given_units(tuple(source.metrics), options.read.units, source.extent)
+            used = None
+            if selection is not None and selection.ranks is not None:
+                used = fulfilling(selection.ranks, source)
+            try:
+                found[number] = process_values(
+                    source,
+                    stated,
+                    chosen_metric.name,
+                    common.rows_of(source.call_tree),
+                    chosen,
+                    Expected(row, value, experiment.reduction),
+                    used,
+                )
+            except DataError as error:
+                first = first or DataError(f"{run.source}: {error.message}", hint=error.hint)
+                skipped[run.source] = error.message
+    if not found:
+        assert first is not None, "a scale has a run"
+        raise first
+    values = tuple(found.values())
+    return ProcessProfile(
+        experiment, rows, inclusive, values[0].metric, at, tuple(found), values, skipped
+    )
+
+
+def _runs_at(experiment: Experiment, target: Target) -> tuple[dict[str, float], list[int]]:
+    """Return the values of the varying parameters at a measured scale, and its runs."""
+    names = [parameter.name for parameter in experiment.parameters]
+    wanted = dict(target.named)
+    chosen = target.parameter or main_parameter(names) or next(iter(names), None)
+    if target.value is not None:
+        known = experiment.runs[0].parameters
+        wanted[chosen or main_parameter(known) or next(iter(known), "p")] = target.value
+    for name in wanted:
+        if name not in experiment.runs[0].parameters:
+            listed = ", ".join(experiment.runs[0].parameters) or "none"
+            raise UsageError(f"no parameter {name!r} is known", hint=f"parameters: {listed}")
+    left = [k for k, run in enumerate(experiment.runs) if _is_at(run, wanted)]
+    if not left:
+        raise DataError(
+            f"{setting_text(wanted)} was not measured, so there are no values of its processes",
+            hint=f"choose a measured scale: {_measured(experiment, list(wanted))}",
+        )
+    for name in sorted(names, key=lambda name: name != chosen):
+        largest = max(experiment.runs[k].parameters[name] for k in left)
+        left = [k for k in left if experiment.runs[k].parameters[name] == largest]
+    of = experiment.runs[left[0]].parameters
+    stated = [name for name, value in experiment.constants.items() if value > 0 and name in of]
+    names = names or [str(main_parameter(stated))] * bool(stated)
+    return {name: of[name] for name in names}, left
+
+
+def _is_at(run: Run, wanted: Mapping[str, float]) -> bool:
+    return all(run.parameters.get(name) == value for name, value in wanted.items())
+
+
+def _measured(experiment: Experiment, names: Sequence[str]) -> str:
+    """Return the measured settings of some parameters, the last ones if they are many."""
+    known = sorted({tuple(run.parameters[name] for name in names) for run in experiment.runs})
+    if len(names) == 1:
+        texts = [parameter_value(values[0]) for values in known]
+    else:
+        texts = [setting_text(dict(zip(names, values, strict=True))) for values in known]
+    more = f"{counted(len(texts) - _LISTED, 'other')}, " if len(texts) > _LISTED else ""
+    return more + (", " if len(names) == 1 else "; ").join(texts[-_LISTED:])
+
+
+@contextmanager
+def _opened(run: Run, registry: Registry) -> Iterator[RunSource]:
+    """Open the profile of a run again."""
+    path = _path_of(run)
+    reader = registry.find(path)
+    with naming_the_reader(reader, path), opened_runs(reader, path) as runs:
+        file, several = RunFile(path), len(runs) > 1
+        for each in runs:
+            if name_of(file, each, several=several) == run.source or not several:
+                yield each
+                return
+        raise _gone(run)
+
+
+def _path_of(run: Run) -> Path:
+    """Return the file or directory of a run; the name of a file with several runs has brackets."""
+    for name in (run.source, run.source.rpartition("[")[0]):
+        path = Path(name)
+        try:
+            # A device or a pipe may never end.
+            if name and (path.is_file() or path.is_dir()):
+                return path
+        except (OSError, ValueError):
+            continue
+    raise _gone(run)
+
+
+def _gone(run: Run) -> InputError:
+    return InputError(
+        f"{run.source}: the profile is not there, and only profiles have values of processes",
+        hint="give the profiles, or run the command in the directory in which they were read",
+    )

@@ -1,0 +1,65 @@
+"""Ranks, compute nodes and Cartesian coordinates of the processes of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from callpath_modeler.arrays import IntArray
+from callpath_modeler.printable import printable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Topology:
+    """A Cartesian topology that has every process of a run at its own coordinates.
+
+    Attributes
+    ----------
+    name : name in the profile
+    dimensions : number of coordinates in each of the D dimensions
+    coordinates : intp [processes, D], each from 0 to the dimension - 1
+    """
+
+    name: str
+    dimensions: tuple[int, ...]
+    coordinates: IntArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", printable(self.name))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """Ranks and places of the processes of a run, in the order of the reader's processes.
+
+    Attributes
+    ----------
+    ranks : intp [processes] MPI rank of each process, all different
+    nodes : name of the compute node of each process; "" = not known
+    topologies : Cartesian topologies of all processes
+    """
+
+    ranks: IntArray
+    nodes: tuple[str, ...]
+    topologies: tuple[Topology, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not all(map(str.isprintable, set(self.nodes))):
+            object.__setattr__(self, "nodes", tuple(map(printable, self.nodes)))
+
+    @classmethod
+    def unknown(cls, processes: int) -> Placement:
+        """Return ranks in the order of the processes, without places."""
+        return cls(np.arange(processes), ("",) * processes)
+
+    def of(self, processes: IntArray) -> Placement:
+        """Return the placement of some processes, in this order."""
+        return Placement(
+            self.ranks[processes],
+            tuple(self.nodes[k] for k in processes.tolist()),
+            tuple(
+                Topology(each.name, each.dimensions, each.coordinates[processes])
+                for each in self.topologies
+            ),
+        )
