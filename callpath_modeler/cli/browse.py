@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.report.listing import Listing
     from callpath_modeler.target_query import PredictionQuery
@@ -130,6 +131,7 @@ def browser_services(
     here = _Services(console, ctx, load, fitting, fitted)
     return BrowserServices(
         models_of=here.models_of,
+        runs_of=here.runs_of,
         target_of=here.target_of,
         command=here.command,
         save=here.save,
@@ -164,28 +166,33 @@ class _Services:
 
     def models_of(self, metric: str, pair: str) -> Fitted:
         """Return the models of a metric, or its measured values at two scales."""
-        from callpath_modeler import answers, loading
+        from callpath_modeler import answers
         from callpath_modeler.target_query import FURTHER, PredictionQuery
 
-        modelled, shown = self._modelled, self._shown
+        modelled = self._modelled
         if not pair and modelled is not None and modelled.metric.name == metric:
             return modelled
-        load = self._load.of_metric(metric)
-        # The same metric at other scales is in the runs that were read for it.
-        if shown is not None and shown.metric.name == metric:
-            experiment = shown.experiment
-        else:
-            experiment = loading.load(self._paths, load)
+        experiment = self.runs_of(metric)
         held = {
             name: at for name, at in self._asked.named.items() if name != self._fitting.parameter
         }
         others = ",".join(f"{name}={_exactly(at)}" for name, at in held.items()) or None
         question = PredictionQuery(at=others, metric=metric, pair=pair or None)
+        load = self._load.of_metric(metric)
         found, _ = answers.values_of_loaded(
             experiment, self._paths, question, load, self._fitting, FURTHER
         )
         self._shown, self._modelled = found, modelled if pair else found
         return found
+
+    def runs_of(self, metric: str) -> Experiment:
+        """Return the measured runs of a metric."""
+        from callpath_modeler import loading
+
+        # The same metric at other scales is in the runs that were read for it.
+        if self._shown is not None and metric in self._shown.experiment.columns:
+            return self._shown.experiment
+        return loading.load(self._paths, self._load.of_metric(metric))
 
     def target_of(self, text: str, fitted: Fitted) -> float:
         """Return the target for a typed text."""

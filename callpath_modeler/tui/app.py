@@ -25,7 +25,8 @@ from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.measured_only import wanted
 from callpath_modeler.tui import keys, panes
 from callpath_modeler.tui.background import Background, IsWanted
-from callpath_modeler.tui.progressive_forecast import forecast_progressively, has_values, of_metrics
+from callpath_modeler.tui.metrics import MetricList, MetricTotal, metric_total
+from callpath_modeler.tui.progressive_forecast import forecast_progressively
 from callpath_modeler.tui.screens import Note, Panel
 from callpath_modeler.tui.services import BrowserServices, CommandAnswer
 from callpath_modeler.tui.session import Session
@@ -68,6 +69,8 @@ class Browser(App[None]):
         self._pair = given.pair
         self._target_of_all = self.target
         self._message = given.message
+        self._totals: dict[str, MetricTotal | str] = {}
+        self._totals_at: dict[str, float] = {}
         self._background = Background(self)
 
     def compose(self) -> ComposeResult:
@@ -335,36 +338,58 @@ class Browser(App[None]):
             self._foresee(made.inputs, made.target)
 
     def action_metric(self) -> None:
-        """Show the next metric that views can show and that is not zero everywhere."""
-        experiment = self.session.forecast.fitted.experiment
-        known = [name for name, why in experiment.declared.items() if not why]
-        now = self.session.forecast.fitted.metric.name
-        at = known.index(now) if now in known else -1
-        others = [*known[at + 1 :], *known[: max(at, 0)]]
-        if not others:
-            self.say(f"{now} is the only metric")
+        """Show a list of the metrics, whose totals come one by one."""
+        fitted = self.session.forecast.fitted
+        shown = fitted.metric.name
+        names = [name for name, why in fitted.experiment.declared.items() if not why]
+        if names in ([], [shown]):
+            self.say(f"{shown} is the only metric")
             return
-        self.say(f"{others[0]}: working …")
-        self._background.do(lambda _: self._change_metric(others), "target")
+        at = dict(fitted.measured_at)
+        if not fitted.has_unknown_scale:
+            at[fitted.parameter] = float(fitted.points[-1])
+        how = fitted.models.aggregate
+        listed = MetricList(names, shown, at, self._given.style)
+        if self._totals_at != at:
+            self._totals, self._totals_at = {}, at
+        for name in names:
+            if name in self._totals:
+                listed.add(name, self._totals[name])
 
-    def _change_metric(self, names: Sequence[str]) -> None:
-        known = self.session.forecast.inputs
-        made, skipped = of_metrics(
-            names,
-            lambda name: self._given.models_of(name, self._pair),
-            self.target,
-            predicted=self._predicted,
-            bands=len(known.modelled) <= AT_ONCE,
-            is_zero=not has_values(known.fitted),
-        )
-        if made is None:
-            self._background.show(self.say, f"not shown: {'; '.join(skipped)}")
-        else:
-            self._background.show(self._show_metric, made, skipped)
+        def work(is_wanted: IsWanted) -> None:
+            for name in names:
+                if not is_wanted() or not listed.is_attached:
+                    return
+                if name not in self._totals:
+                    found = metric_total(self._given.runs_of, name, at, how)
+                    self._totals[name] = found
+                    self._background.show(listed.add, name, found)
 
-    def _show_metric(self, made: Forecast, skipped: Sequence[str]) -> None:
-        name = made.fitted.metric.name
-        self._message = f"{name}; not shown: {'; '.join(skipped)}" if skipped else name
+        self.push_screen(listed, self._choose_metric)
+        self._background.do(work, "answer")
+
+    def _choose_metric(self, name: str | None) -> None:
+        self._come_back()
+        if not name or name == self.session.forecast.fitted.metric.name:
+            return
+        self.say(f"{name}: working …")
+        bands = self._is_small
+
+        def work(_: IsWanted) -> None:
+            try:
+                known = ForecastInputs(
+                    self._given.models_of(name, self._pair), predicted=self._predicted
+                )
+                made = forecast(known, self.target, bands=bands)
+            except CallpathModelerError as error:
+                self._background.show(self._complain, _in_words(error))
+                return
+            self._background.show(self._show_metric, made)
+
+        self._background.do(work, "target")
+
+    def _show_metric(self, made: Forecast) -> None:
+        self._message = made.fitted.metric.name
         self.session.retarget(PreparedForecast(made))
         self._renew()
         if not made.has_bands:

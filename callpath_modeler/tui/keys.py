@@ -79,7 +79,7 @@ Open, close  right or l, left or h   Enter does either   H  the hot path
              e  open   E  all below   c  close   C  all below
 Views        1  top-down   2  bottom-up   3  flat
 Target       [  half   ]  double   t  type it   p  measured or predicted
-Values       i  inclusive, exclusive   m  next metric   g  growth heat
+Values       i  inclusive, exclusive   m  list of metrics   g  growth heat
              s  next order   S  the other way round
 Choose       /  search   n N  next, previous
              f  filter by a pattern, e.g. main/**/MPI_*; empty: all

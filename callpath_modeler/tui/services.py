@@ -9,6 +9,7 @@ from pathlib import Path
 from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.listing import Listing
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
@@ -38,6 +39,7 @@ class BrowserServices:
     ----------
     models_of : returns the models of a metric; or, with two scales as ``8,128`` instead of "", its
         measured values there
+    runs_of : returns the measured runs of a metric
     target_of : returns the target for the typed text
     command : returns the command that prints a view at a target
     save : writes a view to a file, and returns a message
@@ -51,6 +53,7 @@ class BrowserServices:
     """
 
     models_of: Callable[[str, str], Fitted]
+    runs_of: Callable[[str], Experiment]
     target_of: Callable[[str, Fitted], float]
     command: Callable[[ViewRequest, ForecastInputs, float], str]
     save: Callable[[Forecast, ViewRequest, Path], str]

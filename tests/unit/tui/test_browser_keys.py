@@ -11,6 +11,7 @@ from test_session import VALUES, text
 from textual.events import Key
 
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.profile.schema import Metric
 from synthetic import fitted
 
 
@@ -121,11 +122,13 @@ def test_where_no_runs_are_to_be_had_the_key_says_so_and_is_not_offered(size):
 
 def test_a_second_metric_is_shown_measured_or_predicted_like_the_first():
     async def steps(screen):
-        await screen.press("p", "m")
+        await screen.press("p", "m", "down", "enter")
         assert screen.session.forecast.inputs.predicted
+        screen.says("cpu_time, inclusive")
         screen.says("2 runs there")
 
-    given = replace(GIVEN, models_of=lambda *_: fitted(STEP))
+    second = fitted(STEP, metric=Metric("cpu_time", "s"))
+    given = replace(GIVEN, models_of=lambda *_: second, runs_of=lambda _: second.experiment)
     drive(steps, two_metrics(fitted(STEP)), target=8.0, given=given, size=(120, 30))
 
 
