@@ -216,8 +216,8 @@ class Browser(App[None]):
 
     def action_found(self, step: int) -> None:
         """Go to the next or previous search hit."""
-        number, count = self.session.next_match(step)
-        self._message = f"{number} of {count} found" if count else "there is no search yet: press /"
+        _, count = self.session.next_match(step)
+        self._message = "" if count else "there is no search yet: press /"
         self._renew()
 
     def action_help(self) -> None:
@@ -414,7 +414,16 @@ class Browser(App[None]):
         parameter = self.session.forecast.fitted.parameter
         self.query_one(Prompt).ask(what, parameter, begun.get(what, ""))
 
-    def action_leave_prompt(self) -> None:
+    def action_escape(self) -> None:
+        """Close the prompt, or end the search."""
+        if self.query_one("#prompt").display:
+            self._leave_prompt()
+        else:
+            self.session.end_search()
+            self._message = ""
+            self._renew(anew=False)
+
+    def _leave_prompt(self) -> None:
         """Close the prompt."""
         self.query_one("#prompt").display = False
         self.query_one("#status").display = True
@@ -422,7 +431,7 @@ class Browser(App[None]):
 
     def on_prompt_answered(self, event: Prompt.Answered) -> None:
         """Apply the text from the prompt."""
-        self.action_leave_prompt()
+        self._leave_prompt()
         self._message = ""
         answers: dict[str, Callable[[str], None]] = {
             "target": self._retarget,
@@ -438,8 +447,7 @@ class Browser(App[None]):
 
     def _search(self, text: str) -> None:
         count = self.session.search(text)
-        more = "; n N next, previous" if count > 1 else ""
-        self._message = f"{count} found{more}" if count else f"no name contains {text!r}"
+        self._message = "" if count else f"no name contains {text!r}"
 
     def _write(self, name: str) -> None:
         path = Path(name).expanduser()

@@ -57,7 +57,7 @@ _ACTIONS = (
     ("w", "prompt('write')"),
     ("y", "command"),
     ("question_mark", "help"),
-    ("escape", "leave_prompt"),
+    ("escape", "escape"),
 )
 
 BINDINGS: list[BindingType] = [
@@ -81,7 +81,7 @@ Views        1  top-down   2  bottom-up   3  flat
 Target       [  half   ]  double   t  type it   p  measured or predicted
 Values       i  inclusive, exclusive   m  list of metrics   g  growth heat
              s  next order   S  the other way round
-Choose       /  search   n N  next, previous
+Choose       /  search   n N  next, previous   Escape  end
              f  filter by a pattern, e.g. main/**/MPI_*; empty: all
              z  zoom into   Backspace  out again
              .  hide or show small shares

@@ -54,6 +54,8 @@ ASCII_SIGNS = {"open": "-", "closed": "+", "leaf": " "}
 _CONSTANT, _ROOT, _LINEAR = (Growth(Fraction(k, 2), 0) for k in range(3))
 _HEAT = ("", "green", "yellow", "red", "bold red")
 """Styles of growth: none, slower than the square root, slower than linear, linear, faster."""
+_FOUND = "bold underline"
+"""Style of the part of a name that the search found; it needs no colour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,12 @@ def page(
             (column.cells[k], column, column.styles[k] if column.styles else "")
             for column in _picked(columns, shown)
         ]
-        name = _name(session, place, room, style=style)
-        lines.append(_line(name, room, cells, widths, shown))
+        indent, name = _name(session, place, room, style=style)
+        line = _line(indent + name, room, cells, widths, shown)
+        start, end = _match(session, place, name)
+        if end:
+            line.stylize(_FOUND, len(indent) + start, len(indent) + end)
+        lines.append(line)
     return Page(header, lines, widths)
 
 
@@ -197,8 +203,22 @@ def _shown(
     return shown
 
 
-def _name(session: Session, place: int, room: int, *, style: TextStyle) -> str:
-    """Return the name of a line after its position in the tree."""
+def _match(session: Session, place: int, name: str) -> tuple[int, int]:
+    """Return the part of the name on the screen that the search found; (0, 0) = none.
+
+    If the match is in a part that the screen leaves out, it is the whole name.
+    """
+    node = int(session.outline.nodes[place])
+    if node == SHARED or not session.found.text:
+        return 0, 0
+    start, end = session.found.part(name)
+    if end or not session.found.part(session.view.name(node))[1]:
+        return start, end
+    return 0, len(name)
+
+
+def _name(session: Session, place: int, room: int, *, style: TextStyle) -> tuple[str, str]:
+    """Return the position of a line in the tree, and its name."""
     outline, view = session.outline, session.view
     say = style.say
     depth = int(outline.depth[place])
@@ -215,7 +235,7 @@ def _name(session: Session, place: int, room: int, *, style: TextStyle) -> str:
     else:
         what = say(short_name(view.name(int(outline.nodes[place]))))
     head = f"{indent}{signs[kind]} "
-    return head + shorten([what], max(4, room - cell_len(head)), say("…"))
+    return head, shorten([what], max(4, room - cell_len(head)), say("…"))
 
 
 def _line(

@@ -224,6 +224,7 @@ def status(session: Session, message: str, width: int, *, style: TextStyle = DEF
     say = style.say
     count = len(session.outline)
     parts = [f"{session.cursor + 1 if count else 0}/{count}"]
+    parts += [_found(session)] if session.found.text else []
     start = session.tree_cursor.start
     if start != ROOT:
         parts.append(f"zoomed to {shorten(short_names(session.view.names(start)), 40)}")
@@ -241,6 +242,14 @@ def status(session: Session, message: str, width: int, *, style: TextStyle = DEF
     text = Text(say(f" {message or ' · '.join(parts)}"), style="reverse" if message else "dim")
     text.truncate(width, overflow="crop")
     return text
+
+
+def _found(session: Session) -> str:
+    """Return the text of the search, and the number of the hit under the cursor."""
+    found = session.found
+    number, count = found.number(session.node), len(found.nodes)
+    where = f"{number} of {count}" if number else f"{count} found"
+    return f"{shorten([found.text], 20)}: {where}{' (n N next, previous)' * (count > 1)}"
 
 
 def _sorted_by(session: Session) -> str:

@@ -25,7 +25,7 @@ class Session(State):
     def show(self, kind: ViewKind) -> None:
         """Show another view."""
         self.kind = kind
-        self.found = SearchHits([])
+        self.found = SearchHits()
         self.refresh()
 
     def sort_next(self) -> None:
@@ -160,16 +160,26 @@ class Session(State):
             self.forecast.decides,
             inclusive=self.leads_inclusive,
         )
-        if self.found.nodes:
+        if len(self.found.nodes):
             self._reveal(self.found.go(0))
         return len(self.found.nodes)
 
     def next_match(self, step: int = 1) -> tuple[int, int]:
-        """Go to another search hit; return its number, from 1, and the number of hits."""
-        if not self.found.nodes:
+        """Go to the search hit after the cursor; return its number, from 1, and the number of hits.
+
+        From a node that is no hit, it is the one after the last hit that was shown.
+        """
+        if not len(self.found.nodes):
             return 0, 0
+        here = self.found.number(self.node)
+        if here:
+            self.found.at = here - 1
         self._reveal(self.found.go(step))
         return self.found.at + 1, len(self.found.nodes)
+
+    def end_search(self) -> None:
+        """Forget the search."""
+        self.found = SearchHits()
 
     def go_to(self, callpath: str) -> None:
         """Go to a call path in the top-down view.

@@ -86,7 +86,7 @@ class State:
         self._views: dict[ViewKind, View] = {}
         self._filled: FilledView | None = None
         self.kept_costs: dict[ViewKind, Costs] = {}
-        self.found = SearchHits([])
+        self.found = SearchHits()
         self._revision = 0
         self.cursor = 0
         self.outline: Outline
@@ -237,7 +237,7 @@ class State:
         self.forecast = ready.forecast
         if not tree.is_same_as(ready.forecast.fitted.experiment.tree):
             self._cursors, self._views, self._filled = {}, {}, None
-            self.found = SearchHits([])
+            self.found = SearchHits()
         elif ready.lines is not None and ready.revision == self._revision:
             self._show_lines(ready.lines)
             return

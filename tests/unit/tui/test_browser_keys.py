@@ -146,7 +146,7 @@ def test_what_is_typed_at_once_is_for_the_prompt_that_its_first_key_opens():
         ):
             screen.app.post_message(Key(key, character))
         await screen.press()
-        screen.says("2 found")
+        screen.says("grows: 1 of 2")
         await screen.press("f", *"**/", *"dfwxt", "enter")
         screen.says("no call path matches '**/dfwxt'")
 
@@ -192,17 +192,45 @@ def test_keys_zoom_in_and_out():
 def test_keys_search_and_go_on():
     async def steps(screen):
         await screen.press("slash", *"MPI", "enter")
-        screen.says("3 found; n N next, previous")
+        screen.says("MPI: 1 of 3 (n N next, previous)")
         at = screen.session.node
         await screen.press("n")
-        screen.says("2 of 3 found")
-        assert screen.session.node != at
+        screen.says("MPI: 2 of 3")
+        second = screen.session.node
+        assert second != at
+        await screen.press("home")
+        screen.says("MPI: 3 found")
         await screen.press("N")
         assert screen.session.node == at
+        screen.session.select(second)
+        await screen.press("n")
+        screen.says("MPI: 3 of 3")
         await screen.press("slash", *"xyz", "enter")
         screen.says("no name contains 'xyz'")
         await screen.press("n")
         screen.says("there is no search yet: press /")
+
+    drive(steps)
+
+
+def test_matches_of_a_search_are_marked_until_it_ends():
+    def marked(screen):
+        table = screen.app.table
+        strips = [table.render_line(y) for y in range(table.size.height)]
+        return [[part.text for part in strip if part.style and part.style.underline]
+                for strip in strips]  # fmt: skip
+
+    async def steps(screen):
+        assert not any(marked(screen))
+        await screen.press("slash", *"mpi_W", "enter")
+        screen.says("mpi_W: 1 of ")
+        shown = marked(screen)
+        assert {part for parts in shown for part in parts} == {"MPI_W"}
+        for line, parts in zip(screen.lines[2:], shown, strict=False):
+            assert len(parts) == line.count("MPI_W")
+        await screen.press("escape")
+        assert not any(marked(screen))
+        assert not any("mpi_W: " in line for line in screen.lines)
 
     drive(steps)
 
