@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,6 +27,7 @@ from callpath_modeler.report.measured_only import wanted
 from callpath_modeler.tui import keys, panes
 from callpath_modeler.tui.background import Background, IsWanted
 from callpath_modeler.tui.metrics import MetricList, MetricTotal, metric_total
+from callpath_modeler.tui.panes import PaneText
 from callpath_modeler.tui.progressive_forecast import forecast_progressively
 from callpath_modeler.tui.screens import Note, Panel
 from callpath_modeler.tui.services import BrowserServices, CommandAnswer
@@ -44,6 +46,8 @@ _BESIDE = 112
 """Width from which the pane is next to the table, in cells."""
 _LOWEST_PANE = 18
 """Least height for a pane below the table, in lines."""
+_COPIED = 80
+"""Width of a copied description that the screen has no room for, in cells."""
 
 
 class Browser(App[None]):
@@ -69,6 +73,7 @@ class Browser(App[None]):
         self._pair = given.pair
         self._target_of_all = self.target
         self._message = given.message
+        self._described = (0, 0, 0)
         self._totals: dict[str, MetricTotal | str] = {}
         self._totals_at: dict[str, float] = {}
         self._background = Background(self)
@@ -110,7 +115,7 @@ class Browser(App[None]):
     def _arrange(self, width: int, height: int) -> None:
         beside = width >= _BESIDE
         self.set_class(beside, "-beside")
-        pane = self.query_one("#pane", Static)
+        pane = self.query_one(Pane)
         pane.display = beside or height >= _LOWEST_PANE
         pane.styles.width = min(60, max(44, width * 2 // 5)) if beside else "100%"
         pane.styles.height = "100%" if beside else max(8, height // 3)
@@ -133,22 +138,22 @@ class Browser(App[None]):
         self._draw_pane()
 
     def _draw_pane(self) -> None:
-        pane = self.query_one("#pane", Static)
-        if not pane.display:
-            return
+        pane = self.query_one(Pane)
         report = panes.report_of(self.session, style=self._given.style)
-        if report is None:
-            pane.update("")
+        if report is None or not pane.display:
+            pane.show(None)
             return
         width, height = pane.content_size
         beside = self.has_class("-beside")
+        described = (id(report.view), len(report.nodes), int(report.nodes[0]))
+        again, self._described = described == self._described, described
 
-        def made() -> Text:
+        def made() -> PaneText | None:
             source = panes.source_about
-            return _joined(panes.pane(report, width, height, beside=beside, source=source))
+            return panes.pane(report, width, height, beside=beside, source=source)
 
         if self._is_small:
-            pane.update(made())
+            pane.show(made(), again=again)
             return
 
         def work(is_wanted: IsWanted) -> None:
@@ -156,7 +161,7 @@ class Browser(App[None]):
             if is_wanted():
                 text = made()
                 if is_wanted():
-                    self._background.show(pane.update, text)
+                    self._background.show(partial(pane.show, again=again), text)
 
         self._background.do(work, "pane")
 
@@ -219,6 +224,28 @@ class Browser(App[None]):
         _, count = self.session.next_match(step)
         self._message = "" if count else "there is no search yet: press /"
         self._renew()
+
+    def action_scroll(self, halves: int) -> None:
+        """Scroll the description by halves of its height."""
+        pane = self.query_one(Pane)
+        if pane.shown is not None:
+            pane.scroll_lines(halves * max(1, pane.shown.room // 2))
+
+    def action_copy(self) -> None:
+        """Copy the description."""
+        text = self._description()
+        self.copy_to_clipboard(text)
+        lines = counted(text.count("\n") + 1, "line")
+        self.say(f"{lines} of the description are in the clipboard if the terminal supports that")
+
+    def _description(self) -> str:
+        """Return the description of the node as text, also if the screen has no room for it."""
+        shown = self.query_one(Pane).shown
+        if shown is not None:
+            return shown.text
+        report = panes.report_of(self.session, style=self._given.style)
+        made = report and panes.pane(report, _COPIED, _COPIED, beside=True)
+        return made.text if made else ""
 
     def action_help(self) -> None:
         """Show all keys."""
