@@ -188,6 +188,12 @@ class Browser(App[None]):
         """Open or close the node that was clicked."""
         self.action_do("toggle")
 
+    def on_tree_table_ordered(self, event: TreeTable.Ordered) -> None:
+        """Order by the column whose title was clicked, or reverse its order."""
+        self._message = ""
+        self.session.sort_by(event.sort)
+        self._renew()
+
     # Keys
 
     def action_do(self, what: str) -> None:

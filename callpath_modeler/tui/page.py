@@ -13,6 +13,7 @@ from rich.text import Text
 from callpath_modeler.modeling import Growth
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.report.columns import has_maxima, max_title, ratio_text
 from callpath_modeler.report.layout import TextColumn, shorten
 from callpath_modeler.report.outlined_view import title
@@ -49,6 +50,20 @@ _FIRST_TO_GO_OF_TWO = (
 )
 """The same of a comparison of two scales, which keeps its excess work."""
 
+SORT_OF = {
+    "name": Sort.NAME,
+    "measured": Sort.MEASURED,
+    "value": Sort.VALUE,
+    "share": Sort.VALUE,
+    "band": Sort.HIGH,
+    "growth": Sort.GROWTH,
+    "excess": Sort.EXCESS,
+    "loss": Sort.EXCESS,
+    "own_loss": Sort.EXCESS,
+    "trust": Sort.TRUST,
+}
+"""The order that a click on the title of a column chooses."""
+
 SIGNS = {"open": "▾", "closed": "▸", "leaf": " "}
 ASCII_SIGNS = {"open": "-", "closed": "+", "leaf": " "}
 _CONSTANT, _ROOT, _LINEAR = (Growth(Fraction(k, 2), 0) for k in range(3))
@@ -67,11 +82,19 @@ class Page:
     header : titles of the columns
     lines : one per line of the view
     widths : width of each column, in terminal cells
+    starts : first cell of each shown column, by name; ``"name"`` is the column of names
+    signs : cell of the sign that opens and closes, one per line
     """
 
     header: Text
     lines: Sequence[Text]
     widths: Mapping[str, int]
+    starts: Mapping[str, int]
+    signs: Sequence[int]
+
+    def column_at(self, x: int) -> str:
+        """Return the name of the column at a cell."""
+        return max(self.starts, key=lambda name: (self.starts[name] <= x, self.starts[name]))
 
 
 def page(
@@ -105,19 +128,23 @@ def page(
     header = _line(
         heading, room, [(c.header, c, "") for c in _picked(columns, shown)], widths, shown
     )
-    lines = []
+    starts, at = {"name": 0}, room
+    for name in shown:
+        starts[name], at = at, at + 1 + widths[name]
+    lines, signs = [], []
     for k, place in enumerate(places.tolist()):
         cells = [
             (column.cells[k], column, column.styles[k] if column.styles else "")
             for column in _picked(columns, shown)
         ]
         indent, name = _name(session, place, room, style=style)
+        signs.append(len(indent) - 2)
         line = _line(indent + name, room, cells, widths, shown)
         start, end = _match(session, place, name)
         if end:
             line.stylize(_FOUND, len(indent) + start, len(indent) + end)
         lines.append(line)
-    return Page(header, lines, widths)
+    return Page(header, lines, widths, starts, signs)
 
 
 def _picked(columns: Mapping[str, TextColumn], shown: Sequence[str]) -> list[TextColumn]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.outline import SHARED, Opening
-from callpath_modeler.profile.view_request import find_node
+from callpath_modeler.profile.view_request import Sort, find_node
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.tui.search import SearchHits, search_view
 from callpath_modeler.tui.state import State
@@ -33,6 +33,14 @@ class Session(State):
         sorts = self.forecast.sorts
         self.sort = sorts[(sorts.index(self.sort) + 1) % len(sorts)]
         self.refresh()
+
+    def sort_by(self, sort: Sort) -> None:
+        """Order siblings by a column; by the same column: reverse their order."""
+        if sort is self.sort:
+            self.turn_round()
+        elif sort in self.forecast.sorts:
+            self.sort, self.reverse = sort, False
+            self.refresh()
 
     def turn_round(self) -> None:
         """Reverse the order of siblings."""

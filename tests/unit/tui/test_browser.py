@@ -89,17 +89,62 @@ def test_a_screen_that_was_another_size_is_as_one_that_always_was_this_size():
 
 def test_the_mouse_selects_and_opens():
     async def steps(screen):
-        await screen.pilot.click("TreeTable", offset=(5, 3))
+        async def click(x, y):
+            await screen.pilot.click("TreeTable", offset=(x, y))
+
+        await click(20, 3)
         assert screen.session.cursor == 2
-        await screen.pilot.click("TreeTable", offset=(5, 2))
-        await screen.pilot.click("TreeTable", offset=(5, 2))
+        await click(20, 2)
+        await click(20, 2)
         assert screen.session.outline.is_closed[1]
-        await screen.pilot.click("TreeTable", offset=(5, 2))
+        await click(20, 2)
         assert screen.session.outline.is_open[1]
-        await screen.pilot.click("TreeTable", offset=(5, 0))
+        await screen.press("home")
+        assert screen.lines[4].lstrip(" ▌").startswith("▾ grows")
+        await click(screen.lines[4].index("▾"), 2)
         assert screen.session.cursor == 1
+        assert screen.session.outline.is_closed[1]
 
     drive(steps)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+def test_a_click_on_a_title_orders_by_the_column_and_another_one_reverses(size):
+    async def steps(screen):
+        titles = {"p=128": "value", "p=32": "measured", "95% band": "high", "trust": "trust",
+                  "call path": "name", "growth": "growth"}  # fmt: skip
+        header = screen.lines[2]
+        shown = {title: sort for title, sort in titles.items() if title in header}
+        assert len(shown) > 3
+        for title, sort in shown.items():
+            for x in (header.index(title), header.index(title) + len(title) - 1):
+                screen.session.sort, screen.session.reverse = screen.session.forecast.sorts[3], True
+                await screen.pilot.click("TreeTable", offset=(x, 0))
+                assert (screen.session.sort, screen.session.reverse) == (sort, False)
+        await screen.pilot.click("TreeTable", offset=(header.index("p=128"), 0))
+        await screen.pilot.click("TreeTable", offset=(header.index("p=128"), 0))
+        assert screen.session.reverse
+        screen.says("by value, smallest first")
+
+    drive(steps, size=size)
+
+
+def test_the_wheel_scrolls_and_the_next_key_comes_back_to_the_cursor():
+    many = {"main": [1.0] * 5} | {f"main/f{k}": [2.0 + k] * 5 for k in range(60)}
+
+    async def steps(screen):
+        await screen.press("home")
+        screen.says("f59")
+        for _ in range(3):
+            screen.app.table.post_message(wheel(MouseScrollDown))
+            await screen.press()
+        assert not any("▌" in line for line in screen.lines)
+        assert screen.session.cursor == 0
+        await screen.press("j")
+        assert screen.session.cursor == 1
+        screen.says("▌")
+
+    drive(steps, fitted(many))
 
 
 def test_ascii_is_ascii():
