@@ -126,6 +126,7 @@ def browser_services(
 
     `fitted` is what the browser shows first, if it is known.
     """
+    from callpath_modeler.bookmarks import BookmarkFile
     from callpath_modeler.tui.services import BrowserServices
 
     here = _Services(console, ctx, load, fitting, fitted)
@@ -138,6 +139,7 @@ def browser_services(
         compare=here.compare,
         check=here.check,
         expectations=here.expectations(),
+        bookmarks=BookmarkFile.of(ctx.params["experiment"]),
         style=TextStyle(ascii_only=console.ascii_only),
         pair=ctx.params["pair"] or "",
     )

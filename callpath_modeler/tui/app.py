@@ -26,6 +26,7 @@ from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.measured_only import wanted
 from callpath_modeler.tui import keys, panes
 from callpath_modeler.tui.background import Background, IsWanted
+from callpath_modeler.tui.bookmark_list import BookmarkList, Bookmarks
 from callpath_modeler.tui.metrics import MetricList, MetricTotal, metric_total
 from callpath_modeler.tui.panes import PaneText
 from callpath_modeler.tui.progressive_forecast import forecast_progressively
@@ -73,6 +74,7 @@ class Browser(App[None]):
         self._pair = given.pair
         self._target_of_all = self.target
         self._message = given.message
+        self._bookmarks = Bookmarks(given.bookmarks)
         self._described = (0, 0, 0)
         self._totals: dict[str, MetricTotal | str] = {}
         self._totals_at: dict[str, float] = {}
@@ -93,6 +95,8 @@ class Browser(App[None]):
         self._background.start()
         self.table.focus()
         self.set_class(self._given.style.ascii_only, "-ascii")
+        self._attempt(self._bookmarks.read, drawn=False)
+        self._mark_lines()
         shown = self.session.forecast
         if not shown.has_bands:
             self._foresee(shown.inputs, self.target)
@@ -146,11 +150,14 @@ class Browser(App[None]):
         width, height = pane.content_size
         beside = self.has_class("-beside")
         described = (id(report.view), len(report.nodes), int(report.nodes[0]))
+        note = ""
+        if self.session.kind is ViewKind.TOP_DOWN:
+            note = self.session.bookmarked.get(self.session.node, "")
         again, self._described = described == self._described, described
 
         def made() -> PaneText | None:
             source = panes.source_about
-            return panes.pane(report, width, height, beside=beside, source=source)
+            return panes.pane(report, width, height, beside=beside, source=source, note=note)
 
         if self._is_small:
             pane.show(made(), again=again)
@@ -272,12 +279,54 @@ class Browser(App[None]):
         note = Note(self._given.style.say(text))
         self.push_screen(note, lambda _: self._come_back())
 
-    def _attempt(self, change: Callable[[], None]) -> None:
+    def _attempt(self, change: Callable[[], None], *, drawn: bool = True) -> None:
         """Make a change; an error of the user is shown, and leaves everything unchanged."""
         try:
             change()
         except CallpathModelerError as error:
             self._message = _in_words(error)
+        if drawn:
+            self._renew()
+
+    # Bookmarks
+
+    def _mark_lines(self) -> None:
+        tree = self.session.forecast.fitted.experiment.tree
+        self.session.bookmarked = self._bookmarks.rows(tree)
+
+    @property
+    def _callpath(self) -> str:
+        """The call path under the cursor, as a bookmark names it; "" = several, or none."""
+        session = self.session
+        if session.kind is not ViewKind.TOP_DOWN or session.node < 0:
+            return ""
+        return session.forecast.fitted.experiment.tree.common_path(session.node)
+
+    def _bookmark(self, note: str) -> None:
+        """Bookmark the call path under the cursor."""
+        self._bookmarks.add(self._callpath, note)
+        self._mark_lines()
+        self._message = f"bookmark kept in {self._bookmarks.place}"
+
+    def action_bookmarks(self) -> None:
+        """Show a list of the bookmarks."""
+        self._message = ""
+        self._attempt(self._bookmarks.read)
+        if self._message:
+            return
+        tree = self.session.forecast.fitted.experiment.tree
+        listed = BookmarkList(self._bookmarks, tree, self._remove_bookmark, self._given.style)
+        self.push_screen(listed, self._go_to_bookmark)
+
+    def _remove_bookmark(self, callpath: str) -> None:
+        self._attempt(lambda: self._bookmarks.remove(callpath), drawn=False)
+
+    def _go_to_bookmark(self, callpath: str | None) -> None:
+        self._mark_lines()
+        self._come_back()
+        rows = self.session.forecast.fitted.experiment.tree.rows_of(callpath) if callpath else []
+        if rows:
+            self.session.go_to_row(rows[0])
         self._renew()
 
     # The target and the metric
@@ -366,6 +415,7 @@ class Browser(App[None]):
         self._message = ""
         self.session.sort = made.usual_sort
         self.session.retarget(PreparedForecast(made))
+        self._mark_lines()
         self._renew()
         if not made.has_bands:
             self._foresee(made.inputs, made.target)
@@ -424,6 +474,7 @@ class Browser(App[None]):
     def _show_metric(self, made: Forecast) -> None:
         self._message = made.fitted.metric.name
         self.session.retarget(PreparedForecast(made))
+        self._mark_lines()
         self._renew()
         if not made.has_bands:
             self._foresee(made.inputs, made.target)
@@ -438,7 +489,11 @@ class Browser(App[None]):
 
     def action_prompt(self, what: str) -> None:
         """Open the prompt for a line of text."""
+        if what == "note" and not self._callpath:
+            self.say("a bookmark needs one call path of the top-down view: press 1")
+            return
         begun = {
+            "note": self._bookmarks.note(self._callpath),
             "filter": self.session.pattern,
             "pair": self._pair,
             "check": self._given.expectations,
@@ -473,9 +528,10 @@ class Browser(App[None]):
             "compare": self._compare,
             "check": self._check,
             "write": self._write,
+            "note": self._bookmark,
             "pair": self._compare_scales,
         }
-        if event.text or event.asked in {"filter", "pair"}:
+        if event.text or event.asked in {"filter", "note", "pair"}:
             self._attempt(lambda: answers[event.asked](event.text))
 
     def _search(self, text: str) -> None:

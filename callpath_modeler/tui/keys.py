@@ -59,6 +59,8 @@ _ACTIONS = (
     ("ctrl+d", "scroll(1)"),
     ("ctrl+u", "scroll(-1)"),
     ("Y", "copy"),
+    ("B", "prompt('note')"),
+    ("apostrophe", "bookmarks"),
     ("question_mark", "help"),
     ("escape", "escape"),
 )
@@ -87,6 +89,7 @@ Values       m  list of metrics   i  inclusive, exclusive   g  growth heat
 Choose       /  search   n N  next, previous   Escape  end   .  small shares
              f  filter by a pattern, e.g. main/**/MPI_*; empty: all
 Details      ctrl+d ctrl+u  scroll   Y  copy
+Bookmarks    B  bookmark with a note   '  list
 Ask          b  two scales   d  another experiment   x  expectations of a file
 Keep         w  write the view: .txt .csv .json .md ...   y  its command
              ?  these keys   q  quit"""

@@ -196,6 +196,7 @@ def pane(
     *,
     beside: bool,
     source: Callable[[Region, int], Sequence[str]] | None = None,
+    note: str = "",
 ) -> PaneText | None:
     """Return the description of a node; None = the pane is too small.
 
@@ -205,6 +206,7 @@ def pane(
     width, height : size of the pane in terminal cells
     beside : whether the pane is next to the table, and high; else it is below it, and wide
     source : returns a number of source lines of a region
+    note : note of a bookmark; "" = none
     """
     if width < 20 or height < 2:
         return None
@@ -222,6 +224,7 @@ def pane(
         chart = report.chart(of_chart, room)
         left = width - of_chart - 2 if chart else width
         text = list(report.model())
+    text = [f"note: {note}", *text] if note else text
     text += [*report.alternatives(), *report.facts()]
     lines = [row for one in text for row in wrap(say(one), left, indent="  ")]
     if source is not None and report.regions:

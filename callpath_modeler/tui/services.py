@@ -8,6 +8,7 @@ from pathlib import Path
 
 from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.bookmarks import BookmarkFile
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.view_request import ViewRequest
@@ -47,6 +48,7 @@ class BrowserServices:
         values lead
     check : evaluates an expectation file
     expectations : the most likely expectation file; "" = none was found
+    bookmarks : the file of bookmarks; None = there are none
     style : width, length of names, and characters of text
     message : first message
     pair : the two scales that are compared at first; "" = all scales are shown
@@ -60,6 +62,7 @@ class BrowserServices:
     compare: Callable[[str, Forecast, bool], CommandAnswer]
     check: Callable[[str, Forecast], CommandAnswer]
     expectations: str = ""
+    bookmarks: BookmarkFile | None = None
     style: TextStyle = DEFAULT_STYLE
     message: str = ""
     pair: str = ""

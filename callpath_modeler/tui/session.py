@@ -197,7 +197,10 @@ class Session(State):
         UsageError
             If there is no such call path; the state is then unchanged.
         """
-        node = find_node(self._view_of(ViewKind.TOP_DOWN, self.forecast), callpath)
+        self.go_to_row(find_node(self._view_of(ViewKind.TOP_DOWN, self.forecast), callpath))
+
+    def go_to_row(self, node: int) -> None:
+        """Go to a call path in the top-down view, by its row."""
         self.show(ViewKind.TOP_DOWN)
         start, end = self.tree_cursor.start, self.view.tree.end
         if start != ROOT and not start <= node < end[start]:

@@ -82,6 +82,7 @@ class State:
         self.reverse = request.reverse
         self.pattern = request.keep
         self.heat = False
+        self.bookmarked: dict[int, str] = {}
         self._cursors: dict[ViewKind, TreeCursor] = {}
         self._views: dict[ViewKind, View] = {}
         self._filled: FilledView | None = None

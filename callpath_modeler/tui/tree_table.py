@@ -14,6 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from callpath_modeler.profile.view_request import Sort
+from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.keys import MOVES
 from callpath_modeler.tui.page import SORT_OF, Page, page
@@ -103,9 +104,17 @@ class TreeTable(ScrollView, can_focus=True):
         if y - _HEADER >= len(self._page.lines):
             return Strip.blank(width, style)
         here = place == self._session.cursor
-        mark = (">" if self._line_style.ascii_only else "▌") if here else " "
+        mark = "*" if self._is_bookmarked(place) else " "
+        if here:
+            mark = ">" if self._line_style.ascii_only else "▌"
         line = Text(mark) + self._page.lines[y - _HEADER]
         return self._strip(line, width, style + Style(reverse=True) if here else style)
+
+    def _is_bookmarked(self, place: int) -> bool:
+        session = self._session
+        if session.kind is not ViewKind.TOP_DOWN:
+            return False
+        return int(session.outline.nodes[place]) in session.bookmarked
 
     def _laid_out(self, width: int) -> Page:
         made = page(

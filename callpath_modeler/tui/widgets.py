@@ -19,6 +19,7 @@ _TITLES = {
     "compare": "compare with an earlier experiment: its path",
     "pair": "compare two scales by excess work, e.g. 8,128; empty shows all",
     "check": "check expectations: path of the .toml file",
+    "note": "note of the bookmark; it may be empty",
     "write": "write the view to: NAME.txt, .csv, .json, .md ...",
 }
 """Texts of the empty prompt."""
@@ -93,7 +94,7 @@ class Prompt(Input):
 
         Parameters
         ----------
-        what : target, search, filter, compare, pair, check or write
+        what : target, search, filter, compare, pair, check, note or write
         parameter : parameter of the target
         text : initial text
         """
