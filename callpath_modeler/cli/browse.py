@@ -50,6 +50,17 @@ _LISTED = 500
 @EXPERIMENT
 @view_options
 @sort_options
+@click.option(
+    "--web",
+    is_flag=True,
+    help="Serve the views as a page for a browser on this machine.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="Port of --web. Default: a free one.",
+)
 @target_options
 @load_options
 @fit_options
@@ -57,6 +68,8 @@ _LISTED = 500
 def command(
     console: Console,
     *,
+    web: bool,
+    port: int | None,
     experiment: tuple[str, ...],
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     sort: str | None,
@@ -73,7 +86,10 @@ def command(
     prints the view on the screen.
     """
     ctx = click.get_current_context()
-    _refuse_pipes(console, ctx)
+    if port is not None and not web:
+        raise UsageError("--port is for the page of --web", hint="add --web")
+    if not web:
+        _refuse_pipes(console, ctx)
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
     from callpath_modeler.answers import values_and_target_of
@@ -89,21 +105,32 @@ def command(
         progress=console.progress("read"),
         default_factor=FURTHER,
     )
-    from callpath_modeler.tui.app import AT_ONCE, Browser
-    from callpath_modeler.tui.session import Session
     from callpath_modeler.units import counted
 
     known = ForecastInputs(fitted, predicted=question.predicted)
-    made = forecast(known, target, bands=len(fitted.experiment.tree) <= AT_ONCE)
-    order = made.usual_sort if sort is None else Sort(sort)
-    wanted = replace(viewed, sort=order, reverse=reverse)
     findings = console.heard(findings_at(fitted, target))
     given = browser_services(console, ctx, load, fitting, fitted)
+
+    def wanted(made: Forecast) -> ViewRequest:
+        order = made.usual_sort if sort is None else Sort(sort)
+        return replace(viewed, sort=order, reverse=reverse)
+
+    if web:
+        from callpath_modeler.cli.web import WebViews, serve
+
+        made = forecast(known, target)
+        console.findings(findings)
+        serve(console, WebViews(ctx, given, made, wanted(made)), port or 0)
+        return
+    from callpath_modeler.tui.app import AT_ONCE, Browser
+    from callpath_modeler.tui.session import Session
+
+    made = forecast(known, target, bands=len(fitted.experiment.tree) <= AT_ONCE)
     if findings:
         told = f"{counted(len(findings), 'finding')}, listed when you quit"
         given = replace(given, message=told)
     console.without_color()
-    Browser(Session(made, wanted), given).run()
+    Browser(Session(made, wanted(made)), given).run()
     console.findings(findings)
 
 
