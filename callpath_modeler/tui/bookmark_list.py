@@ -16,7 +16,7 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.listing import Listing, ListingEntry
 from callpath_modeler.report.text_style import TextStyle
-from callpath_modeler.tui.screens import Choice
+from callpath_modeler.tui.screens import ChoiceScreen
 
 
 class Bookmarks:
@@ -77,7 +77,7 @@ class Bookmarks:
         self.read()
 
 
-class BookmarkList(Choice):
+class BookmarkList(ChoiceScreen):
     """The bookmarks; it returns the id of the chosen call path, "" for none.
 
     Parameters

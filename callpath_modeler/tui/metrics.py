@@ -19,7 +19,7 @@ from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.layout import wrap
 from callpath_modeler.report.listing import Listing, ListingEntry
 from callpath_modeler.report.text_style import TextStyle
-from callpath_modeler.tui.screens import Choice
+from callpath_modeler.tui.screens import ChoiceScreen
 from callpath_modeler.units import setting_text
 
 _LEAST_NAME = 12
@@ -72,7 +72,7 @@ def metric_total(
     return MetricTotal(metric, float(np.nansum(centre(found[:, np.newaxis], how))))
 
 
-class MetricList(Choice):
+class MetricList(ChoiceScreen):
     """The metrics that views can show; it returns the name of the chosen one, "" for none.
 
     Letters are typed into a filter, so only arrows move.

@@ -65,7 +65,7 @@ class Note(ModalScreen[None]):
         self.dismiss()
 
 
-class Choice(ModalScreen[str]):
+class ChoiceScreen(ModalScreen[str]):
     """A list over everything; it returns the chosen text, "" for none.
 
     Parameters
@@ -191,7 +191,7 @@ class Choice(ModalScreen[str]):
         self.action_move(-1)
 
 
-class Panel(Choice):
+class Panel(ChoiceScreen):
     """The answer of another command; it returns the chosen call path, "" for none.
 
     Parameters
