@@ -238,11 +238,11 @@ class Browser(App[None]):
         self._message = "" if count else "there is no search yet: press /"
         self._renew()
 
-    def action_scroll(self, halves: int) -> None:
-        """Scroll the description by halves of its height."""
+    def action_scroll(self, pages: int) -> None:
+        """Scroll the description by pages; a line of the page before stays."""
         pane = self.query_one(Pane)
         if pane.shown is not None:
-            pane.scroll_lines(halves * max(1, pane.shown.room // 2))
+            pane.scroll_lines(pages * max(1, pane.shown.room - 1))
 
     def action_copy(self) -> None:
         """Copy the description."""
