@@ -45,7 +45,10 @@ class Note(ModalScreen[None]):
     def on_key(self, event: Key) -> None:
         """Show the next part, or close; the key has no other effect."""
         event.stop()
-        if self._rest and event.key not in ("q", "escape"):
+        if not self.is_current:
+            # It closed since the key was pressed, so the key is for the screen below.
+            self.app.post_message(Key(event.key, event.character))
+        elif self._rest and event.key not in ("q", "escape"):
             self._turn()
         else:
             self.dismiss()
@@ -62,7 +65,8 @@ class Note(ModalScreen[None]):
 
     def on_click(self) -> None:
         """Close."""
-        self.dismiss()
+        if self.is_current:
+            self.dismiss()
 
 
 class ChoiceScreen(ModalScreen[str]):
@@ -163,14 +167,15 @@ class ChoiceScreen(ModalScreen[str]):
 
     def action_choose(self) -> None:
         """Return the text of the entry."""
-        if self.chosen:
-            self.dismiss(self.chosen)
-        else:
+        if not self.chosen:
             self.app.bell()
+        elif self.is_current:  # a second key may come before it is closed
+            self.dismiss(self.chosen)
 
     def action_leave(self) -> None:
         """Close."""
-        self.dismiss("")
+        if self.is_current:
+            self.dismiss("")
 
     def on_click(self, event: Click) -> None:
         """Go to the clicked entry, or choose it if the cursor is already there."""
