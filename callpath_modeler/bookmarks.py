@@ -28,8 +28,6 @@ LONGEST_NOTE = 500
 
 _SCHEMA = 1
 _LARGEST_FILE = 1_000_000
-_MOST = 1_000
-"""Largest number of bookmarks; more would not fit `_LARGEST_FILE`."""
 _DIGITS = 7
 """Length of an id in the file."""
 _STORE = ".cpm"
@@ -137,24 +135,26 @@ class BookmarkFile:
         Raises
         ------
         OutputError
-            If the file cannot be written, or if there are too many bookmarks.
+            If the file cannot be written, or if it would be too large to be read again.
         """
-        if len(bookmarks) > _MOST:
-            raise OutputError(
-                f"{self.path}: more than {_MOST} bookmarks", hint="remove some of them first"
-            )
         lines = [f"schema = {_SCHEMA}"]
         for mark in bookmarks:
             lines += ["", "[[bookmark]]", f"id = {_toml(mark.id)}"]
             lines.append(f"callpath = {_toml(mark.callpath)}")
             lines += [f"note = {_toml(_note(mark.note))}"] if mark.note else []
+        content = "\n".join([*lines, ""]).encode()
+        if len(content) > _LARGEST_FILE:
+            raise OutputError(
+                f"{self.path}: more than {_LARGEST_FILE / 1e6:g} MB of bookmarks",
+                hint="remove some of them first",
+            )
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as cause:
             what = f"{self.path.parent}: {cause.strerror or cause}"
             raise OutputError(what, hint="set XDG_STATE_HOME to a directory of yours") from cause
         try:
-            write_file(self.path, "\n".join([*lines, ""]).encode(), overwrite=True)
+            write_file(self.path, content, overwrite=True)
         except OutputError as error:
             raise OutputError(error.message, hint="check the permissions of the file") from error
         return replace(self, source=self.path)

@@ -54,7 +54,8 @@ class WebViews:
         """Return the page for a query; a query that makes no sense is told on the usual page."""
         from callpath_modeler.report.page.controls import PageQuery
 
-        asked = PageQuery.of(query)
+        # An empty field of the form is an empty filter, but no query is the command line's view.
+        asked = PageQuery.of(query) if query else PageQuery(filter=self._request.keep)
         try:
             return Answer(200, self._page(asked), _policy())
         except CallpathModelerError as error:
@@ -153,7 +154,7 @@ class WebViews:
         if query.values:
             leads = _chosen("values", query.values, [name for name in VALUES if name])
             request = replace(request, inclusive=leads == "inclusive")
-        order = made.usual_sort
+        order = request.sort if request.sort in made.sorts else made.usual_sort
         if query.sort:
             order = Sort(_chosen("order", query.sort, list(map(str, made.sorts))))
         least = request.least

@@ -19,39 +19,44 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from callpath_modeler import pipeline
+from callpath_modeler import loading, pipeline
 from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.page_server import Answer, PageServer
 from callpath_modeler.cli.web import WebViews
-from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.profile.view_request import Sort, ViewRequest
+from callpath_modeler.profile.views import ViewKind
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+
+
+def answers(line, fitted, target, request):
+    """Return what a server of the views of a command line answers to queries."""
+    ctx = browse.command.make_context("browse", line, obj=Console())
+    with ctx:
+        options = pipeline.LoadOptions(), pipeline.FitOptions()
+        services = browse.browser_services(Console(), ctx, *options, fitted)
+    views = WebViews(ctx, services, forecast(ForecastInputs(fitted), target), request)
+
+    def answer(query):
+        with ctx:
+            return views.answer(query)
+
+    return answer
 
 
 @pytest.fixture(scope="module")
 def server(stored):
     """A server of the views of `stored`."""
-    ctx = browse.command.make_context("browse", [str(stored), "--target", "1000"], obj=Console())
-    with ctx:
-        fitted = pipeline.models_of([stored], "time", None, pipeline.FitOptions())
-        services = browse.browser_services(
-            Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions(), fitted
-        )
-        made = forecast(ForecastInputs(fitted), 1000.0)
-        views = WebViews(ctx, services, made, ViewRequest(least=0.01))
-
-        def answer(query):
-            with ctx:
-                return views.answer(query)
-
-        with PageServer(answer, 0) as served:
-            thread = threading.Thread(target=served.serve_forever, daemon=True)
-            thread.start()
-            yield served
-            served.shutdown()
+    fitted = pipeline.models_of([stored], "time", None, pipeline.FitOptions())
+    line, request = [str(stored), "--target", "1000"], ViewRequest(least=0.01)
+    with PageServer(answers(line, fitted, 1000.0, request), 0) as served:
+        thread = threading.Thread(target=served.serve_forever, daemon=True)
+        thread.start()
+        yield served
+        served.shutdown()
 
 
 def page(server, **query):
@@ -115,6 +120,35 @@ def test_the_command_on_the_page_prints_its_lines(server, run, query):
         told = re.search(r'<span class="value"><data value="(.*?)">', line)
         want = row.get(f"value_at_target_{lead}[{unit}]") or row[f"value_at_target_{lead}"]
         assert float(told[1]) == pytest.approx(float(want or "nan"), rel=1e-12, nan_ok=True)
+
+
+def test_the_first_page_has_the_view_of_the_command_line(stored):
+    fitted = pipeline.models_of([stored], "time", None, pipeline.FitOptions())
+    request = ViewRequest(keep="**/MPI_*", sort=Sort.NAME, kind=ViewKind.FLAT)
+    answer = answers([str(stored)], fitted, 500.0, request)
+    first, form = answer({}).text, answer({"filter": [""], "sort": ["name"]}).text
+    for text in (first, form):
+        assert "at p = 500" in text
+        assert '<option value="flat" selected>' in text
+        assert '<option value="name" selected>' in text
+    assert 'name="filter" value="**/MPI_*"' in first
+    assert 'name="filter" value=""' in form
+
+
+@pytest.mark.parametrize(("scales", "target"), [((125,), 125.0), ((8, 125), 125.0)])
+def test_one_scale_and_two_scales_have_a_page(lulesh, scales, target):
+    condition = f"p>={scales[0]}" if len(scales) == 1 else "p>4"
+    load = pipeline.LoadOptions(where=condition)
+    made = loading.load([lulesh], load)
+    pair = scales if len(scales) == 2 else None
+    fitted = pipeline.measured_of(made, "time", pipeline.FitOptions(), pair=pair)
+    line = [str(lulesh), *(["--pair", "8,125"] if pair else ["--where", condition])]
+    answer = answers(line, fitted, target, ViewRequest(least=0.01))
+    for query in ({}, {"view": ["bottom-up"], "target": [f"{target:g}"]}):
+        found = answer(query)
+        assert found.status == 200, found.text[:3000]
+        assert "p=125" in found.text
+    assert answer({"target": ["1e6"]}).status == 400
 
 
 def test_what_was_asked_is_in_the_controls_again(server):
