@@ -97,7 +97,7 @@ BENCHMARKS = {
     "generated": Benchmark(generated.table, generated.NOTES, ()),
     "caliper": _compared(caliper, CALIPER),
     "views": _compared(views),
-    "browse": _compared(browse),
+    "browse": _compared(browse, HATCHET),
     "fit": _compared(fit, EXTRAP),
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
     "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),

@@ -13,6 +13,7 @@ import numpy as np
 from callpath_modeler import store
 from callpath_modeler.argument_checks import check_type, parse_enum
 from callpath_modeler.arrays import BoolArray
+from callpath_modeler.bookmarks import NAME as BOOKMARKS
 from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
@@ -387,8 +388,8 @@ def _expand(sources: Sequence[str | Path]) -> list[Path]:
             paths += [Path(path) for path in found]
         else:
             paths.append(Path(text))
-    # A glob of the shell may include it.
-    return [path for path in paths if path.name != CONFIGURATION] or paths
+    # A glob of the shell may include them.
+    return [path for path in paths if path.name not in {CONFIGURATION, BOOKMARKS}] or paths
 
 
 def _is_there(path: str) -> bool:

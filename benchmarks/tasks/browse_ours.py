@@ -100,7 +100,7 @@ def main() -> None:
     def nothing(*_: object) -> str:
         return ""
 
-    given = BrowserServices(nothing, lambda text, _: float(text), *[nothing] * 4)
+    given = BrowserServices(nothing, nothing, lambda text, _: float(text), *[nothing] * 5)
     app = Browser(session, given)
     keys: dict[str, float] = {}
     peak = 0

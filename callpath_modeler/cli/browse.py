@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.process_profile import ProcessProfile
+    from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.report.listing import Listing
     from callpath_modeler.target_query import PredictionQuery
@@ -54,6 +55,17 @@ _LISTED = 500
 @EXPERIMENT
 @view_options
 @sort_options
+@click.option(
+    "--web",
+    is_flag=True,
+    help="Serve the views as a page for a browser on this machine.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="Port of --web. Default: a free one.",
+)
 @target_options
 @load_options
 @fit_options
@@ -68,6 +80,8 @@ _LISTED = 500
 def command(
     console: Console,
     *,
+    web: bool,
+    port: int | None,
     experiment: tuple[str, ...],
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     sort: str | None,
@@ -87,8 +101,11 @@ def command(
     ctx = click.get_current_context()
     from callpath_modeler.report.source_text import SourceFiles, source_replacements
 
+    if port is not None and not web:
+        raise UsageError("--port is for the page of --web", hint="add --web")
     replaced = source_replacements(source_paths)
-    _refuse_pipes(console, ctx)
+    if not web:
+        _refuse_pipes(console, ctx)
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
     from callpath_modeler.answers import values_and_target_of
@@ -105,23 +122,34 @@ def command(
         progress=console.progress("read"),
         default_factor=FURTHER,
     )
-    from callpath_modeler.tui.app import AT_ONCE, Browser
-    from callpath_modeler.tui.session import Session
     from callpath_modeler.units import counted
 
     known = ForecastInputs(fitted, predicted=question.predicted)
-    made = forecast(known, target, bands=len(fitted.experiment.tree) <= AT_ONCE)
-    order = made.usual_sort if sort is None else Sort(sort)
-    wanted = replace(viewed, sort=order, reverse=reverse)
     findings = console.heard(findings_at(fitted, target))
     given = browser_services(console, ctx, load, fitting, fitted)
     profiles = tuple(Path(run.source) for run in fitted.experiment.runs)
     given = replace(given, sources=SourceFiles(profiles, replaced))
+
+    def wanted(made: Forecast) -> ViewRequest:
+        order = made.usual_sort if sort is None else Sort(sort)
+        return replace(viewed, sort=order, reverse=reverse)
+
+    if web:
+        from callpath_modeler.cli.web import WebViews, serve
+
+        made = forecast(known, target)
+        console.findings(findings)
+        serve(console, WebViews(ctx, given, made, wanted(made)), port or 0)
+        return
+    from callpath_modeler.tui.app import AT_ONCE, Browser
+    from callpath_modeler.tui.session import Session
+
+    made = forecast(known, target, bands=len(fitted.experiment.tree) <= AT_ONCE)
     if findings:
         told = f"{counted(len(findings), 'finding')}, listed when you quit"
         given = replace(given, message=told)
     console.without_color()
-    Browser(Session(made, wanted), given).run()
+    Browser(Session(made, wanted(made)), given).run()
     console.findings(findings)
 
 
@@ -144,11 +172,13 @@ def browser_services(
 
     `fitted` is what the browser shows first, if it is known.
     """
+    from callpath_modeler.bookmarks import BookmarkFile
     from callpath_modeler.tui.services import BrowserServices
 
     here = _Services(console, ctx, load, fitting, fitted)
     return BrowserServices(
         models_of=here.models_of,
+        runs_of=here.runs_of,
         target_of=here.target_of,
         command=here.command,
         save=here.save,
@@ -156,6 +186,7 @@ def browser_services(
         check=here.check,
         processes=here.processes,
         expectations=here.expectations(),
+        bookmarks=BookmarkFile.of(ctx.params["experiment"]),
         style=TextStyle(ascii_only=console.ascii_only),
         pair=here.pairs_at_first(),
     )
@@ -196,32 +227,37 @@ class _Services:
         `pair` has pairs of scales, such as ``"8,64 8,128"``. Values are those of the last pair.
         With a target behind them, they are those of the models.
         """
-        from callpath_modeler import answers, loading
+        from callpath_modeler import answers
         from callpath_modeler.analysis.ensemble import with_pairs
         from callpath_modeler.target_query import FURTHER, PredictionQuery, parse_pairs
 
-        modelled, shown = self._modelled, self._shown
+        modelled = self._modelled
         if not pair and modelled is not None and modelled.metric.name == metric:
             return modelled
         *pairs, last = pair.split() or [""]
         if last and "," not in last:
             return with_pairs(self.models_of(metric, ""), parse_pairs(pairs))
-        load = self._load.of_metric(metric)
-        # The same metric at other scales is in the runs that were read for it.
-        if shown is not None and shown.metric.name == metric:
-            experiment = shown.experiment
-        else:
-            experiment = loading.load(self._paths, load)
+        experiment = self.runs_of(metric)
         held = {
             name: at for name, at in self._asked.named.items() if name != self._fitting.parameter
         }
         others = ",".join(f"{name}={_exactly(at)}" for name, at in held.items()) or None
         question = PredictionQuery(at=others, metric=metric, pairs=tuple(pair.split()))
+        load = self._load.of_metric(metric)
         found, _ = answers.values_of_loaded(
             experiment, self._paths, question, load, self._fitting, FURTHER
         )
         self._shown, self._modelled = found, modelled if pair else found
         return found
+
+    def runs_of(self, metric: str) -> Experiment:
+        """Return the measured runs of a metric."""
+        from callpath_modeler import loading
+
+        # The same metric at other scales is in the runs that were read for it.
+        if self._shown is not None and metric in self._shown.experiment.columns:
+            return self._shown.experiment
+        return loading.load(self._paths, self._load.of_metric(metric))
 
     def target_of(self, text: str, fitted: Fitted) -> float:
         """Return the target for a typed text."""

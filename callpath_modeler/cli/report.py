@@ -102,7 +102,7 @@ def command(
         causes=explain_all(ranking, ranking.order[:top].tolist()),
         check=check_ranking(ranking, expect),
         findings=findings,
-        making=_making(click.get_current_context(), experiment, fitted.experiment),
+        making=provenance_of(click.get_current_context(), experiment, fitted.experiment),
         top=top,
         efficiency=_efficiency(console, experiment, ranking, load, fitting),
     )
@@ -142,7 +142,8 @@ def _efficiency(
     return EfficiencyView(answer.efficiency, Scheme.MULTIPLICATIVE, TOP, answer.confidence)
 
 
-def _making(ctx: click.Context, sources: Sequence[str], experiment: Experiment) -> Provenance:
+def provenance_of(ctx: click.Context, sources: Sequence[str], experiment: Experiment) -> Provenance:
+    """Return the origin of a page of the experiment `sources`, for the options of a command."""
     import platform
     from importlib.metadata import version
 
@@ -150,7 +151,8 @@ def _making(ctx: click.Context, sources: Sequence[str], experiment: Experiment) 
     from callpath_modeler.fingerprints import fingerprints
     from callpath_modeler.report.page.content import Provenance
 
-    again, everything = invocation_of(ctx), unset(ctx, "by", "select", "top")
+    again = invocation_of(ctx)
+    everything = unset(ctx, "by", "select", "top")
     words = []
     for name, option in (("top", "--top"), ("expect", "--expect")):
         if was_asked(ctx, name):

@@ -293,6 +293,39 @@ class CallTree:
             found.append((rows, start, parent[start]))
         return found
 
+    def common_path(self, row: int) -> str:
+        """Return the path whose hash is the id of a call path: it is the same in every build."""
+        names: list[str] = []
+        while row != ROOT:
+            names.append(self._common_name(row))
+            row = int(self.parent[row])
+        if len(names) > 1 and names[-1] == PROGRAM:
+            names.pop()
+        return "/".join(reversed(names))
+
+    def rows_of(self, common_path: str) -> list[int]:
+        """Return the call paths with a path of `common_path`; usually there is one, or none."""
+        programs = [row for row in self.roots.tolist() if self.name(row) == PROGRAM]
+        starts = [*self.roots.tolist(), *(c for row in programs for c in self.children(row))]
+        open_ends = [(row, 0) for row in starts]
+        found = []
+        while open_ends:
+            row, begin = open_ends.pop()
+            end = begin + len(name := self._common_name(row))
+            if common_path[begin:end] != name:
+                continue
+            if end == len(common_path):
+                found.append(row)
+            elif common_path[end] == "/":
+                open_ends += [(child, end + 1) for child in self.children(row)]
+        return sorted(found)
+
+    def _common_name(self, row: int) -> str:
+        spelled = (
+            self.regions[self.region[row]].common_name + self.annotations[self.annotation[row]]
+        )
+        return escape(spelled)
+
     def ids(self) -> list[str]:
         """Return a short id per call path: the first digits of the hash of its path.
 

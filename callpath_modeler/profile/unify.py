@@ -63,6 +63,10 @@ def unify(trees: Sequence[CallTree]) -> Unified:
     number = {key: index.setdefault(_content(tree), len(index)) for key, tree in objects.items()}
     which = [number[id(tree)] for tree in trees]
     distinct = [trees[which.index(k)] for k in range(len(index))]
+    if len(distinct) == 1 and (alone := _as_it_is(distinct[0])) is not None:
+        rows = np.arange(len(alone))
+        none = (False,) * len(trees)
+        return Unified(alone, (rows,) * len(trees), (0,) * len(trees), (), none)
     ordinals, renumbered = _ordinals(distinct)
     lacking = [len(tree) > 0 and not tree.has_sites for tree in distinct]
     if any(lacking):
@@ -77,13 +81,13 @@ def unify(trees: Sequence[CallTree]) -> Unified:
     tree, place = union.tree()
     mapped = [place[number] for number in numbers]
     added = [len(rows) - len(np.unique(rows)) for rows in mapped]
-    alone = all(lacking)
+    all_lack = all(lacking)
     return Unified(
         tree,
         tuple(mapped[k] for k in which),
         tuple(added[k] for k in which),
         renumbered,
-        tuple(lacking[k] and not alone for k in which),
+        tuple(lacking[k] and not all_lack for k in which),
     )
 
 
@@ -230,8 +234,73 @@ def _site_suffixes(numbers: Sequence[int], lines: Sequence[int]) -> dict[int, st
         known[line] += 1
         # Builds with different sources may have different calls in one line.
         again = f"#{known[line]}" if known[line] > 1 else ""
-        suffixes[number] = "" if line == NO_LINE else f":{line}{again}"
+        suffixes[number] = _site_suffix(line) + again * (line != NO_LINE)
     return suffixes
+
+
+def _as_it_is(tree: CallTree) -> CallTree | None:
+    """Return a tree as the common tree of runs that all have it; None = siblings share a name.
+
+    Siblings may be calls of one function from several lines. The result is the one of `_Union`,
+    which takes seconds for 10^6 call paths.
+    """
+    names: dict[str, int] = {}
+    texts: dict[str, int] = {}
+    regions: dict[Region, int] = {}
+    name = np.array([names.setdefault(r.common_name, len(names)) for r in tree.regions], np.intp)
+    notes = [without_site(note) for note in tree.annotations]
+    text = np.array([texts.setdefault(note, len(texts)) for note in notes], np.intp)
+    same = np.array([regions.setdefault(r, len(regions)) for r in tree.regions], np.intp)
+    if not len(tree) or len(tree) * len(names) * len(texts) > np.iinfo(np.int64).max // 2:
+        return None
+    note, of_region = text[tree.annotation], same[tree.region]
+    keys = ((tree.parent.astype(np.int64) + 1) * len(names) + name[tree.region]) * len(texts) + note
+    order = np.lexsort((tree.site, keys))
+    before, after = order[:-1], order[1:]
+    twins = keys[before] == keys[after]
+    if (twins & (tree.site[before] == tree.site[after])).any():
+        return None
+    if (twins & (of_region[before] != of_region[after])).any():
+        return None
+    several = np.union1d(before[twins], after[twins])
+    written = _with_sites(note[several], tree.site[several], texts)
+    note[several] = written
+    known_regions, known_texts = list(regions), list(texts)
+    used, region = _by_first_use(of_region)
+    # The empty annotation always comes first.
+    shown, annotation = _by_first_use(np.concatenate([[texts.get("", -1)], note]))
+    return CallTree.from_parents(
+        tree.parent,
+        region,
+        tuple(known_regions[k] for k in used),
+        annotation[1:],
+        tuple("" if k < 0 else known_texts[k] for k in shown),
+        tree.site if tree.has_sites else None,
+    )
+
+
+def _with_sites(note: IntArray, line: Int32Array, texts: dict[str, int]) -> IntArray:
+    """Return annotations with lines, as numbers of `texts`, which gets the new ones."""
+    known = list(texts)
+    pairs, place = np.unique(np.column_stack([note, line]), axis=0, return_inverse=True)
+    numbers = [
+        texts.setdefault(known[k] + _site_suffix(at), len(texts)) for k, at in pairs.tolist()
+    ]
+    return np.array(numbers, np.intp)[place.reshape(-1)]
+
+
+def _site_suffix(line: int) -> str:
+    """Return the suffix of a call whose function its caller calls from other lines, too."""
+    return "" if line == NO_LINE else f":{line}"
+
+
+def _by_first_use(numbers: IntArray) -> tuple[list[int], IntArray]:
+    """Return the distinct numbers in the order of their first use, and the place of each number."""
+    distinct, first, place = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.intp)
+    rank[order] = np.arange(len(order))
+    return distinct[order].tolist(), rank[place]
 
 
 def _content(tree: CallTree) -> tuple[object, ...]:

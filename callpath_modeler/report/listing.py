@@ -10,16 +10,17 @@ from rich.text import Text
 
 @dataclass(frozen=True, slots=True)
 class ListingEntry:
-    """Lines about one call path.
+    """Lines about one call path, or about something else to choose.
 
     Attributes
     ----------
     lines : at least one line
-    callpath : the call path as text; "" = none, or one of another experiment
+    choice : the chosen text, such as a call path; "" = it cannot be chosen, or it is a call path
+        of another experiment
     """
 
     lines: Sequence[Text]
-    callpath: str
+    choice: str
 
 
 @dataclass(frozen=True, slots=True)

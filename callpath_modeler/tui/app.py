@@ -26,7 +26,10 @@ from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.measured_only import wanted
 from callpath_modeler.tui import keys, panes
 from callpath_modeler.tui.background import Background, IsWanted
-from callpath_modeler.tui.progressive_forecast import forecast_progressively, has_values, of_metrics
+from callpath_modeler.tui.bookmark_list import BookmarkList, Bookmarks
+from callpath_modeler.tui.metrics import MetricList, MetricTotal, metric_total
+from callpath_modeler.tui.panes import PaneText
+from callpath_modeler.tui.progressive_forecast import forecast_progressively
 from callpath_modeler.tui.screens import Note, Panel
 from callpath_modeler.tui.services import BrowserServices, CommandAnswer
 from callpath_modeler.tui.session import Session
@@ -44,6 +47,8 @@ _BESIDE = 112
 """Width from which the pane is next to the table, in cells."""
 _LOWEST_PANE = 18
 """Least height for a pane below the table, in lines."""
+_COPIED = 80
+"""Width of a copied description that the screen has no room for, in cells."""
 
 
 class Browser(App[None]):
@@ -69,6 +74,10 @@ class Browser(App[None]):
         self._pair = given.pair
         self._target_of_all = self.target
         self._message = given.message
+        self._bookmarks = Bookmarks(given.bookmarks)
+        self._described = (0, 0, 0)
+        self._totals: dict[str, MetricTotal | str] = {}
+        self._totals_at: dict[str, float] = {}
         self._background = Background(self)
 
     def compose(self) -> ComposeResult:
@@ -86,6 +95,8 @@ class Browser(App[None]):
         self._background.start()
         self.table.focus()
         self.set_class(self._given.style.ascii_only, "-ascii")
+        self._attempt(self._bookmarks.read, drawn=False)
+        self._mark_lines()
         shown = self.session.forecast
         if not shown.has_bands:
             self._foresee(shown.inputs, self.target)
@@ -108,7 +119,7 @@ class Browser(App[None]):
     def _arrange(self, width: int, height: int) -> None:
         beside = width >= _BESIDE
         self.set_class(beside, "-beside")
-        pane = self.query_one("#pane", Static)
+        pane = self.query_one(Pane)
         pane.display = beside or height >= _LOWEST_PANE
         pane.styles.width = min(60, max(44, width * 2 // 5)) if beside else "100%"
         pane.styles.height = "100%" if beside else max(8, height // 3)
@@ -131,22 +142,25 @@ class Browser(App[None]):
         self._draw_pane()
 
     def _draw_pane(self) -> None:
-        pane = self.query_one("#pane", Static)
-        if not pane.display:
-            return
+        pane = self.query_one(Pane)
         report = panes.report_of(self.session, style=self._given.style)
-        if report is None:
-            pane.update("")
+        if report is None or not pane.display:
+            pane.show(None)
             return
         width, height = pane.content_size
         beside = self.has_class("-beside")
+        described = (id(report.view), len(report.nodes), int(report.nodes[0]))
+        note = ""
+        if self.session.kind is ViewKind.TOP_DOWN:
+            note = self.session.bookmarked.get(self.session.node, "")
+        again, self._described = described == self._described, described
 
-        def made() -> Text:
+        def made() -> PaneText | None:
             source = partial(panes.source_lines, files=self._given.sources)
-            return _joined(panes.pane(report, width, height, beside=beside, source=source))
+            return panes.pane(report, width, height, beside=beside, source=source, note=note)
 
         if self._is_small:
-            pane.update(made())
+            pane.show(made(), again=again)
             return
 
         def work(is_wanted: IsWanted) -> None:
@@ -154,7 +168,7 @@ class Browser(App[None]):
             if is_wanted():
                 text = made()
                 if is_wanted():
-                    self._background.show(pane.update, text)
+                    self._background.show(partial(pane.show, again=again), text)
 
         self._background.do(work, "pane")
 
@@ -180,6 +194,12 @@ class Browser(App[None]):
     def on_tree_table_chosen(self) -> None:
         """Open or close the node that was clicked."""
         self.action_do("toggle")
+
+    def on_tree_table_ordered(self, event: TreeTable.Ordered) -> None:
+        """Order by the column whose title was clicked, or reverse its order."""
+        self._message = ""
+        self.session.sort_by(event.sort)
+        self._renew()
 
     # Keys
 
@@ -214,9 +234,31 @@ class Browser(App[None]):
 
     def action_found(self, step: int) -> None:
         """Go to the next or previous search hit."""
-        number, count = self.session.next_match(step)
-        self._message = f"{number} of {count} found" if count else "there is no search yet: press /"
+        _, count = self.session.next_match(step)
+        self._message = "" if count else "there is no search yet: press /"
         self._renew()
+
+    def action_scroll(self, pages: int) -> None:
+        """Scroll the description by pages; a line of the page before stays."""
+        pane = self.query_one(Pane)
+        if pane.shown is not None:
+            pane.scroll_lines(pages * max(1, pane.shown.room - 1))
+
+    def action_copy(self) -> None:
+        """Copy the description."""
+        text = self._description()
+        self.copy_to_clipboard(text)
+        lines = counted(text.count("\n") + 1, "line")
+        self.say(f"{lines} of the description are in the clipboard if the terminal supports that")
+
+    def _description(self) -> str:
+        """Return the description of the node as text, also if the screen has no room for it."""
+        shown = self.query_one(Pane).shown
+        if shown is not None:
+            return shown.text
+        report = panes.report_of(self.session, style=self._given.style)
+        made = report and panes.pane(report, _COPIED, _COPIED, beside=True)
+        return made.text if made else ""
 
     def action_help(self) -> None:
         """Show all keys."""
@@ -237,12 +279,54 @@ class Browser(App[None]):
         note = Note(self._given.style.say(text))
         self.push_screen(note, lambda _: self._come_back())
 
-    def _attempt(self, change: Callable[[], None]) -> None:
+    def _attempt(self, change: Callable[[], None], *, drawn: bool = True) -> None:
         """Make a change; an error of the user is shown, and leaves everything unchanged."""
         try:
             change()
         except CallpathModelerError as error:
             self._message = _in_words(error)
+        if drawn:
+            self._renew()
+
+    # Bookmarks
+
+    def _mark_lines(self) -> None:
+        tree = self.session.forecast.fitted.experiment.tree
+        self.session.bookmarked = self._bookmarks.rows(tree)
+
+    @property
+    def _callpath(self) -> str:
+        """The call path under the cursor, as a bookmark names it; "" = several, or none."""
+        session = self.session
+        if session.kind is not ViewKind.TOP_DOWN or session.node < 0:
+            return ""
+        return session.forecast.fitted.experiment.tree.common_path(session.node)
+
+    def _bookmark(self, note: str) -> None:
+        """Bookmark the call path under the cursor."""
+        self._bookmarks.add(self._callpath, note)
+        self._mark_lines()
+        self._message = f"bookmark kept in {self._bookmarks.place}"
+
+    def action_bookmarks(self) -> None:
+        """Show a list of the bookmarks."""
+        self._message = ""
+        self._attempt(self._bookmarks.read)
+        if self._message:
+            return
+        tree = self.session.forecast.fitted.experiment.tree
+        listed = BookmarkList(self._bookmarks, tree, self._remove_bookmark, self._given.style)
+        self.push_screen(listed, self._go_to_bookmark)
+
+    def _remove_bookmark(self, callpath: str) -> None:
+        self._attempt(lambda: self._bookmarks.remove(callpath), drawn=False)
+
+    def _go_to_bookmark(self, callpath: str | None) -> None:
+        self._mark_lines()
+        self._come_back()
+        rows = self.session.forecast.fitted.experiment.tree.rows_of(callpath) if callpath else []
+        if rows:
+            self.session.go_to_row(rows[0])
         self._renew()
 
     # The target and the metric
@@ -337,42 +421,66 @@ class Browser(App[None]):
         self._message = ""
         self.session.sort = made.usual_sort
         self.session.retarget(PreparedForecast(made))
+        self._mark_lines()
         self._renew()
         if not made.has_bands:
             self._foresee(made.inputs, made.target)
 
     def action_metric(self) -> None:
-        """Show the next metric that views can show and that is not zero everywhere."""
-        experiment = self.session.forecast.fitted.experiment
-        known = [name for name, why in experiment.declared.items() if not why]
-        now = self.session.forecast.fitted.metric.name
-        at = known.index(now) if now in known else -1
-        others = [*known[at + 1 :], *known[: max(at, 0)]]
-        if not others:
-            self.say(f"{now} is the only metric")
+        """Show a list of the metrics, whose totals come one by one."""
+        fitted = self.session.forecast.fitted
+        shown = fitted.metric.name
+        names = [name for name, why in fitted.experiment.declared.items() if not why]
+        if names in ([], [shown]):
+            self.say(f"{shown} is the only metric")
             return
-        self.say(f"{others[0]}: working …")
-        self._background.do(lambda _: self._change_metric(others), "target")
+        at = dict(fitted.measured_at)
+        if not fitted.has_unknown_scale:
+            at[fitted.parameter] = float(fitted.points[-1])
+        how = fitted.models.aggregate
+        listed = MetricList(names, shown, at, self._given.style)
+        if self._totals_at != at:
+            self._totals, self._totals_at = {}, at
+        for name in names:
+            if name in self._totals:
+                listed.add(name, self._totals[name])
 
-    def _change_metric(self, names: Sequence[str]) -> None:
-        known = self.session.forecast.inputs
-        made, skipped = of_metrics(
-            names,
-            lambda name: self._given.models_of(name, self._pair),
-            self.target,
-            predicted=self._predicted,
-            bands=len(known.modelled) <= AT_ONCE,
-            is_zero=not has_values(known.fitted),
-        )
-        if made is None:
-            self._background.show(self.say, f"not shown: {'; '.join(skipped)}")
-        else:
-            self._background.show(self._show_metric, made, skipped)
+        def work(is_wanted: IsWanted) -> None:
+            for name in names:
+                if not is_wanted() or not listed.is_attached:
+                    return
+                if name not in self._totals:
+                    found = metric_total(self._given.runs_of, name, at, how)
+                    self._totals[name] = found
+                    self._background.show(listed.add, name, found)
 
-    def _show_metric(self, made: Forecast, skipped: Sequence[str]) -> None:
-        name = made.fitted.metric.name
-        self._message = f"{name}; not shown: {'; '.join(skipped)}" if skipped else name
+        self.push_screen(listed, self._choose_metric)
+        self._background.do(work, "answer")
+
+    def _choose_metric(self, name: str | None) -> None:
+        self._come_back()
+        if not name or name == self.session.forecast.fitted.metric.name:
+            return
+        self.say(f"{name}: working …")
+        bands = self._is_small
+
+        def work(_: IsWanted) -> None:
+            try:
+                known = ForecastInputs(
+                    self._given.models_of(name, self._pair), predicted=self._predicted
+                )
+                made = forecast(known, self.target, bands=bands)
+            except CallpathModelerError as error:
+                self._background.show(self._complain, _in_words(error))
+                return
+            self._background.show(self._show_metric, made)
+
+        self._background.do(work, "target")
+
+    def _show_metric(self, made: Forecast) -> None:
+        self._message = made.fitted.metric.name
         self.session.retarget(PreparedForecast(made))
+        self._mark_lines()
         self._renew()
         if not made.has_bands:
             self._foresee(made.inputs, made.target)
@@ -387,7 +495,11 @@ class Browser(App[None]):
 
     def action_prompt(self, what: str) -> None:
         """Open the prompt for a line of text."""
+        if what == "note" and not self._callpath:
+            self.say("a bookmark needs one call path of the top-down view: press 1")
+            return
         begun = {
+            "note": self._bookmarks.note(self._callpath),
             "filter": self.session.pattern,
             "pair": self._pair,
             "check": self._given.expectations,
@@ -396,7 +508,16 @@ class Browser(App[None]):
         parameter = self.session.forecast.fitted.parameter
         self.query_one(Prompt).ask(what, parameter, begun.get(what, ""))
 
-    def action_leave_prompt(self) -> None:
+    def action_escape(self) -> None:
+        """Close the prompt, or end the search."""
+        if self.query_one("#prompt").display:
+            self._leave_prompt()
+        else:
+            self.session.end_search()
+            self._message = ""
+            self._renew(anew=False)
+
+    def _leave_prompt(self) -> None:
         """Close the prompt."""
         self.query_one("#prompt").display = False
         self.query_one("#status").display = True
@@ -404,7 +525,7 @@ class Browser(App[None]):
 
     def on_prompt_answered(self, event: Prompt.Answered) -> None:
         """Apply the text from the prompt."""
-        self.action_leave_prompt()
+        self._leave_prompt()
         self._message = ""
         answers: dict[str, Callable[[str], None]] = {
             "target": self._retarget,
@@ -413,15 +534,15 @@ class Browser(App[None]):
             "compare": self._compare,
             "check": self._check,
             "write": self._write,
+            "note": self._bookmark,
             "pair": self._compare_scales,
         }
-        if event.text or event.asked in {"filter", "pair"}:
+        if event.text or event.asked in {"filter", "note", "pair"}:
             self._attempt(lambda: answers[event.asked](event.text))
 
     def _search(self, text: str) -> None:
         count = self.session.search(text)
-        more = "; n N next, previous" if count > 1 else ""
-        self._message = f"{count} found{more}" if count else f"no name contains {text!r}"
+        self._message = "" if count else f"no name contains {text!r}"
 
     def _write(self, name: str) -> None:
         path = Path(name).expanduser()

@@ -57,8 +57,13 @@ _ACTIONS = (
     ("r", "processes"),
     ("w", "prompt('write')"),
     ("y", "command"),
+    ("ctrl+d", "scroll(1)"),
+    ("ctrl+u", "scroll(-1)"),
+    ("Y", "copy"),
+    ("B", "prompt('note')"),
+    ("apostrophe", "bookmarks"),
     ("question_mark", "help"),
-    ("escape", "leave_prompt"),
+    ("escape", "escape"),
 )
 
 BINDINGS: list[BindingType] = [
@@ -78,17 +83,16 @@ _HELP = """\
 Move         up down or j k   page up, page down, home, end   u  the caller
 Open, close  right or l, left or h   Enter does either   H  the hot path
              e  open   E  all below   c  close   C  all below
-Views        1  top-down   2  bottom-up   3  flat
+Views        1  top-down   2  bottom-up   3  flat   z  zoom   Backspace  out
 Target       [  half   ]  double   t  type it   p  measured or predicted
-Values       i  inclusive, exclusive   m  next metric   g  growth heat
+Values       m  list of metrics   i  inclusive, exclusive   g  growth heat
              s  next order   S  the other way round   r  values of ranks
-Choose       /  search   n N  next, previous
+Choose       /  search   n N  next, previous   Escape  end   .  small shares
              f  filter by a pattern, e.g. main/**/MPI_*; empty: all
-             z  zoom into   Backspace  out again
-             .  hide or show small shares
+Details      ctrl+d ctrl+u  scroll   Y  copy
+Bookmarks    B  bookmark with a note   '  list
 Ask          b  two scales   d  another experiment   x  expectations of a file
-Keep         w  write the view to a file: .txt .csv .json .md ...
-             y  the command that prints this view
+Keep         w  write the view: .txt .csv .json .md ...   y  its command
              ?  these keys   q  quit"""
 _INDENT, _READABLE = 13, 73
 _MEANINGS = """\

@@ -13,6 +13,7 @@ from rich.text import Text
 from callpath_modeler.modeling import Growth
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.report.columns import has_maxima, max_title, ratio_text
 from callpath_modeler.report.layout import TextColumn, shorten
 from callpath_modeler.report.outlined_view import title
@@ -49,11 +50,27 @@ _FIRST_TO_GO_OF_TWO = (
 )
 """The same of a comparison of two scales, which keeps its excess work."""
 
+SORT_OF = {
+    "name": Sort.NAME,
+    "measured": Sort.MEASURED,
+    "value": Sort.VALUE,
+    "share": Sort.VALUE,
+    "band": Sort.HIGH,
+    "growth": Sort.GROWTH,
+    "excess": Sort.EXCESS,
+    "loss": Sort.EXCESS,
+    "own_loss": Sort.EXCESS,
+    "trust": Sort.TRUST,
+}
+"""The order that a click on the title of a column chooses."""
+
 SIGNS = {"open": "▾", "closed": "▸", "leaf": " "}
 ASCII_SIGNS = {"open": "-", "closed": "+", "leaf": " "}
 _CONSTANT, _ROOT, _LINEAR = (Growth(Fraction(k, 2), 0) for k in range(3))
 _HEAT = ("", "green", "yellow", "red", "bold red")
 """Styles of growth: none, slower than the square root, slower than linear, linear, faster."""
+_FOUND = "bold underline"
+"""Style of the part of a name that the search found; it needs no colour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +82,19 @@ class Page:
     header : titles of the columns
     lines : one per line of the view
     widths : width of each column, in terminal cells
+    starts : first cell of each shown column, by name; ``"name"`` is the column of names
+    signs : cell of the sign that opens and closes, one per line
     """
 
     header: Text
     lines: Sequence[Text]
     widths: Mapping[str, int]
+    starts: Mapping[str, int]
+    signs: Sequence[int]
+
+    def column_at(self, x: int) -> str:
+        """Return the name of the column at a cell."""
+        return max(self.starts, key=lambda name: (self.starts[name] <= x, self.starts[name]))
 
 
 def page(
@@ -103,15 +128,23 @@ def page(
     header = _line(
         heading, room, [(c.header, c, "") for c in _picked(columns, shown)], widths, shown
     )
-    lines = []
+    starts, at = {"name": 0}, room
+    for name in shown:
+        starts[name], at = at, at + 1 + widths[name]
+    lines, signs = [], []
     for k, place in enumerate(places.tolist()):
         cells = [
             (column.cells[k], column, column.styles[k] if column.styles else "")
             for column in _picked(columns, shown)
         ]
-        name = _name(session, place, room, style=style)
-        lines.append(_line(name, room, cells, widths, shown))
-    return Page(header, lines, widths)
+        indent, name = _name(session, place, room, style=style)
+        signs.append(len(indent) - 2)
+        line = _line(indent + name, room, cells, widths, shown)
+        start, end = _match(session, place, name)
+        if end:
+            line.stylize(_FOUND, len(indent) + start, len(indent) + end)
+        lines.append(line)
+    return Page(header, lines, widths, starts, signs)
 
 
 def _picked(columns: Mapping[str, TextColumn], shown: Sequence[str]) -> list[TextColumn]:
@@ -197,8 +230,22 @@ def _shown(
     return shown
 
 
-def _name(session: Session, place: int, room: int, *, style: TextStyle) -> str:
-    """Return the name of a line after its position in the tree."""
+def _match(session: Session, place: int, name: str) -> tuple[int, int]:
+    """Return the part of the name on the screen that the search found; (0, 0) = none.
+
+    If the match is in a part that the screen leaves out, it is the whole name.
+    """
+    node = int(session.outline.nodes[place])
+    if node == SHARED or not session.found.text:
+        return 0, 0
+    start, end = session.found.part(name)
+    if end or not session.found.part(session.view.name(node))[1]:
+        return start, end
+    return 0, len(name)
+
+
+def _name(session: Session, place: int, room: int, *, style: TextStyle) -> tuple[str, str]:
+    """Return the position of a line in the tree, and its name."""
     outline, view = session.outline, session.view
     say = style.say
     depth = int(outline.depth[place])
@@ -215,7 +262,7 @@ def _name(session: Session, place: int, room: int, *, style: TextStyle) -> str:
     else:
         what = say(short_name(view.name(int(outline.nodes[place]))))
     head = f"{indent}{signs[kind]} "
-    return head + shorten([what], max(4, room - cell_len(head)), say("…"))
+    return head, shorten([what], max(4, room - cell_len(head)), say("…"))
 
 
 def _line(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
@@ -129,6 +130,65 @@ def report_of(session: Session, *, style: TextStyle = DEFAULT_STYLE) -> NodeRepo
     return NodeReport(session.forecast, session.view, nodes, session.leads_inclusive, style)
 
 
+@dataclass(frozen=True, slots=True)
+class PaneText:
+    """The description of a node, of which a pane shows a part.
+
+    Attributes
+    ----------
+    title : lines that always stay
+    lines : lines that scroll
+    code : lines of the source that always stay, below the others
+    chart : lines that stay at the right of the others; empty = the chart is among the others
+    left : width of the lines that scroll, in terminal cells
+    height : height of the pane
+    style : characters of text
+    """
+
+    title: Sequence[Text]
+    lines: Sequence[Text]
+    code: Sequence[Text]
+    chart: Sequence[str]
+    left: int
+    height: int
+    style: TextStyle
+
+    @property
+    def room(self) -> int:
+        """Number of lines that scroll and fit the pane."""
+        return max(0, self.height - len(self.title) - len(self.code))
+
+    @property
+    def furthest(self) -> int:
+        """The first line of the last part."""
+        return max(0, len(self.lines) - self.room)
+
+    def part(self, first: int) -> list[Text]:
+        """Return the lines of the pane from line `first` on; marks tell that more lines follow."""
+        first = min(max(first, 0), self.furthest)
+        room = self.room
+        shown = [line.copy() for line in self.lines[first : first + room]]
+        if first + room < len(self.lines) and shown:
+            mark = self.style.say(" …")
+            row = shown[-1].plain
+            if cell_len(row + mark) > self.left:
+                row = set_cell_size(row, self.left - cell_len(mark))
+            shown[-1] = Text(row + mark)
+        chart = self.chart[: self.room]
+        if chart:
+            shown = [
+                Text(f"{set_cell_size(a, self.left)}  {b}".rstrip())
+                for a, b in zip_longest((row.plain for row in shown), chart, fillvalue="")
+            ]
+        return [*self.title, *shown, *self.code][: self.height]
+
+    @property
+    def text(self) -> str:
+        """All lines as plain text."""
+        lines = [*self.title, *self.lines, *self.code, *map(Text, self.chart)]
+        return "\n".join(line.plain.rstrip() for line in lines)
+
+
 def pane(
     report: NodeReport,
     width: int,
@@ -136,64 +196,51 @@ def pane(
     *,
     beside: bool,
     source: Callable[[NodeReport, int], Sequence[Text]] | None = None,
-) -> list[Text]:
-    """Return the description of a node in at most `height` lines.
+    note: str = "",
+) -> PaneText | None:
+    """Return the description of a node; None = the pane is too small.
 
     Parameters
     ----------
     report : the node
-    width, height : size in terminal cells
+    width, height : size of the pane in terminal cells
     beside : whether the pane is next to the table, and high; else it is below it, and wide
     source : returns at most a number of lines about the source of a node
+    note : note of a bookmark; "" = none
     """
     if width < 20 or height < 2:
-        return []
+        return None
     say = report.style.say
     title = [] if beside else _title_and_imbalance(report, width)
     title = title or [
         Text(row.plain, style="bold") for row in wrap(say(report.title()), width, indent="  ")
     ]
-    height -= len(title)
+    title = title[:height]
+    room = height - len(title)
     code: Sequence[Text] = []
     if source is not None and report.has_losing_line:
-        code = source(report, max(_LEAST_SOURCE, height // 4))
-    whole, height = height, height - len(code)
-    if beside:
-        chart = report.chart(width, min(18, height // 3))
-        text = [*report.model(), "", *chart, "", *report.alternatives(), *report.facts()]
-        lines = _first(text, width, height, say)
-    else:
-        room = max(36, width * 2 // 5)
-        chart = report.chart(room, height)
-        left = width - room - 2 if chart else width
-        text = [*report.model(), *report.alternatives(), *report.facts()]
-        parts = [row.plain for row in _first(text, left, height, say)]
-        lines = [
-            Text(f"{set_cell_size(a, left)}  {b}".rstrip())
-            for a, b in zip_longest(parts, [say(row) for row in chart], fillvalue="")
-        ]
-    if source is not None and not report.has_losing_line and len(lines) < height - 1:
-        code = source(report, min(_SOURCE_LINES, height - len(lines)))
-    lines = [*lines[:height], *code]
-    for row in lines:
-        row.truncate(width)
-    return [*title, *lines[:whole]]
+        code = source(report, max(_LEAST_SOURCE, room // 4))
+        room -= len(code)
+    chart, left = report.chart(width, min(18, room // 3)), width
+    text = [*report.model(), "", *chart, ""]
+    if not beside:
+        of_chart = max(36, width * 2 // 5)
+        chart = report.chart(of_chart, room)
+        left = width - of_chart - 2 if chart else width
+        text = list(report.model())
+    text = [f"note: {note}", *text] if note else text
+    text += [*report.alternatives(), *report.facts()]
+    lines = [row for one in text for row in wrap(say(one), left, indent="  ")]
+    code = [_cut(row, width) for row in code]
+    if source is not None and not report.has_losing_line:
+        lines += [_cut(row, left) for row in source(report, _SOURCE_LINES)]
+    beside_lines = [] if beside else [say(row) for row in chart]
+    return PaneText(title, lines, code, beside_lines, left, height, report.style)
 
 
-def _first(text: Sequence[str], width: int, height: int, say: Callable[[str], str]) -> list[Text]:
-    """Return text in at most `height` lines; the last line shows whether text was cut."""
-    lines: list[Text] = []
-    for one in text:
-        parts, room = wrap(say(one), width, indent="  "), height - len(lines)
-        lines += parts[:room]
-        if len(parts) > room > 0:
-            mark = say(" …")
-            row = lines[-1].plain
-            row = row if cell_len(row + mark) <= width else set_cell_size(row, width - len(mark))
-            lines[-1] = Text(row + mark)
-        if len(lines) >= height:
-            break
-    return lines
+def _cut(row: Text, width: int) -> Text:
+    row.truncate(width)
+    return row
 
 
 def _title_and_imbalance(report: NodeReport, width: int) -> list[Text]:
@@ -249,6 +296,7 @@ def status(session: Session, message: str, width: int, *, style: TextStyle = DEF
     say = style.say
     count = len(session.outline)
     parts = [f"{session.cursor + 1 if count else 0}/{count}"]
+    parts += [_found(session)] if session.found.text else []
     start = session.tree_cursor.start
     if start != ROOT:
         parts.append(f"zoomed to {shorten(short_names(session.view.names(start)), 40)}")
@@ -266,6 +314,14 @@ def status(session: Session, message: str, width: int, *, style: TextStyle = DEF
     text = Text(say(f" {message or ' · '.join(parts)}"), style="reverse" if message else "dim")
     text.truncate(width, overflow="crop")
     return text
+
+
+def _found(session: Session) -> str:
+    """Return the text of the search, and the number of the hit under the cursor."""
+    found = session.found
+    number, count = found.number(session.node), len(found.nodes)
+    where = f"{number} of {count}" if number else f"{count} found"
+    return f"{shorten([found.text], 20)}: {where}{' (n N next, previous)' * (count > 1)}"
 
 
 def _sorted_by(session: Session) -> str:

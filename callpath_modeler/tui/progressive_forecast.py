@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-
-import numpy as np
+from collections.abc import Callable, Iterator
 
 from callpath_modeler.analysis.forecast import Forecast, forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
-from callpath_modeler.errors import CallpathModelerError
-from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.tui.heap import trim_heap
 from callpath_modeler.tui.state import PreparedForecast, State
@@ -42,45 +38,6 @@ def forecast_progressively(
         _ = complete.turning  # it is cached from then on
         yield state.prepare(state.kind, complete)
     trim_heap()
-
-
-def of_metrics(
-    names: Sequence[str],
-    models_of: Callable[[str], Fitted],
-    target: float,
-    *,
-    predicted: bool,
-    bands: bool,
-    is_zero: bool = False,
-) -> tuple[Forecast | None, list[str]]:
-    """Return predictions of the first metric that views can show, and why others cannot be shown.
-
-    Parameters
-    ----------
-    names : names of metrics, in order of preference
-    models_of : returns the models of a metric
-    target : value of the parameter
-    predicted : use predictions even where the target was measured
-    bands : compute bands
-    is_zero : accept a metric that is zero everywhere, because the present one is as well
-    """
-    skipped: list[str] = []
-    zero: ForecastInputs | None = None
-    for name in names:
-        try:
-            known = ForecastInputs(models_of(name), predicted=predicted)
-            if has_values(known.fitted):
-                return forecast(known, target, bands=bands), skipped
-            skipped.append(f"{name} is zero")
-            zero = zero or known
-        except CallpathModelerError as error:
-            skipped.append(error.message)
-    return (forecast(zero, target, bands=bands), []) if zero and is_zero else (None, skipped)
-
-
-def has_values(fitted: Fitted) -> bool:
-    """Return whether any measured value is not zero."""
-    return bool(np.nan_to_num(fitted.measured).any())
 
 
 def _values(state: State, inputs: ForecastInputs, target: float) -> Forecast:

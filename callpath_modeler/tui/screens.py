@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.events import Key
+from textual.events import Click, Key, MouseScrollDown, MouseScrollUp
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -44,7 +45,10 @@ class Note(ModalScreen[None]):
     def on_key(self, event: Key) -> None:
         """Show the next part, or close; the key has no other effect."""
         event.stop()
-        if self._rest and event.key not in ("q", "escape"):
+        if not self.is_current:
+            # It closed since the key was pressed, so the key is for the screen below.
+            self.app.post_message(Key(event.key, event.character))
+        elif self._rest and event.key not in ("q", "escape"):
             self._turn()
         else:
             self.dismiss()
@@ -61,36 +65,39 @@ class Note(ModalScreen[None]):
 
     def on_click(self) -> None:
         """Close."""
-        self.dismiss()
+        if self.is_current:
+            self.dismiss()
 
 
-class Panel(ModalScreen[str]):
-    """A list over everything; it returns the chosen call path, "" for none.
+class ChoiceScreen(ModalScreen[str]):
+    """A list over everything; it returns the chosen text, "" for none.
 
     Parameters
     ----------
-    answer : the content
-    say_command : shows and copies its command
-    ascii_only : use ASCII characters only
+    style : characters of text
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *MOVES,
         Binding("enter", "choose"),
-        Binding("y", "command"),
-        Binding("q,escape", "leave"),
+        Binding("escape", "leave"),
     ]
 
-    def __init__(
-        self, answer: CommandAnswer, say_command: Callable[[str], None], style: TextStyle
-    ) -> None:
+    KEYS = ""
+    """Text of the last line: the keys."""
+
+    def __init__(self, style: TextStyle) -> None:
         super().__init__()
-        self._answer = answer
-        self._say_command = say_command
         self._line_style = style
         self._listing = Listing([], [], [])
         self._at = 0
         self._top = 0
+        self._lines: list[int] = []
+        self._head = 0
+
+    @abstractmethod
+    def listing(self, width: int) -> Listing:
+        """Return the list, laid out for a width in terminal cells."""
 
     def compose(self) -> ComposeResult:
         """Return the parts of the screen, from top to bottom."""
@@ -100,14 +107,20 @@ class Panel(ModalScreen[str]):
     def on_resize(self) -> None:
         """Lay everything out again."""
         is_first = not self._listing.entries
-        self._listing = self._answer.listing(max(20, self.size.width - 2))
+        self._renew()
         if is_first:
             self._at = self._listing.chosen
+            self._draw()
+
+    def _renew(self) -> None:
+        """Lay the list out again."""
+        self._listing = self.listing(max(20, self.size.width - 2))
+        self._at = max(0, min(self._at, len(self._listing.entries) - 1))
         self._draw()
 
     def _draw(self) -> None:
         say = self._line_style.say
-        head = [Text(say(self._answer.title), style="bold"), *self._listing.head]
+        head = [Text(say(str(self.title)), style="bold"), *self._listing.head]
         room = self.size.height - 1
         if len(head) > room // 2:  # the last line of the head is directly above the columns
             head = [*head[: max(0, room // 2 - 1)], head[-1]]
@@ -115,14 +128,16 @@ class Panel(ModalScreen[str]):
         room -= len(head)
         end = len(body) if self._at == len(self._listing.entries) - 1 else last
         self._top = max(0, min(max(self._top, end - room), first))
+        self._head = len(head)
         shown = [*head, *body[self._top : self._top + room]]
         self.query_one("#panel", Static).update(Text("\n").join(shown))
-        keys = Text(f" {_KEYS}"[: self.size.width], style="dim")
+        keys = Text(say(f" {self.KEYS}")[: self.size.width], style="dim")
         self.query_one("#panel-keys", Static).update(keys)
 
     def _body(self) -> tuple[list[Text], int, int]:
         """Return the lines below the head, and the range of the chosen entry."""
         lines: list[Text] = []
+        self._lines = []
         first = last = 0
         for k, entry in enumerate(self._listing.entries):
             here = k == self._at
@@ -132,7 +147,14 @@ class Panel(ModalScreen[str]):
             for line in entry.lines:
                 lines.append(Text(mark) + line)
                 lines[-1].stylize("reverse" if here else "")
+                self._lines.append(k)
         return [*lines, *(Text(" ") + line for line in self._listing.foot)], first, last
+
+    @property
+    def chosen(self) -> str:
+        """The text of the entry under the cursor; "" = there is none."""
+        entries = self._listing.entries
+        return entries[self._at].choice if entries else ""
 
     def action_move(self, step: int) -> None:
         """Choose another entry."""
@@ -144,17 +166,61 @@ class Panel(ModalScreen[str]):
         self.action_move(step * max(1, self.size.height // 2))
 
     def action_choose(self) -> None:
-        """Go to the call path of the entry."""
-        entries = self._listing.entries
-        if entries and entries[self._at].callpath:
-            self.dismiss(entries[self._at].callpath)
-        else:
+        """Return the text of the entry."""
+        if not self.chosen:
             self.app.bell()
+        elif self.is_current:  # a second key may come before it is closed
+            self.dismiss(self.chosen)
+
+    def action_leave(self) -> None:
+        """Close."""
+        if self.is_current:
+            self.dismiss("")
+
+    def on_click(self, event: Click) -> None:
+        """Go to the clicked entry, or choose it if the cursor is already there."""
+        line = event.screen_y - self._head + self._top
+        if event.screen_y < self._head or line >= len(self._lines):
+            return
+        if self._lines[line] == self._at:
+            self.action_choose()
+        else:
+            self.action_move(self._lines[line] - self._at)
+
+    def on_mouse_scroll_down(self, _: MouseScrollDown) -> None:
+        """Go to the next entry."""
+        self.action_move(1)
+
+    def on_mouse_scroll_up(self, _: MouseScrollUp) -> None:
+        """Go to the entry before."""
+        self.action_move(-1)
+
+
+class Panel(ChoiceScreen):
+    """The answer of another command; it returns the chosen call path, "" for none.
+
+    Parameters
+    ----------
+    answer : the content
+    say_command : shows and copies its command
+    style : characters of text
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "command"), Binding("q", "leave")]
+    KEYS = _KEYS
+
+    def __init__(
+        self, answer: CommandAnswer, say_command: Callable[[str], None], style: TextStyle
+    ) -> None:
+        super().__init__(style)
+        self.title = answer.title
+        self._answer = answer
+        self._say_command = say_command
+
+    def listing(self, width: int) -> Listing:
+        """Return the list, laid out for a width in terminal cells."""
+        return self._answer.listing(width)
 
     def action_command(self) -> None:
         """Show the command that prints this."""
         self._say_command(self._answer.command)
-
-    def action_leave(self) -> None:
-        """Close."""
-        self.dismiss("")

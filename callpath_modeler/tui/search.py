@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.groups import Costs
+from callpath_modeler.profile.groups import Costs, Rows
 from callpath_modeler.profile.views import View, ViewKind
 
 
@@ -17,17 +17,33 @@ class SearchHits:
 
     Attributes
     ----------
+    text : the text; "" = no search
     nodes : the nodes
     at : number of the present hit
     """
 
-    nodes: list[int]
+    text: str = ""
+    nodes: Rows = field(default_factory=lambda: np.empty(0, np.intp))
     at: int = 0
 
     def go(self, step: int) -> int:
         """Advance by `step`, from the last hit to the first, and return the node."""
         self.at = (self.at + step) % len(self.nodes)
-        return self.nodes[self.at]
+        return int(self.nodes[self.at])
+
+    def number(self, node: int) -> int:
+        """Return the number of a hit, from 1; 0 = the node is none."""
+        found = np.flatnonzero(self.nodes == node)
+        return int(found[0]) + 1 if len(found) else 0
+
+    def part(self, name: str) -> tuple[int, int]:
+        """Return the start and the end of the first match in a name; (0, 0) = no match."""
+        lower = name.casefold()
+        start = lower.find(self.text.casefold()) if self.text else -1
+        if start < 0:
+            return 0, 0
+        # The lower case of some letters is longer than the letters.
+        return (start, start + len(self.text)) if len(lower) == len(name) else (0, len(name))
 
 
 def search_view(
@@ -42,7 +58,7 @@ def search_view(
     start : in the top-down view, search below this node; `ROOT` = everywhere
     decides, inclusive : the column that orders the nodes
     """
-    tree, text = view.tree, text.casefold()
+    tree, typed, text = view.tree, text, text.casefold()
     if view.kind is ViewKind.TOP_DOWN:
         named = np.array([text in region.name.casefold() for region in tree.regions], bool)
         nodes = np.flatnonzero(named[tree.region]) if len(tree) else np.empty(0, np.intp)
@@ -52,7 +68,7 @@ def search_view(
         known = [n for n in view.roots.tolist() if text in view.name(n).casefold()]
         nodes = np.array(known, np.intp)
     if not len(nodes):
-        return SearchHits([])
+        return SearchHits()
     cost = view.values(nodes, decides)[1 if inclusive else 0][:, 0]
     order = np.argsort(-np.nan_to_num(cost, nan=-1.0), kind="stable")
-    return SearchHits(nodes[order].tolist())
+    return SearchHits(typed, nodes[order])

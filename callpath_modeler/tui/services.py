@@ -9,7 +9,9 @@ from pathlib import Path
 from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.arrays import IntArray
+from callpath_modeler.bookmarks import BookmarkFile
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.listing import Listing
 from callpath_modeler.report.source_text import SourceFiles
@@ -40,6 +42,7 @@ class BrowserServices:
     ----------
     models_of : returns the models of a metric; or, with two scales as ``8,128`` instead of "", its
         measured values there
+    runs_of : returns the measured runs of a metric
     target_of : returns the target for the typed text
     command : returns the command that prints a view at a target
     save : writes a view to a file, and returns a message
@@ -50,6 +53,7 @@ class BrowserServices:
         to the node, and the rows of its call paths; the last argument is whether inclusive values
         lead
     expectations : the most likely expectation file; "" = none was found
+    bookmarks : the file of bookmarks; None = there are none
     style : width, length of names, and characters of text
     message : first message
     pair : the two scales that are compared at first; "" = all scales are shown
@@ -57,6 +61,7 @@ class BrowserServices:
     """
 
     models_of: Callable[[str, str], Fitted]
+    runs_of: Callable[[str], Experiment]
     target_of: Callable[[str, Fitted], float]
     command: Callable[[ViewRequest, ForecastInputs, float], str]
     save: Callable[[Forecast, ViewRequest, Path], str]
@@ -64,6 +69,7 @@ class BrowserServices:
     check: Callable[[str, Forecast], CommandAnswer]
     processes: Callable[[Sequence[str], IntArray, Forecast, bool], CommandAnswer]
     expectations: str = ""
+    bookmarks: BookmarkFile | None = None
     style: TextStyle = DEFAULT_STYLE
     message: str = ""
     pair: str = ""

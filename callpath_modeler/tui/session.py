@@ -5,7 +5,7 @@ from __future__ import annotations
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.outline import SHARED, Opening
-from callpath_modeler.profile.view_request import find_node
+from callpath_modeler.profile.view_request import Sort, find_node
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.tui.search import SearchHits, search_view
 from callpath_modeler.tui.state import State
@@ -25,7 +25,7 @@ class Session(State):
     def show(self, kind: ViewKind) -> None:
         """Show another view."""
         self.kind = kind
-        self.found = SearchHits([])
+        self.found = SearchHits()
         self.refresh()
 
     def sort_next(self) -> None:
@@ -33,6 +33,14 @@ class Session(State):
         sorts = self.forecast.sorts
         self.sort = sorts[(sorts.index(self.sort) + 1) % len(sorts)]
         self.refresh()
+
+    def sort_by(self, sort: Sort) -> None:
+        """Order siblings by a column; by the same column: reverse their order."""
+        if sort is self.sort:
+            self.turn_round()
+        elif sort in self.forecast.sorts:
+            self.sort, self.reverse = sort, False
+            self.refresh()
 
     def turn_round(self) -> None:
         """Reverse the order of siblings."""
@@ -160,16 +168,26 @@ class Session(State):
             self.forecast.decides,
             inclusive=self.leads_inclusive,
         )
-        if self.found.nodes:
+        if len(self.found.nodes):
             self._reveal(self.found.go(0))
         return len(self.found.nodes)
 
     def next_match(self, step: int = 1) -> tuple[int, int]:
-        """Go to another search hit; return its number, from 1, and the number of hits."""
-        if not self.found.nodes:
+        """Go to the search hit after the cursor; return its number, from 1, and the number of hits.
+
+        From a node that is no hit, it is the one after the last hit that was shown.
+        """
+        if not len(self.found.nodes):
             return 0, 0
+        here = self.found.number(self.node)
+        if here:
+            self.found.at = here - 1
         self._reveal(self.found.go(step))
         return self.found.at + 1, len(self.found.nodes)
+
+    def end_search(self) -> None:
+        """Forget the search."""
+        self.found = SearchHits()
 
     def go_to(self, callpath: str) -> None:
         """Go to a call path in the top-down view.
@@ -179,7 +197,10 @@ class Session(State):
         UsageError
             If there is no such call path; the state is then unchanged.
         """
-        node = find_node(self._view_of(ViewKind.TOP_DOWN, self.forecast), callpath)
+        self.go_to_row(find_node(self._view_of(ViewKind.TOP_DOWN, self.forecast), callpath))
+
+    def go_to_row(self, node: int) -> None:
+        """Go to a call path in the top-down view, by its row."""
         self.show(ViewKind.TOP_DOWN)
         start, end = self.tree_cursor.start, self.view.tree.end
         if start != ROOT and not start <= node < end[start]:

@@ -82,11 +82,12 @@ class State:
         self.reverse = request.reverse
         self.pattern = request.keep
         self.heat = False
+        self.bookmarked: dict[int, str] = {}
         self._cursors: dict[ViewKind, TreeCursor] = {}
         self._views: dict[ViewKind, View] = {}
         self._filled: FilledView | None = None
         self.kept_costs: dict[ViewKind, Costs] = {}
-        self.found = SearchHits([])
+        self.found = SearchHits()
         self._revision = 0
         self.cursor = 0
         self.outline: Outline
@@ -237,7 +238,7 @@ class State:
         self.forecast = ready.forecast
         if not tree.is_same_as(ready.forecast.fitted.experiment.tree):
             self._cursors, self._views, self._filled = {}, {}, None
-            self.found = SearchHits([])
+            self.found = SearchHits()
         elif ready.lines is not None and ready.revision == self._revision:
             self._show_lines(ready.lines)
             return

@@ -13,13 +13,17 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from callpath_modeler.profile.view_request import Sort
+from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.keys import MOVES
-from callpath_modeler.tui.page import Page, page
+from callpath_modeler.tui.page import SORT_OF, Page, page
 from callpath_modeler.tui.session import Session
 
 _HEADER = 1
 """Number of lines above the first line of the view."""
+_MARK = 1
+"""Width of the mark of the cursor, in cells."""
 
 
 class TreeTable(ScrollView, can_focus=True):
@@ -38,6 +42,18 @@ class TreeTable(ScrollView, can_focus=True):
 
     class Chosen(Message):
         """Event: the line under the cursor was chosen."""
+
+    class Ordered(Message):
+        """Event: the title of a column was chosen.
+
+        Parameters
+        ----------
+        sort : the order of the column
+        """
+
+        def __init__(self, sort: Sort) -> None:
+            super().__init__()
+            self.sort = sort
 
     def __init__(self, session: Session, style: TextStyle) -> None:
         super().__init__()
@@ -88,9 +104,17 @@ class TreeTable(ScrollView, can_focus=True):
         if y - _HEADER >= len(self._page.lines):
             return Strip.blank(width, style)
         here = place == self._session.cursor
-        mark = (">" if self._line_style.ascii_only else "▌") if here else " "
+        mark = "*" if self._is_bookmarked(place) else " "
+        if here:
+            mark = ">" if self._line_style.ascii_only else "▌"
         line = Text(mark) + self._page.lines[y - _HEADER]
         return self._strip(line, width, style + Style(reverse=True) if here else style)
+
+    def _is_bookmarked(self, place: int) -> bool:
+        session = self._session
+        if session.kind is not ViewKind.TOP_DOWN:
+            return False
+        return int(session.outline.nodes[place]) in session.bookmarked
 
     def _laid_out(self, width: int) -> Page:
         made = page(
@@ -124,11 +148,23 @@ class TreeTable(ScrollView, can_focus=True):
         self.action_move(step * max(1, self.size.height - _HEADER - 1))
 
     def on_click(self, event: Click) -> None:
-        """Go to the clicked line, or choose it if the cursor is already there."""
-        place = self._top + event.y - _HEADER
-        if event.y < _HEADER or place >= len(self._session.outline):
+        """Go to the clicked line; a click on its sign, or a second click, opens or closes it.
+
+        A click on a title orders by the column.
+        """
+        x, place = event.x - _MARK, self._top + event.y - _HEADER
+        made = self._page
+        if made is None or place >= len(self._session.outline):
             return
+        if event.y < _HEADER:
+            sort = SORT_OF.get(made.column_at(x))
+            if sort is not None:
+                self.post_message(self.Ordered(sort))
+            return
+        sign = made.signs[event.y - _HEADER]
         if place == self._session.cursor:
             self.post_message(self.Chosen())
         else:
             self.action_move(place - self._session.cursor)
+            if sign <= x <= sign + 1:
+                self.post_message(self.Chosen())

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from rich.text import Text
+from textual.events import MouseScrollDown, MouseScrollUp
 from textual.message import Message
 from textual.widgets import Input, Static
+
+from callpath_modeler.tui.panes import PaneText
+
+_WHEEL = 3
+"""Lines that one step of the mouse wheel scrolls."""
 
 _TITLES = {
     "target": "target {parameter} = (a number, or inf)",
@@ -13,6 +20,7 @@ _TITLES = {
     "pair": "compare scales by excess work, e.g. 8,128 or 8,64 8,128; "
     "with a target: 8,128 4096; empty shows all",
     "check": "check expectations: path of the .toml file",
+    "note": "note of the bookmark; it may be empty",
     "write": "write the view to: NAME.txt, .csv, .json, .md ...",
 }
 """Texts of the empty prompt."""
@@ -24,9 +32,41 @@ class Pane(Static):
     class Resized(Message):
         """Event: the pane has another size."""
 
+    shown: PaneText | None = None
+    """The description."""
+    first: int = 0
+    """The first line on the screen, below the title."""
+
     def on_resize(self) -> None:
         """Post the event."""
         self.post_message(self.Resized())
+
+    def show(self, shown: PaneText | None, *, again: bool = False) -> None:
+        """Show a description, from its first line on.
+
+        Parameters
+        ----------
+        shown : the description; None = nothing
+        again : keep the first line, because the description is of the same node
+        """
+        self.shown = shown
+        self.scroll_lines(0 if again else -self.first)
+
+    def scroll_lines(self, count: int) -> None:
+        """Scroll down by a number of lines; below zero: up."""
+        shown = self.shown
+        self.first = 0 if shown is None else max(0, min(self.first + count, shown.furthest))
+        self.update("" if shown is None else Text("\n").join(shown.part(self.first)))
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """Scroll down."""
+        event.stop()
+        self.scroll_lines(_WHEEL)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """Scroll up."""
+        event.stop()
+        self.scroll_lines(-_WHEEL)
 
 
 class Prompt(Input):
@@ -55,7 +95,7 @@ class Prompt(Input):
 
         Parameters
         ----------
-        what : target, search, filter, compare, pair, check or write
+        what : target, search, filter, compare, pair, check, note or write
         parameter : parameter of the target
         text : initial text
         """

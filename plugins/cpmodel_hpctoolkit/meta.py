@@ -269,7 +269,8 @@ def _columns(
         file.refuse(0x40, "no contexts")
     packed = file.words[place + 2]
     ids = (packed & 0xFFFFFFFF).astype(np.int64)
-    if len(np.unique(ids)) < len(ids) or ids.max() > _SPREAD * len(ids) + (1 << 16):
+    ordered = np.sort(ids)  # far faster than `np.unique`, which hashes
+    if (ordered[1:] == ordered[:-1]).any() or ids.max() > _SPREAD * len(ids) + (1 << 16):
         file.refuse(
             int(place[int(ids.argmax())]) * 8 + 16, "a context number occurs twice or is too large"
         )

@@ -178,7 +178,7 @@ def test_the_command_of_a_comparison_prints_its_list(run, surroundings, session,
     assert len(listing.entries) > 3
     assert shown == printed[: len(shown)]
     assert ("-i" in shlex.split(answer.command)) == inclusive
-    session.go_to(listing.entries[-1].callpath)
+    session.go_to(listing.entries[-1].choice)
 
 
 def test_the_command_of_expectations_prints_their_list(run, surroundings, session, tmp_path):

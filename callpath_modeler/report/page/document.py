@@ -7,12 +7,13 @@ import hashlib
 from collections.abc import Mapping
 from importlib.resources import files
 
+from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.page.cards import cards_section
 from callpath_modeler.report.page.content import PageContent
 from callpath_modeler.report.page.efficiency import efficiency_section
 from callpath_modeler.report.page.expectations import expectations_section
-from callpath_modeler.report.page.markup import Html, tag
+from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.report.page.names import CallPathLinks
 from callpath_modeler.report.page.provenance import provenance_section
 from callpath_modeler.report.page.quality import quality_section
@@ -28,7 +29,36 @@ def page(content: PageContent) -> str:
     title = f"{fitted.experiment.name}: {fitted.metric.name} at {at_text(fitted, ranking.target)}"
     names = CallPathLinks(fitted.experiment.tree, ranking.order[: content.top])
     lede = summary(ranking, names)
-    return document(title, lede, _sections(content, names), script=Html(_asset("page.js")))
+    return document(title, lede, _sections(content, names), script=page_script())
+
+
+def page_script() -> Html:
+    """Return the script of the page."""
+    return Html(_asset("page.js"))
+
+
+def served_page(content: PageContent, request: ViewRequest, controls: Html) -> str:
+    """Return the page of one view, with controls for another one at its beginning.
+
+    Parameters
+    ----------
+    content : the content; it has a forecast
+    request : the view, from `tree.page_request`
+    controls : a form
+
+    Raises
+    ------
+    UsageError
+        If no call path matches the filter of the view.
+    """
+    ranking, forecast = content.ranking, content.forecast
+    assert forecast is not None
+    names = CallPathLinks(ranking.fitted.experiment.tree, ranking.order[: content.top])
+    view = tree_section(forecast, names, request)
+    sections = {"tree": ("View", view), **_sections(content, names, with_tree=False)}
+    lede = joined(controls, summary(ranking, names))
+    title = ranking.fitted.experiment.name
+    return document(title, lede, sections, script=page_script(), style=_asset("controls.css"))
 
 
 def document(
@@ -52,7 +82,7 @@ def document(
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy(script)),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", title),
@@ -70,7 +100,9 @@ def document(
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _sections(content: PageContent, names: CallPathLinks) -> dict[str, tuple[str, Html]]:
+def _sections(
+    content: PageContent, names: CallPathLinks, *, with_tree: bool = True
+) -> dict[str, tuple[str, Html]]:
     """Return the sections of the page by key, in order: titles and contents."""
     ranking, making = content.ranking, content.making
     fitted, rows = ranking.fitted, ranking.order[: content.top]
@@ -79,10 +111,10 @@ def _sections(content: PageContent, names: CallPathLinks) -> dict[str, tuple[str
     if len(rows):
         title = "Call paths" if fitted.is_measured_only else "Models"
         found["models"] = (title, cards_section(content, rows, names))
-    if content.forecast is None:
+    if with_tree and content.forecast is None:
         none = f"{fitted.metric.name} does not add up over call paths: it has no tree."
         found["tree"] = ("Call tree", tag("p", none))
-    else:
+    elif with_tree and content.forecast is not None:
         found["tree"] = ("Call tree", tree_section(content.forecast, names))
     if content.efficiency:
         found["efficiency"] = ("Efficiency", efficiency_section(content.efficiency))
@@ -98,7 +130,7 @@ def _section(key: str, title: str, content: Html) -> Html:
     return tag("section", heading, content, id=key, aria_labelledby=f"{key}-title")
 
 
-def _policy(script: Html | None) -> str:
+def policy(script: Html | None) -> str:
     """Return the content security policy: nothing from elsewhere, and no other script."""
     sources = {"default": "'none'", "style": "'unsafe-inline'", "img": "data:"}
     if script is not None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.layout import TextColumn
-from callpath_modeler.report.outlined_view import sum_check_text
+from callpath_modeler.report.outlined_view import sum_check_text, title
 from callpath_modeler.report.page.markup import Html, escaped, joined, number, scrolling, tag
 from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.page.ranking import coloured, trust_text
@@ -17,8 +19,6 @@ from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.report.views import ForecastView, value_cells
 from callpath_modeler.units import percent, quantity
 
-_LEAST = 0.01
-"""Share from which a call path has its own line."""
 _LINES = 400
 """Number of lines from which nothing is opened."""
 _DEEPEST = 40
@@ -42,20 +42,44 @@ _WIDTHS = {
 """Columns and their widths; the least width of names is in units of the font size."""
 
 
-def tree_section(forecast: Forecast, names: CallPathLinks) -> Html:
-    """Return the call tree as nested lists that fold."""
+def page_request(request: ViewRequest) -> ViewRequest:
+    """Return the view of a request, with as many levels and lines as a page shows."""
+    return replace(request, depth=_DEEPEST, most=_LINES, top=None)
+
+
+_TREE = page_request(ViewRequest(least=0.01))
+"""The view of a report; call paths below 1 % share a line."""
+
+
+def tree_section(
+    forecast: Forecast, names: CallPathLinks, request: ViewRequest | None = None
+) -> Html:
+    """Return a view as nested lists that fold.
+
+    Parameters
+    ----------
+    forecast : the predictions
+    names : names of call paths, with links to cards
+    request : the view, from `page_request`; None = the call tree of a report
+
+    Raises
+    ------
+    UsageError
+        If no call path matches the filter.
+    """
     if not forecast.repetitions and not forecast.inputs.modelled.any():
         return tag("p", "No call path could be modelled.")
-    wanted = ViewRequest(least=_LEAST, depth=_DEEPEST, most=_LINES)
-    shown = ForecastView(forecast, wanted)
+    request = _TREE if request is None else request
+    shown = ForecastView(forecast, request)
     own, whole = shown.values
-    cells = value_cells(forecast, own, whole, inclusive=True, style=DEFAULT_STYLE)
+    main = whole if shown.inclusive else own
+    cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, style=DEFAULT_STYLE)
     columns = {name: cells[name] for name in _WIDTHS if name in cells}
     values = {
-        "base": whole.at_base,
-        "measured": whole.at_largest,
-        "value": whole.value,
-        "share": whole.share,
+        "base": main.at_base,
+        "measured": main.at_largest,
+        "value": main.value,
+        "share": main.share,
         "loss": whole.excess,
         "own_loss": own.excess,
     }
@@ -65,8 +89,9 @@ def tree_section(forecast: Forecast, names: CallPathLinks) -> Html:
     listed = " ".join(f"{width}rem" for width in widths)
     style = f"--columns: minmax({_NAME}rem, 1fr) {listed}; --least: {least:.1f}rem"
     heads = (tag("span", column.header, class_=name) for name, column in columns.items())
-    header = tag("div", tag("span", "call path", class_="name"), *heads, class_="line heads")
-    trust = whole.trust.tolist()
+    first = tag("span", title(shown.outline), class_="name")
+    header = tag("div", first, *heads, class_="line heads")
+    trust = main.trust.tolist()
     rows = [
         _line(columns, numbers, trust, k, _name(shown, k, names)) for k in range(len(shown.outline))
     ]
@@ -75,7 +100,8 @@ def tree_section(forecast: Forecast, names: CallPathLinks) -> Html:
     column = len(check.counted) - 1
     sums = [quantity(float(each[column]), unit) for each in (check.counted, check.total)]
     told = sum_check_text(shown.outline, check, sums)
-    about = f"bold: the hot path; call paths below {percent(_LEAST)} of the total share a line; "
+    small = f"call paths below {percent(request.least)} of the total share a line; "
+    about = f"bold: the hot path; {small * bool(request.least)}"
     return joined(
         scrolling("Call tree", tag("div", header, body, class_="tree", style=style)),
         tag("p", f"{about}{told}", class_="aside"),
@@ -85,7 +111,7 @@ def tree_section(forecast: Forecast, names: CallPathLinks) -> Html:
 def _nested(shown: ForecastView, rows: Sequence[Html]) -> Iterator[str]:
     """Yield lines as nested lists, without recursion."""
     outline = shown.outline
-    shares = shown.values[1].share
+    shares = shown.values[1 if shown.inclusive else 0].share
     yield '<ul role="list">'
     depth = 0
     for k, row in enumerate(rows):
@@ -105,12 +131,13 @@ def _name(shown: ForecastView, k: int, names: CallPathLinks) -> Html:
     outline = shown.outline
     if outline.nodes[k] == SHARED:
         return tag("span", f"… {len(outline.rests[k])} more", class_="name rest")
-    row = int(outline.nodes[k])
-    name = shown.view.name(row)
+    node = int(outline.nodes[k])
+    name = shown.view.name(node)
     short = cut(short_name(name), _NAMED) + " …" * bool(outline.is_closed[k])
-    hot = tag("span", " hot path", class_="unseen") if row in shown.hot else ""
-    title = None if short == name else cut(name)
-    said = joined(names.link(row, tag("code", escaped(short), title=title)), hot)
+    hot = tag("span", " hot path", class_="unseen") if node in shown.hot else ""
+    text = tag("code", escaped(short), title=None if short == name else cut(name))
+    rows = shown.view.rows(node) if shown.view.kind is not ViewKind.TOP_DOWN else [node]
+    said = joined(names.link(int(rows[0]), text) if len(rows) == 1 else text, hot)
     return tag("span", said, class_="name hot" if hot else "name")
 
 

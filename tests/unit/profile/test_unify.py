@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile import unify as unify_module
+from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 from callpath_modeler.profile.unify import scatter_to_union, unify
 from synthetic import call_tree
@@ -151,3 +152,40 @@ def test_a_chain_of_50000_calls_is_unified():
 @pytest.mark.parametrize("count", [1, 3])
 def test_runs_without_call_paths_unify_to_nothing(count):
     assert len(unify([CallTree.from_parents([], [], [])] * count).tree) == 0
+
+
+def test_one_tree_is_unified_as_with_others(monkeypatch):
+    """A tree whose siblings differ in names or lines takes a shorter way to the same result."""
+    random, shorter, called_from = np.random.default_rng(5), 0, 0
+    found = unify_module._as_it_is
+    for _ in range(300):
+        size = int(random.integers(1, 12))
+        parent, stack = [], [ROOT]
+        for row in range(size):
+            del stack[int(random.integers(1, len(stack) + 1)) :]
+            parent.append(stack[-1])
+            stack.append(row)
+        regions = [Region(f"f{k % 4}", file=f"{k % 2}.c", line=k % 3) for k in range(6)]
+        notes = ["x", "", "y", "x"]
+        tree = CallTree.from_parents(
+            parent,
+            random.integers(0, 6, size),
+            [Region(PROGRAM), *regions[1:]],
+            random.integers(0, 4, size),
+            notes,
+            random.integers(NO_LINE, 4, size) if random.random() < 0.7 else None,
+        )
+        short = found(tree)
+        shorter += short is not None
+        called_from += short is not None and any(":" in note for note in short.annotations)
+        monkeypatch.setattr(unify_module, "_as_it_is", found)
+        one = unify([tree, tree])
+        monkeypatch.setattr(unify_module, "_as_it_is", lambda _: None)
+        other = unify([tree, tree])
+        assert one.tree.is_same_as(other.tree)
+        for mine, others in zip(one.rows, other.rows, strict=True):
+            np.testing.assert_array_equal(mine, others)
+        assert (one.added, one.renumbered) == (other.added, other.renumbered)
+        assert one.without_sites == other.without_sites
+    assert 50 < shorter < 290
+    assert called_from > 20

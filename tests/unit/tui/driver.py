@@ -52,6 +52,7 @@ def answer(name, command):
 
 GIVEN = BrowserServices(
     models_of=no_metric,
+    runs_of=lambda name: no_metric(name, ""),
     target_of=target_of,
     command=lambda wanted, known, target: (
         f"views {wanted.kind} {target:g} {known.fitted.metric.name}"

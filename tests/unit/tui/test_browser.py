@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from driver import GIVEN, drive
 from test_session import VALUES
+from textual.events import MouseScrollDown, MouseScrollUp
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.panes import pane, report_of
+from callpath_modeler.tui.widgets import Pane
 from synthetic import POINTS, fitted
 
 
@@ -87,17 +89,62 @@ def test_a_screen_that_was_another_size_is_as_one_that_always_was_this_size():
 
 def test_the_mouse_selects_and_opens():
     async def steps(screen):
-        await screen.pilot.click("TreeTable", offset=(5, 3))
+        async def click(x, y):
+            await screen.pilot.click("TreeTable", offset=(x, y))
+
+        await click(20, 3)
         assert screen.session.cursor == 2
-        await screen.pilot.click("TreeTable", offset=(5, 2))
-        await screen.pilot.click("TreeTable", offset=(5, 2))
+        await click(20, 2)
+        await click(20, 2)
         assert screen.session.outline.is_closed[1]
-        await screen.pilot.click("TreeTable", offset=(5, 2))
+        await click(20, 2)
         assert screen.session.outline.is_open[1]
-        await screen.pilot.click("TreeTable", offset=(5, 0))
+        await screen.press("home")
+        assert screen.lines[4].lstrip(" ▌").startswith("▾ grows")
+        await click(screen.lines[4].index("▾"), 2)
         assert screen.session.cursor == 1
+        assert screen.session.outline.is_closed[1]
 
     drive(steps)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+def test_a_click_on_a_title_orders_by_the_column_and_another_one_reverses(size):
+    async def steps(screen):
+        titles = {"p=128": "value", "p=32": "measured", "95% band": "high", "trust": "trust",
+                  "call path": "name", "growth": "growth"}  # fmt: skip
+        header = screen.lines[2]
+        shown = {title: sort for title, sort in titles.items() if title in header}
+        assert len(shown) > 3
+        for title, sort in shown.items():
+            for x in (header.index(title), header.index(title) + len(title) - 1):
+                screen.session.sort, screen.session.reverse = screen.session.forecast.sorts[3], True
+                await screen.pilot.click("TreeTable", offset=(x, 0))
+                assert (screen.session.sort, screen.session.reverse) == (sort, False)
+        await screen.pilot.click("TreeTable", offset=(header.index("p=128"), 0))
+        await screen.pilot.click("TreeTable", offset=(header.index("p=128"), 0))
+        assert screen.session.reverse
+        screen.says("by value, smallest first")
+
+    drive(steps, size=size)
+
+
+def test_the_wheel_scrolls_and_the_next_key_comes_back_to_the_cursor():
+    many = {"main": [1.0] * 5} | {f"main/f{k}": [2.0 + k] * 5 for k in range(60)}
+
+    async def steps(screen):
+        await screen.press("home")
+        screen.says("f59")
+        for _ in range(3):
+            screen.app.table.post_message(wheel(MouseScrollDown))
+            await screen.press()
+        assert not any("▌" in line for line in screen.lines)
+        assert screen.session.cursor == 0
+        await screen.press("j")
+        assert screen.session.cursor == 1
+        screen.says("▌")
+
+    drive(steps, fitted(many))
 
 
 def test_ascii_is_ascii():
@@ -172,13 +219,68 @@ def test_what_there_is_no_room_for_does_not_look_as_if_it_had_ended():
     async def steps(screen):
         report = report_of(screen.session)
         narrow = 28  # too narrow for a chart, whose height depends on that of the pane
-        whole = [row.plain for row in pane(report, narrow, 60, beside=True)]
-        cut = [height for height in range(3, len(whole)) if whole[height].startswith("  ")]
-        assert len(cut) > 3
+        whole = [row.plain for row in pane(report, narrow, 90, beside=True).part(0)]
         for height in range(3, len(whole)):
-            *above, last = (row.plain for row in pane(report, narrow, height, beside=True))
+            made = pane(report, narrow, height, beside=True)
+            *above, last = (row.plain for row in made.part(0))
             assert above == whole[: height - 1]
-            assert last.endswith(" …") == (height in cut)
+            assert last.endswith(" …")
             assert len(last) <= narrow
+            assert [row.plain for row in made.part(1000)][-1] == whole[-1]
+            assert made.text.splitlines() == [line.rstrip() for line in whole]
 
     drive(steps)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (130, 14)])
+def test_the_description_scrolls_by_keys_and_by_the_mouse_and_begins_again_elsewhere(size):
+    async def steps(screen):
+        box = screen.app.query_one(Pane)
+
+        def shown():
+            rows = range(box.content_region.y, box.content_region.bottom)
+            return [screen.lines[y][box.content_region.x :] for y in rows]
+
+        await screen.press("home", "l", "l")
+        first = shown()
+        seen = list(first)
+        for _ in range(30):
+            await screen.press("ctrl+d")
+            seen += shown()
+        last = shown()
+        assert last != first
+        assert last[0] == first[0]
+        for line in box.shown.lines:
+            assert any(line.plain[:20].rstrip() in one for one in seen)
+        for _ in range(30):
+            await screen.press("ctrl+u")
+        assert shown() == first
+        await screen.press("ctrl+d", "j")
+        assert box.first == 0
+        await screen.press("k")
+        assert shown() == first
+        box.post_message(wheel(MouseScrollDown))
+        await screen.press()
+        assert box.first == min(3, box.shown.furthest)
+        box.post_message(wheel(MouseScrollUp))
+        await screen.press()
+        assert shown() == first
+
+    drive(steps, size=size)
+
+
+def wheel(kind):
+    return kind(None, 1, 1, 0, 1, 0, False, False, False, 1, 1)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (80, 10), (160, 50)])
+def test_the_description_is_copied_whole(size):
+    async def steps(screen):
+        await screen.press("Y")
+        copied = screen.app.clipboard
+        assert copied.startswith("main/grows")
+        assert "time(p) = " in copied
+        assert "called by" in copied
+        screen.says(f"{len(copied.splitlines())} lines of the description")
+
+    drive(steps, size=size)

@@ -4,83 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import replace
 
 import numpy as np
-from driver import GIVEN, drive, usual
-from test_session import VALUES, text
+from driver import drive
+from test_session import text
 
 from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.errors import UsageError
 from callpath_modeler.tui.session import Session
-from synthetic import fitted
-
-
-def test_another_metric_comes_and_what_cannot_be_shown_is_said():
-    times = usual()
-    visits = fitted({name: [2.0] * 5 for name in VALUES})
-    visits = replace(
-        visits,
-        metric=replace(visits.metric, name="visits", unit="1"),
-        experiment=replace(
-            visits.experiment, columns={"visits": visits.experiment.columns["time"]}
-        ),
-    )
-    experiment = replace(
-        times.experiment,
-        declared={"time": "", "ratio": "", "visits": "", "x": "n"},
-        columns={**times.experiment.columns, **visits.experiment.columns},
-    )
-    times = replace(times, experiment=experiment)
-    visits = replace(visits, experiment=experiment)
-
-    def models_of(name, _):
-        if name == "ratio":
-            raise UsageError("no view: ratio does not add up over call paths")
-        return {"visits": visits, "time": times}[name]
-
-    async def steps(screen):
-        await screen.press("m")
-        screen.says("visits, inclusive")
-        screen.says("visits; not shown: no view: ratio does not add up")
-        await screen.press("m")
-        screen.says("time, inclusive")
-
-    drive(steps, times, given=replace(GIVEN, models_of=models_of))
-
-
-def test_metrics_that_are_zero_everywhere_are_walked_past_unless_all_are():
-    times = usual()
-    names = ("time", "a", "b", "calls")
-
-    def of(name, value):
-        made = fitted({path: [value] * 5 for path in VALUES})
-        column = replace(made.experiment.columns["time"], metric=replace(made.metric, name=name))
-        declared = dict.fromkeys(names, "")
-        experiment = replace(made.experiment, columns={name: column}, declared=declared)
-        return replace(made, metric=column.metric, experiment=experiment)
-
-    shown = {name: of(name, 0.0) for name in names[1:]}
-    start = replace(times, experiment=replace(times.experiment, declared=dict.fromkeys(names, "")))
-
-    async def past_zero(screen):
-        await screen.press("m")
-        screen.says("calls; not shown: a is zero; b is zero")
-
-    async def none_but_zero(screen):
-        await screen.press("m")
-        screen.says("not shown: a is zero; b is zero; calls is zero")
-        screen.says("time, inclusive")
-
-    async def zero_only(screen):
-        await screen.press("m")
-        screen.says("b, inclusive")
-
-    counted = {**shown, "calls": of("calls", 2.0)}
-    drive(past_zero, start, given=replace(GIVEN, models_of=lambda name, _: counted[name]))
-    drive(none_but_zero, start, given=replace(GIVEN, models_of=lambda name, _: shown[name]))
-    zeros = {**shown, "time": of("time", 0.0)}
-    drive(zero_only, zeros["a"], given=replace(GIVEN, models_of=lambda name, _: zeros[name]))
 
 
 def test_a_metric_that_is_the_only_one_stays():

@@ -11,6 +11,7 @@ from test_session import VALUES, text
 from textual.events import Key
 
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.profile.schema import Metric
 from synthetic import fitted
 
 
@@ -121,11 +122,13 @@ def test_where_no_runs_are_to_be_had_the_key_says_so_and_is_not_offered(size):
 
 def test_a_second_metric_is_shown_measured_or_predicted_like_the_first():
     async def steps(screen):
-        await screen.press("p", "m")
+        await screen.press("p", "m", "down", "enter")
         assert screen.session.forecast.inputs.predicted
+        screen.says("cpu_time, inclusive")
         screen.says("2 runs there")
 
-    given = replace(GIVEN, models_of=lambda *_: fitted(STEP))
+    second = fitted(STEP, metric=Metric("cpu_time", "s"))
+    given = replace(GIVEN, models_of=lambda *_: second, runs_of=lambda _: second.experiment)
     drive(steps, two_metrics(fitted(STEP)), target=8.0, given=given, size=(120, 30))
 
 
@@ -143,7 +146,7 @@ def test_what_is_typed_at_once_is_for_the_prompt_that_its_first_key_opens():
         ):
             screen.app.post_message(Key(key, character))
         await screen.press()
-        screen.says("2 found")
+        screen.says("grows: 1 of 2")
         await screen.press("f", *"**/", *"dfwxt", "enter")
         screen.says("no call path matches '**/dfwxt'")
 
@@ -189,17 +192,45 @@ def test_keys_zoom_in_and_out():
 def test_keys_search_and_go_on():
     async def steps(screen):
         await screen.press("slash", *"MPI", "enter")
-        screen.says("3 found; n N next, previous")
+        screen.says("MPI: 1 of 3 (n N next, previous)")
         at = screen.session.node
         await screen.press("n")
-        screen.says("2 of 3 found")
-        assert screen.session.node != at
+        screen.says("MPI: 2 of 3")
+        second = screen.session.node
+        assert second != at
+        await screen.press("home")
+        screen.says("MPI: 3 found")
         await screen.press("N")
         assert screen.session.node == at
+        screen.session.select(second)
+        await screen.press("n")
+        screen.says("MPI: 3 of 3")
         await screen.press("slash", *"xyz", "enter")
         screen.says("no name contains 'xyz'")
         await screen.press("n")
         screen.says("there is no search yet: press /")
+
+    drive(steps)
+
+
+def test_matches_of_a_search_are_marked_until_it_ends():
+    def marked(screen):
+        table = screen.app.table
+        strips = [table.render_line(y) for y in range(table.size.height)]
+        return [[part.text for part in strip if part.style and part.style.underline]
+                for strip in strips]  # fmt: skip
+
+    async def steps(screen):
+        assert not any(marked(screen))
+        await screen.press("slash", *"mpi_W", "enter")
+        screen.says("mpi_W: 1 of ")
+        shown = marked(screen)
+        assert {part for parts in shown for part in parts} == {"MPI_W"}
+        for line, parts in zip(screen.lines[2:], shown, strict=False):
+            assert len(parts) == line.count("MPI_W")
+        await screen.press("escape")
+        assert not any(marked(screen))
+        assert not any("mpi_W: " in line for line in screen.lines)
 
     drive(steps)
 

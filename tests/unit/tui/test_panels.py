@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from driver import GIVEN, answer, drive
 from test_session import VALUES, text
+from textual.events import Key
 
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.text_style import TextStyle
@@ -169,6 +170,34 @@ def test_what_is_below_has_the_size_that_the_terminal_was_given_meanwhile(keys):
     drive(steps, size=(150, 40))
     drive(resized)
     assert shown[1] == shown[0]
+
+
+@pytest.mark.parametrize(
+    ("opened", "typed", "shown"),
+    [
+        (("?",), ("q", "2"), "[2 bottom-up]"),
+        (("?",), ("q", "q", "2"), ""),
+        (("d", "a", "enter"), ("enter", "enter", "enter"), "[1 top-down]"),
+        (("d", "a", "enter"), ("q", "2"), "[2 bottom-up]"),
+        (("d", "a", "enter"), ("escape", "escape", "3"), "[3 flat]"),
+    ],
+)
+def test_keys_that_come_before_something_over_the_view_is_closed_are_for_the_view(
+    opened, typed, shown
+):
+    characters = {"enter": None, "escape": None}
+
+    async def steps(screen):
+        await screen.press(*opened)
+        for key in typed:
+            screen.app.post_message(Key(key, characters.get(key, key)))
+        await screen.press()
+        if shown:
+            screen.says(shown)
+        else:  # the second q quits
+            assert not screen.app.is_running or screen.app._exit
+
+    drive(steps)
 
 
 def test_values_that_come_while_something_stands_over_the_view_are_below_it(monkeypatch):
