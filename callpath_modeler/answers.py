@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from callpath_modeler.analysis.ensemble import with_pairs
 from callpath_modeler.analysis.measured_only import (
     has_too_few_scales,
     measured_scale,
@@ -14,6 +13,7 @@ from callpath_modeler.analysis.measured_only import (
 )
 from callpath_modeler.analysis.rank import By, Ranking, rank
 from callpath_modeler.analysis.repetitions import repetition_findings
+from callpath_modeler.analysis.scale_pairs import with_pairs
 from callpath_modeler.analysis.verification import Verification, verify
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import CallpathModelerError, DataError, UsageError

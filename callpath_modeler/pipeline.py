@@ -12,7 +12,6 @@ from typing import get_args
 import numpy as np
 
 from callpath_modeler import modeling, store
-from callpath_modeler.analysis.ensemble import Pair
 from callpath_modeler.analysis.fit_findings import (
     RECOMMENDED_POINTS,
     findings_of_models,
@@ -22,6 +21,7 @@ from callpath_modeler.analysis.measured_only import (
     measured_values,
 )
 from callpath_modeler.analysis.repetitions import repetition_findings
+from callpath_modeler.analysis.scale_pairs import Pair
 from callpath_modeler.argument_checks import (
     check_choice,
     check_count,

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.analysis.common_noise import factors_of_runs, relative_to_others
-from callpath_modeler.analysis.ensemble import Unmatched, diverging
 from callpath_modeler.analysis.growth_change import GrowthChange, growth_change
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.pairing import AlignedExperiment, ExperimentPair
@@ -29,6 +28,7 @@ from callpath_modeler.analysis.two_samples import (
     deviation_of_models,
     false_discovery_rate,
 )
+from callpath_modeler.analysis.unmatched import Unmatched, diverging
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted

@@ -7,10 +7,8 @@ is a fraction of one run time. Therefore it is additive, and any view of the cal
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from types import NoneType
 
 import numpy as np
@@ -18,39 +16,27 @@ import numpy as np
 from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.analysis.excess import per_process, scaling_over
 from callpath_modeler.analysis.ideals import Ideal, ScalingIdeal
+from callpath_modeler.analysis.scale_pairs import (
+    Pair,
+    expected_pairs,
+    measured_line,
+    no_excess_work,
+    pairs_of,
+)
+from callpath_modeler.analysis.unmatched import Unmatched, diverging
 from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import BoolArray, FloatArray
-from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Aggregate, Centre, centre
 from callpath_modeler.notebook_repr import LossesPlotMixin
-from callpath_modeler.printable import shell_word
-from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
-from callpath_modeler.profile.groups import Costs, Rows
-from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line
+from callpath_modeler.profile.groups import Costs
+from callpath_modeler.profile.parameter_line import ParameterLine
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.program import with_scaling_of
-from callpath_modeler.targets import settings_of, target_of, targets_of
-from callpath_modeler.units import as_option, parameter_value, setting_text
-
-Pair = tuple[float, float]
-
-NOTICEABLE = 0.005
-"""Excess work below this share of the run time is neither loss nor gain."""
-
-_MINOR = 0.1
-"""Smallest ratio of two parts of a loss at which both are named."""
-
-
-class ExcessPattern(StrEnum):
-    """Conclusion from the inclusive and the exclusive excess work of a call path."""
-
-    OWN = "own cost"
-    CALLEES = "look at the callees"
-    BOTH = "own cost and callees"
-    GAIN = "superlinear"
-    NONE = "no loss"
+from callpath_modeler.targets import settings_of, target_of
+from callpath_modeler.units import setting_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,26 +155,6 @@ class Losses(LossesPlotMixin):
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Unmatched:
-    """Subtrees that occur on one side only: at one of two scales, or in one of two experiments.
-
-    Attributes
-    ----------
-    rows : roots of these subtrees, in descending order of cost
-    is_new : [rows] True = the subtree occurs at the larger scale, or in the new experiment
-    cost : [rows] inclusive cost per process there
-    share : [rows] fraction of the run time there
-    callpaths : [rows] number of call paths in the subtree
-    """
-
-    rows: Rows
-    is_new: BoolArray
-    cost: FloatArray
-    share: FloatArray
-    callpaths: Rows
-
-
 def repetitions_of_pair(
     experiment: Experiment, metric: str, parameter: str, ideal: Ideal, pair: Pair
 ) -> tuple[Costs, Costs] | None:
@@ -257,80 +223,6 @@ def _measured_costs(
     return points, np.column_stack(cost)
 
 
-def choose_pairs(
-    points: FloatArray,
-    line: ParameterLine,
-    pair: Pair | Sequence[Pair] | None = None,
-    base: float | None = None,
-) -> tuple[Pair, ...]:
-    """Return the pairs to compare: those of `pair`, or each larger scale with `base`.
-
-    Parameters
-    ----------
-    points : scales measured on a line, ascending
-    pair : two scales, or several pairs of them
-    base : the smaller scale of all pairs; None = the smallest scale
-
-    Raises
-    ------
-    UsageError
-        If a scale was not measured, or if none is larger than the base.
-    """
-    listed, chosen = _listed(points), pairs_of(pair)
-    for wanted in [scale for one in chosen for scale in one] or ([] if base is None else [base]):
-        if wanted not in points:
-            at = line.at(wanted)
-            raise UsageError(
-                f"no run at {setting_text(at)}",
-                hint=f"measured: {listed}; "
-                f"predictions are `cpmodel rank --at {shell_word(as_option(at))}`",
-            )
-    for one in chosen:
-        if one[0] == one[1]:
-            raise UsageError("--pair names one scale twice", hint=f"two of {listed}")
-    if chosen:
-        return tuple(dict.fromkeys((min(one), max(one)) for one in chosen))
-    first = float(points[0]) if base is None else base
-    pairs = tuple((first, float(point)) for point in points if point > first)
-    if not pairs:
-        raise UsageError(
-            f"no scale is larger than the base, {setting_text({line.parameter: first})}",
-            hint=f"--base with one of {listed}, but the last",
-        )
-    return pairs
-
-
-def _expected_pairs(
-    points: FloatArray, line: ParameterLine, pair: Sequence[Pair], base: float | None, ideal: Ideal
-) -> tuple[Pair, ...]:
-    """Return the pairs to compare for which a cost is expected.
-
-    Without `pair` and `base`, the base is the smallest scale from which a cost is expected.
-
-    Raises
-    ------
-    UsageError
-        As `choose_pairs`, or if there is no such pair, or not for a pair of `pair`.
-    """
-    found = choose_pairs(points, line, pair, base)
-    gaps = [gap for one in found if (gap := ideal.gap(*one))]
-    if not gaps:
-        return found
-    left = () if pair else tuple(one for one in found if not ideal.gap(*one))
-    bases = [] if pair or base is not None else points[1:-1].tolist()
-    for first in bases:
-        if left:
-            break
-        later = choose_pairs(points, line, base=first)
-        left = tuple(one for one in later if not ideal.gap(*one))
-    if not left:
-        raise UsageError(
-            f"no excess work: {gaps[0]}",
-            hint=f"--base or --pair with others of {_listed(points)}, or another --expect",
-        )
-    return left
-
-
 def losses(
     experiment: Experiment,
     metric: str | None = None,
@@ -386,28 +278,6 @@ def losses(
     return _losses_along(experiment, chosen, line, ideal, how, pairs_of(pair), base)
 
 
-def with_pairs(fitted: Fitted, pairs: Sequence[Pair]) -> Fitted:
-    """Return models that show the excess work between pairs of measured scales as well.
-
-    Raises
-    ------
-    UsageError
-        If a scale was not measured, or the metric does not add up over call paths.
-    """
-    if not fitted.metric.additive:
-        raise no_excess_work(fitted.metric)
-    line = ParameterLine(fitted.parameter, fitted.held, fitted.measured_at, fitted.assumed)
-    return replace(fitted, pairs=choose_pairs(fitted.points, line, pairs_of(pairs)))
-
-
-def no_excess_work(metric: Metric) -> UsageError:
-    """Return the error about a metric that does not add up over call paths."""
-    return UsageError(
-        f"no excess work: {metric.name} does not add up over call paths",
-        hint="choose a time or a count with --metric, and not --locations imbalance",
-    )
-
-
 def losses_of_pairs(fitted: Fitted) -> Losses | None:
     """Return the excess work between the pairs of scales that the user chose for some models.
 
@@ -457,7 +327,7 @@ def _losses_along(
         raise DataError(
             f"{chosen.name} was measured at one scale only", hint="measure it at two or more"
         )
-    pairs = _expected_pairs(measured, line, pair, base, ideal)
+    pairs = expected_pairs(measured, line, pair, base, ideal)
     points = np.unique(pairs)
     costs = Costs.of(experiment.tree, cost[:, np.searchsorted(measured, points)])
     places = tuple(tuple(np.searchsorted(points, one).tolist()) for one in pairs)
@@ -504,89 +374,6 @@ def _run_times(
     return np.asarray(centre(cube[:, np.searchsorted(known, points)], how)[0])
 
 
-def pairs_of(pair: Pair | Sequence[Pair] | None) -> tuple[Pair, ...]:
-    """Return one pair of scales, or several, as a tuple of pairs.
-
-    Raises
-    ------
-    UsageError
-        If a pair is not two positive numbers.
-    """
-    if pair is None:
-        return ()
-    is_one = any(isinstance(each, Real | str) for each in pair)
-    return tuple(_pair(one) for one in ([pair] if is_one else pair))  # type: ignore[arg-type]
-
-
-def _pair(scales: Pair) -> Pair:
-    """Return two scales as a pair."""
-    found = targets_of(scales).tolist()
-    if len(found) != 2:
-        raise UsageError(f"a pair is of two scales, not {len(found)}", hint="e.g. pair=(8, 128)")
-    return found[0], found[1]
-
-
-def measured_line(
-    experiment: Experiment, parameter: str | None, held: Mapping[str, float]
-) -> ParameterLine:
-    """Return a line with at least two measured scales.
-
-    Parameters
-    ----------
-    experiment : the measured runs
-    parameter : name of the parameter; None = p if it varies
-    held : measured values of other parameters; by default the largest ones
-
-    Raises
-    ------
-    DataError
-        If there are no two scales.
-    UsageError
-        If there is no such parameter or value.
-    """
-    if not experiment.parameters:
-        raise DataError(
-            "all runs are at one scale: nothing to compare",
-            hint="give profiles of two scales or more, e.g. p = 8 and 128",
-        )
-    names = experiment.modelled_parameters(parameter)
-    chosen = parameter or names[0]
-    names = (chosen, *(name for name in names if name != chosen))
-    for name in held:
-        if name == chosen:
-            raise UsageError(
-                f"--at {as_option({name: held[name]})}: excess work is between scales of {name}",
-                hint="--pair or --base choose scales; --parameter another parameter",
-            )
-        if name not in names:
-            raise UsageError(
-                f"no parameter {name!r} varies independently of {chosen}",
-                hint=f"parameters: {', '.join(names)}",
-            )
-    settings = np.unique(experiment.settings(names), axis=0)
-    _, of_line, scales = np.unique(settings[:, 1:], axis=0, return_inverse=True, return_counts=True)
-    settings = settings[scales[of_line.ravel()] > 1]
-    if not len(settings):
-        raise DataError(
-            f"no two scales of {chosen} were measured where others are the same",
-            hint="measure such, or compare --parameter another",
-        )
-    axes = [names.index(name) for name in held]
-    there = settings[(settings[:, axes] == [*held.values()]).all(axis=1)]
-    if not len(there):
-        listed = (f"{name} = {_listed(settings[:, names.index(name)])}" for name in names[1:])
-        raise UsageError(
-            f"no two scales of {chosen} were measured at {setting_text(held)}",
-            hint=f"there are at {'; '.join(listed)}",
-        )
-    line = nearest_line(names, there, held)
-    return replace(line, held=line.measured_at)
-
-
-def _listed(values: FloatArray) -> str:
-    return ", ".join(map(parameter_value, np.unique(values)))
-
-
 def relative_excess(
     ideal: Ideal,
     pair: Pair,
@@ -626,79 +413,9 @@ def relative_excess(
     return expected, np.where(absent, np.nan, lost / whole)
 
 
-def doubtful(excess: FloatArray, overlaps: BoolArray | None) -> BoolArray:
-    """Return which noticeable excess work noise of the repetitions could explain, [n]."""
-    found = np.abs(np.nan_to_num(excess)) >= NOTICEABLE
-    return np.zeros_like(found) if overlaps is None else found & overlaps
-
-
-def readings(inclusive: FloatArray, exclusive: FloatArray) -> list[ExcessPattern]:
-    """Return the origin of losses from inclusive [n] and exclusive [n] excess work.
-
-    The part of the callees is inclusive less exclusive excess work. Gains of one part do not
-    compensate losses of the other: faster callees do not excuse a slow caller.
-    """
-    own, below = np.nan_to_num(exclusive), np.nan_to_num(inclusive - exclusive)
-    found = []
-    for total, mine, theirs in zip(
-        np.nan_to_num(inclusive).tolist(), own.tolist(), below.tolist(), strict=True
-    ):
-        if max(mine, theirs) < NOTICEABLE:
-            found.append(ExcessPattern.GAIN if total <= -NOTICEABLE else ExcessPattern.NONE)
-        elif theirs <= _MINOR * mine:
-            found.append(ExcessPattern.OWN)
-        elif mine <= _MINOR * theirs:
-            found.append(ExcessPattern.CALLEES)
-        else:
-            found.append(ExcessPattern.BOTH)
-    return found
-
-
-def overlap(before: FloatArray, after: FloatArray) -> BoolArray | None:
-    """Return whether the repetitions of two scales overlap, so that noise may explain a difference.
-
-    Parameters
-    ----------
-    before, after : [n, repetitions] and [n, other repetitions]
-
-    Returns
-    -------
-    [n]; None if a scale has a single run
-    """
-    if min(before.shape[1], after.shape[1]) < 2:
-        return None
-    apart: BoolArray = after.max(axis=1) < before.min(axis=1)
-    apart |= after.min(axis=1) > before.max(axis=1)
-    return ~apart
-
-
 def unmatched(losses: Losses, pair: int) -> Unmatched:
     """Return the subtrees that occur at one scale of a pair only."""
     base, scale = losses.columns(pair)
     before, after = losses.costs.inclusive[:, base], losses.costs.inclusive[:, scale]
     totals = float(losses.run_time[base]), float(losses.run_time[scale])
     return diverging(losses.experiment.tree, (before, after), totals)
-
-
-def diverging(
-    tree: CallTree, costs: tuple[FloatArray, FloatArray], totals: tuple[float, float]
-) -> Unmatched:
-    """Return the subtrees that occur on one side only.
-
-    Parameters
-    ----------
-    tree : call tree of both sides
-    costs : [call paths] inclusive costs of the base and of the new side; NaN = does not occur
-    totals : costs of the whole program on both sides
-    """
-    before, after = costs
-    one_only = np.isnan(before) != np.isnan(after)
-    is_topmost = one_only & ~((tree.parent != ROOT) & one_only[tree.parent])
-    rows = np.flatnonzero(is_topmost)
-    is_new = np.isnan(before[rows])
-    cost = np.where(is_new, after[rows], before[rows])
-    whole = np.where(is_new, totals[1], totals[0])
-    share = np.divide(cost, whole, out=np.zeros_like(cost), where=whole > 0)
-    callpaths = tree.inclusive(one_only.astype(float))[rows].astype(np.intp)
-    order = np.argsort(-share, kind="stable")
-    return Unmatched(rows[order], is_new[order], cost[order], share[order], callpaths[order])

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.ensemble import doubtful, overlap
 from callpath_modeler.analysis.excess_bands import excess_band
+from callpath_modeler.analysis.excess_patterns import doubtful, overlap
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum

@@ -14,7 +14,7 @@ import numpy as np
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.aggregation import aggregate_for
-from callpath_modeler.analysis.ensemble import Pair, choose_pairs, measured_line
+from callpath_modeler.analysis.scale_pairs import Pair, choose_pairs, measured_line
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted
 from callpath_modeler.modeling import Aggregate, Centre

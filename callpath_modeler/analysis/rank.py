@@ -12,10 +12,8 @@ from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.causes import NOTHING, find_causes
 from callpath_modeler.analysis.ensemble import (
     Losses,
-    doubtful,
     ensemble_of,
     losses_of_pairs,
-    overlap,
     repetitions_of_pair,
 )
 from callpath_modeler.analysis.excess import (
@@ -27,6 +25,7 @@ from callpath_modeler.analysis.excess import (
     scaling_over,
 )
 from callpath_modeler.analysis.excess_bands import excess_band
+from callpath_modeler.analysis.excess_patterns import doubtful, overlap
 from callpath_modeler.analysis.ideals import ScalingIdeal
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum

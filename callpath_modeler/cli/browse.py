@@ -228,7 +228,7 @@ class _Services:
         With a target behind them, they are those of the models.
         """
         from callpath_modeler import answers
-        from callpath_modeler.analysis.ensemble import with_pairs
+        from callpath_modeler.analysis.scale_pairs import with_pairs
         from callpath_modeler.target_query import FURTHER, PredictionQuery, parse_pairs
 
         modelled = self._modelled

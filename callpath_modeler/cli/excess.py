@@ -30,7 +30,8 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.ensemble import Losses, Pair
+    from callpath_modeler.analysis.ensemble import Losses
+    from callpath_modeler.analysis.scale_pairs import Pair
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import Aggregate
@@ -90,7 +91,8 @@ def command(
     measured values.
     """
     from callpath_modeler.analysis.aggregation import aggregate_for
-    from callpath_modeler.analysis.ensemble import losses, measured_line
+    from callpath_modeler.analysis.ensemble import losses
+    from callpath_modeler.analysis.scale_pairs import measured_line
     from callpath_modeler.excess_expectation import (
         ComparedRuns,
         expected_costs,

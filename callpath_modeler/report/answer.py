@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.ensemble import NOTICEABLE
+from callpath_modeler.analysis.excess_patterns import NOTICEABLE
 from callpath_modeler.analysis.rank import By
 from callpath_modeler.analysis.target_costs import deviation
 from callpath_modeler.profile.pattern import short_name

@@ -11,16 +11,15 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.ensemble import (
+from callpath_modeler.analysis.ensemble import Losses, unmatched
+from callpath_modeler.analysis.excess import efficiency_of, is_summed
+from callpath_modeler.analysis.excess_patterns import (
     NOTICEABLE,
     ExcessPattern,
-    Losses,
     doubtful,
     overlap,
     readings,
-    unmatched,
 )
-from callpath_modeler.analysis.excess import efficiency_of, is_summed
 from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.analysis.target_excess import band_of_total, bands_at_target
 from callpath_modeler.arrays import BoolArray, FloatArray

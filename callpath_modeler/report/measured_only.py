@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.ensemble import NOTICEABLE
 from callpath_modeler.analysis.excess import scaling_over
+from callpath_modeler.analysis.excess_patterns import NOTICEABLE
 from callpath_modeler.analysis.ideals import ScalingIdeal
 from callpath_modeler.analysis.measured_only import LEAST_SCALES
 from callpath_modeler.arrays import BoolArray, FloatArray

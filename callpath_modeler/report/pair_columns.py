@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.ensemble import doubtful, overlap
+from callpath_modeler.analysis.excess_patterns import doubtful, overlap
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.report.formats import Cell, json_number

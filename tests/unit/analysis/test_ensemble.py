@@ -3,15 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.ensemble import (
-    ExcessPattern,
-    choose_pairs,
-    losses,
-    overlap,
-    readings,
-    unmatched,
-)
+from callpath_modeler.analysis.ensemble import losses, unmatched
 from callpath_modeler.analysis.excess import measured_excess
+from callpath_modeler.analysis.excess_patterns import ExcessPattern, overlap, readings
+from callpath_modeler.analysis.scale_pairs import choose_pairs
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs
