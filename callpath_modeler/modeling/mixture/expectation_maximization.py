@@ -10,8 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.compiled import expectation_maximization as in_c
-from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 
@@ -118,8 +116,7 @@ def _learnt(
         count_as_one * _DEVIATION_STRENGTH * deviation_before,
         0.0 if hypotheses.fans is not None else _BY_ONE,
     )
-    go_round = in_c.rounds if compiled() else _rounds
-    prior, deviation, factor = go_round(found, place, held, alone, _ROUNDS)
+    prior, deviation, factor = _rounds(found, place, held, alone, _ROUNDS)
     after, counts = before * (of_hypothesis * within * factor)[kinds], np.zeros(len(kinds))
     after[which] = prior
     counts[which] = np.maximum(0.0, prior / factor[kind] - held.hypothesis)
