@@ -38,7 +38,6 @@ from callpath_modeler.modeling.mixture import (
     candidate_selection,
     complexity_prior,
     empirical_bayes,
-    expectation_maximization,
     hypotheses,
     pairings,
 )
@@ -89,29 +88,28 @@ _COARSE = tuple(each for each in DEFAULT_SPACE.decreasing if each.denominator !=
 
 _NO_PAIRS = np.empty((0, 2), dtype=np.intp)
 
-GRADUAL = _without(BreakKind.SWELL, BreakKind.SETTLE)
-SORTED = _without(BreakKind.SORTED)
-LEAPS = _without(BreakKind.LEAP)
-BETWEEN = [(module, "neighbouring_powers", lambda _: []) for module in (pairings, hypotheses)]
-OTHER_WORK = [(module, "other_work", lambda _: []) for module in (pairings, hypotheses)]
-TENTHS = _in_space(replace(DEFAULT_SPACE, alone=_WHOLE, decreasing=_COARSE))
-ROUNDED = [(candidate_selection, "with_rounded", lambda exact, *_: exact[1])]
+_BETWEEN: Rule = [
+    (module, "neighbouring_powers", lambda _: []) for module in (pairings, hypotheses)
+]
+_OTHER_WORK: Rule = [(module, "other_work", lambda _: []) for module in (pairings, hypotheses)]
+_TENTHS = _in_space(replace(DEFAULT_SPACE, alone=_WHOLE, decreasing=_COARSE))
+_ROUNDED: Rule = [(candidate_selection, "with_rounded", lambda exact, *_: exact[1])]
 
 OF_ONE: Mapping[str, Rule] = {
     "nothing": [],
-    "gradual breaks": GRADUAL,
-    "sorted shares": SORTED,
-    "leaps": LEAPS,
-    "powers between two others": BETWEEN,
-    "other work": OTHER_WORK,
-    "tenths, between, other work": [*BETWEEN, *OTHER_WORK, *TENTHS],
-    "rounded whole numbers": ROUNDED,
+    "gradual breaks": _without(BreakKind.SWELL, BreakKind.SETTLE),
+    "sorted shares": _without(BreakKind.SORTED),
+    "leaps": _without(BreakKind.LEAP),
+    "powers between two others": _BETWEEN,
+    "other work": _OTHER_WORK,
+    "tenths, between, other work": [*_BETWEEN, *_OTHER_WORK, *_TENTHS],
+    "rounded whole numbers": _ROUNDED,
     "all of these": [
         *_without(BreakKind.SWELL, BreakKind.SETTLE, BreakKind.SORTED, BreakKind.LEAP),
-        *BETWEEN,
-        *OTHER_WORK,
-        *TENTHS,
-        *ROUNDED,
+        *_BETWEEN,
+        *_OTHER_WORK,
+        *_TENTHS,
+        *_ROUNDED,
     ],
     "breaks that begin at a capacity": _without_breaks(lambda each: each.begins),
     "levels, blocks and ceilings": _without(BreakKind.LEVELS, BreakKind.BLOCKS, BreakKind.CEILING),
@@ -127,9 +125,6 @@ OF_ONE: Mapping[str, Rule] = {
     "plain terms are more probable": [(complexity_prior, "_plainness", lambda *_: 1.0)],
     "learnt priors": [
         (empirical_bayes, "_beliefs", lambda _, __, ___, before, *____: before),
-    ],
-    "priors of shapes across pairs": [
-        (expectation_maximization, "_as_common", lambda _, prior, *__: prior)
     ],
     "outlier scales": [(empirical_bayes, "_odd_one", _nothing)],
     "noise that grows with scale": [(empirical_bayes, "_LOOKS_AT_SCALES", 0)],
@@ -229,9 +224,9 @@ _MULTIPLES, _SEEDS = (4.0, 16.0), 10
 
 
 def _predicted(
-    models: modeling.Models, target: FloatArray, truth: FloatArray, times: float, first: float
+    models: modeling.Models, target: FloatArray, truth: FloatArray, times: float, first: FloatArray
 ) -> Predictions:
-    """Return predictions at a target, `times` the largest scale; `first` is the smallest."""
+    """Return predictions at a target, `times` the largest scale; `first` is the smallest value."""
     found = models.predict(target)
     value, low, high = (each[:, 0] for each in (found.value, found.low, found.high))
     marks = at_most(marks_of_trust(value, low, high), value, limited(models, value, times))
