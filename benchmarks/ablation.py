@@ -46,6 +46,7 @@ from callpath_modeler.modeling.several import catalogue, line_models, related_pa
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, SearchSpace
 
 NOTES = """\
+Lines that hardly differ from the whole method ("nothing") are left out.
 Each line is the method without one rule, on one set of series. Next scale: real series, cut after
 each scale, as in the table of next scales. Programs: the laws of mechanisms, at 4 and 16 times the
 largest scale. Other laws: laws that no hypothesis contains, such as powers between those tried and
@@ -195,8 +196,8 @@ class Predictions:
         names = [field.name for field in fields(cls)]
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
-    def cells(self) -> tuple[str, ...]:
-        """Return the figures of a line, without the cost."""
+    def figures(self) -> tuple[float, ...]:
+        """Return error, share within 20 %, coverage, width, false growth, sure and wrong."""
         slack = 1e-9 * np.abs(self.truth)
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.abs(self.value - self.truth) / np.abs(self.truth)
@@ -209,17 +210,39 @@ class Predictions:
         wrong = (self.marks >= _SURE) & ~(off <= most * (1 + 1e-9)) & (self.value != self.truth)
         grows = self.growing[self.constant]
         return (
-            str(len(self.truth)),
-            f"{100 * np.median(error):.2f}%",
-            f"{100 * (error <= _NEAR).mean():.1f}%",
-            f"{100 * held[modelled].mean():.1f}%",
-            f"{np.median(width[modelled & (self.truth != 0)]):.2f}",
-            f"{100 * grows.mean():.1f}%" if grows.size else "-",
-            f"{100 * wrong.mean():.2f}%",
+            float(np.median(error)),
+            float((error <= _NEAR).mean()),
+            float(held[modelled].mean()),
+            float(np.median(width[modelled & (self.truth != 0)])),
+            float(grows.mean()) if grows.size else 0.0,
+            float(wrong.mean()),
         )
 
 
 _SURE, _NEAR = 3, 0.2
+
+_SLIGHT = (0.003, 0.01, 0.005, 0.06, 0.002, 0.002)
+"""Differences of figures that are not shown; that of the width is relative."""
+
+
+def _cells(figures: Sequence[float]) -> tuple[str, ...]:
+    error, near, held, width, false, wrong = figures
+    percents = (f"{100 * share:.{digits}f}%" for share, digits in ((near, 0), (held, 1)))
+    return (
+        f"{100 * error:.2f}%",
+        *percents,
+        f"{width:.2f}",
+        f"{100 * false:.1f}%",
+        f"{100 * wrong:.2f}%",
+    )
+
+
+def _differs(figures: Sequence[float], whole: Sequence[float]) -> bool:
+    """Return whether a line without a rule differs from that of the whole method."""
+    slight = [*_SLIGHT[:3], _SLIGHT[3] * whole[3], *_SLIGHT[4:]]
+    return any(abs(a - b) > most for a, b, most in zip(figures, whole, slight, strict=True))
+
+
 _MULTIPLES, _SEEDS = (4.0, 16.0), 10
 
 
@@ -372,7 +395,7 @@ def _suites(shared: Path) -> Mapping[str, Suite]:
 
 
 HEAD = (
-    *("series", "without", "predictions", "error", "within 20 %", "held", "width"),
+    *("series", "without", "error", "within 20 %", "held", "width"),
     *("false growth", "sure and wrong", "cost"),
 )
 
@@ -398,17 +421,19 @@ def lines(shared: Path) -> Iterator[tuple[str, ...]]:
     """
     _series(shared)
     for suite, (rules, measure) in _suites(shared).items():
-        whole = 0.0
+        whole: tuple[float, ...] = ()
+        cost = 0.0
         for name, rule in rules.items():
             try:
                 with _off(rule):
                     start = time.process_time()
-                    found = Predictions.joined(list(measure()))
+                    figures = Predictions.joined(list(measure())).figures()
                     spent = time.process_time() - start
             except AbsentError:
                 break
-            whole = whole or spent
-            yield suite, name, *found.cells(), f"{spent / whole:.2f}"
+            whole, cost = whole or figures, cost or spent
+            if figures is whole or _differs(figures, whole):
+                yield suite, name, *_cells(figures), f"{spent / cost:.1f}"
 
 
 @contextmanager
