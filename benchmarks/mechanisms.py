@@ -135,6 +135,10 @@ _MECHANISMS: Mapping[str, Draw] = {
 }
 
 
+PROGRAMS = Programs(_MECHANISMS, _POINTS, _NOISE, _SEEDS)
+"""Programs of these mechanisms; those of one seed are modelled as one program."""
+
+
 def table(_: Path) -> Table:
-    """Measure all mechanisms; those of one seed are modelled as one program."""
-    return Programs(_MECHANISMS, _POINTS, _NOISE, _SEEDS).table("mechanism")
+    """Measure all mechanisms."""
+    return PROGRAMS.table("mechanism")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 
@@ -111,9 +112,25 @@ def table(shared: Path) -> Table:
     return Table(head, lines, range(1, 6))
 
 
-def _application(
+def applications(
+    shared: Path,
+) -> Iterator[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
+    """Yield points, target, measurements and true values of applications with all noises.
+
+    Raises
+    ------
+    AbsentError
+        If the protocol is absent.
+    """
+    bench = laws.protocol(shared / "tools" / "bench_accuracy.py")
+    for noise, repetitions, seed in product(_NOISES.values(), (1, 5), _SEEDS):
+        yield _drawn(bench, noise, repetitions, seed, 0)
+
+
+def _drawn(
     bench: ModuleType, noise: _Noise, repetitions: int, seed: int, number: int
-) -> _Said:
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return points [K], the target [1], measurements [n, K, R] and true values there [n]."""
     points = bench.REGIMES["P5"]
     target = _MULTIPLE * points[-1:]
     truths = laws.application(bench, points, number, seed)
@@ -121,7 +138,13 @@ def _application(
     exact = np.array([truth(places) * np.ones(len(places)) for truth in truths])
     rng = np.random.default_rng([seed, number])
     y = exact[:, :-1, None] * np.exp(noise(rng, len(points), repetitions))
-    truth = exact[:, -1]
+    return points, target, y, exact[:, -1]
+
+
+def _application(
+    bench: ModuleType, noise: _Noise, repetitions: int, seed: int, number: int
+) -> _Said:
+    points, target, y, truth = _drawn(bench, noise, repetitions, seed, number)
     models = modeling.fit(points, y)
     band = models.predict(target)
     value, low, high = (column[:, 0] for column in (band.value, band.low, band.high))

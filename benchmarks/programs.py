@@ -44,22 +44,34 @@ class Programs:
 
     def table(self, what: str) -> Table:
         """Return the accuracy of predictions, for each law and for all laws."""
-        names, target = np.repeat(list(self.laws), _OF_EACH), _MULTIPLE * self.points[-1:]
+        names, target = self.names, _MULTIPLE * self.points[-1:]
         every = [self._predicted(names, target, np.random.default_rng(seed)) for seed in self.seeds]
         columns = [np.stack(each) for each in zip(*every, strict=True)]
         lines = [_line(name, *(each[:, names == name] for each in columns)) for name in self.laws]
         head = (what, "error", EXTRAP.name, "held", "sure and wrong")
         return Table(head, [*lines, _line("all", *columns)], range(1, 5))
 
+    @property
+    def names(self) -> NDArray[np.str_]:
+        """Names of the laws of the call paths, [n]."""
+        return np.repeat(list(self.laws), _OF_EACH)
+
+    def drawn(
+        self, names: NDArray[np.str_], targets: FloatArray, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return measurements of a program, [n, K, R], and its laws at `targets` [m], [n, m]."""
+        laws = [self.laws[name](rng) for name in names]
+        exact = np.array([law(np.concatenate([self.points, targets])) for law in laws])
+        known, far = exact[:, : len(self.points)], exact[:, len(self.points) :]
+        scatter = rng.standard_normal((*known.shape, _REPETITIONS))
+        return known[..., None] * np.exp(self.noise * scatter), far
+
     def _predicted(
         self, names: NDArray[np.str_], target: FloatArray, rng: np.random.Generator
     ) -> tuple[FloatArray, ...]:
         """Return our errors, Extra-P's errors, coverage of bands, and sure but wrong ones, [n]."""
-        laws = [self.laws[name](rng) for name in names]
-        exact = np.array([law(np.concatenate([self.points, target])) for law in laws])
-        shape = len(laws), len(self.points), _REPETITIONS
-        y = exact[:, :-1, None] * np.exp(self.noise * rng.standard_normal(shape))
-        found, truth = modeling.fit(self.points, y).predict(target), exact[:, -1]
+        y, exact = self.drawn(names, target, rng)
+        found, truth = modeling.fit(self.points, y).predict(target), exact[:, 0]
         value, low, high = (each[:, 0] for each in (found.value, found.low, found.high))
         theirs, _ = extrap_models.predict(self.points, y, target)
         marks = marks_of_trust(value, low, high)

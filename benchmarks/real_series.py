@@ -244,7 +244,7 @@ def predicted(points: FloatArray, values: FloatArray, *, peer: bool = True) -> H
     models = modeling.fit(known, trained)
     ours = models.predict(points[-1:])
     value, low, high = (each[:, 0] for each in (ours.value, ours.low, ours.high))
-    limits = limited(models, value, float(points[-1]))
+    limits = limited(models, value, float(points[-1] / known[-1]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # some points have no value
         medians = np.nanmedian(values, axis=2)

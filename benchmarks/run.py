@@ -10,9 +10,10 @@ Temporary files (about 2 GB) are deleted at the end. Environments stay, and so d
 Extra-P, which take minutes.
 
 ``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py. ``real``,
-``run-times``, ``scales``, ``marked``, ``slices`` and ``generated`` need the measurements in
-DIR/data. DIR is given with ``--shared DIR``; by default, it is the folder ``shared`` next to the
-project. ``generated`` also needs MPI and an idle machine, and ``tuned-rules`` needs Open MPI 4.
+``run-times``, ``scales``, ``marked``, ``slices``, ``ablation`` and ``generated`` need the
+measurements in DIR/data. DIR is given with ``--shared DIR``; by default, it is the folder
+``shared`` next to the project. ``generated`` also needs MPI and an idle machine, and
+``tuned-rules`` needs Open MPI 4.
 ``far`` and ``far-ranks`` need the profiles of ``make cluster``.
 """
 
@@ -27,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+import ablation
 import accuracy
 import browse
 import caliper
@@ -102,6 +104,7 @@ BENCHMARKS = {
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
     "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),
     "mechanisms": Benchmark(mechanisms.table, mechanisms.NOTES, (EXTRAP,)),
+    "ablation": Benchmark(ablation.table, ablation.NOTES, ()),
     "sizes": Benchmark(sizes.table, sizes.NOTES, (EXTRAP,)),
     "kernels": Benchmark(kernels.table, kernels.NOTES, (EXTRAP,)),
     "noises": Benchmark(noises.table, noises.NOTES, (EXTRAP,)),

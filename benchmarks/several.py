@@ -79,7 +79,7 @@ def _lines() -> Iterator[tuple[str, ...]]:
 
 def _of(design: Design, noise: float) -> Iterator[tuple[str, ...]]:
     points, target = design.points, design.target
-    drawn = {name: _drawn(design, make, noise) for name, make in design.kinds.items()}
+    drawn = {name: draw_laws(design, make, noise) for name, make in design.kinds.items()}
     values = np.concatenate([each.values for each in drawn.values()])
     start = time.process_time()
     models, _ = slice_with_line_models(fit(points, values), 0, target[0], points, values)
@@ -105,9 +105,10 @@ def _figures(value: FloatArray, truth: FloatArray) -> tuple[str, str]:
     return f"{np.median(error):.3f}", f"{100 * near.mean():.0f} %"
 
 
-def _drawn(
+def draw_laws(
     design: Design, make: Callable[[np.random.Generator, FloatArray], Law], noise: float
 ) -> Drawn:
+    """Return laws of one kind with their measurements."""
     values, truth = [], []
     for seed in design.seeds:
         random = np.random.default_rng([seed, int(1000 * noise)])
@@ -151,8 +152,13 @@ def _product(random: np.random.Generator, end: FloatArray) -> Law:
     return _grown([lambda points: first(points) * second(points)], random, end)
 
 
+def sum_of_terms(random: np.random.Generator, end: FloatArray) -> Law:
+    """Return the sum of a constant and a growing term of each parameter."""
+    return _grown([_term(random, axis) for axis in range(end.shape[1])], random, end)
+
+
 def _sum(random: np.random.Generator, end: FloatArray) -> Law:
-    return _grown([_term(random, 0), _term(random, 1)], random, end)
+    return sum_of_terms(random, end[:, :2])
 
 
 def _shared(random: np.random.Generator, end: FloatArray) -> Law:

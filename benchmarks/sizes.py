@@ -54,7 +54,12 @@ def _sum_of(terms: tuple[tuple[int, int], ...]) -> Draw:
     return drawn
 
 
+PROGRAMS = Programs(
+    {name: _sum_of(terms) for name, terms in _LAWS.items()}, _POINTS, _NOISE, _SEEDS
+)
+"""Programs of these laws; those of one seed are modelled as one program."""
+
+
 def table(_: Path) -> Table:
-    """Measure all laws; those of one seed are modelled as one program."""
-    laws = {name: _sum_of(terms) for name, terms in _LAWS.items()}
-    return Programs(laws, _POINTS, _NOISE, _SEEDS).table("law")
+    """Measure all laws."""
+    return PROGRAMS.table("law")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import extrap_models
@@ -40,8 +41,8 @@ _BY = ("ours", "surfaces", "runs", EXTRAP.name, "last")
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """Measurements, [n], predictions by each of `_BY`, [n], and our bands."""
+class Kept:
+    """Measurements, [n], predictions by each of `_BY`, [n], and our bands; NaN = none."""
 
     truth: FloatArray
     said: dict[str, FloatArray]
@@ -57,35 +58,52 @@ def table(shared: Path) -> Table:
     AbsentError
         If the measurements are absent.
     """
-    folder = shared / "data" / "third_party" / "caliper"
-    found = []
-    for name, file in _SERIES.items():
-        if not (folder / file).exists():
-            raise AbsentError(f"{folder / file} is not there: it has measurements")
-        for parameter, kept in _kept_back(folder / file):
-            found.append((f"{name}: {parameter}", kept))
+    found = list(kept_back(shared))
     every = _joined([kept for _, kept in found])
     head = ("series", "values", *_BY, f"log: {_BY[0]}", *_BY[1:], "held")
     lines = [_line(name, kept) for name, kept in [*found, ("all", every)]]
     return Table(head, lines, range(1, len(head)))
 
 
-def _kept_back(path: Path) -> Iterator[tuple[str, _Kept]]:
+def kept_back(shared: Path, *, peer: bool = True) -> Iterator[tuple[str, Kept]]:
+    """Yield each series and parameter, with predictions for the largest value.
+
+    With `peer`, Extra-P predicts as well.
+
+    Raises
+    ------
+    AbsentError
+        If the measurements are absent.
+    """
+    folder = shared / "data" / "third_party" / "caliper"
+    for name, file in _SERIES.items():
+        if not (folder / file).exists():
+            raise AbsentError(f"{folder / file} is not there: it has measurements")
+        for parameter, kept in _of_series(_loaded(folder / file), peer=peer):
+            yield f"{name}: {parameter}", kept
+
+
+@cache
+def _loaded(path: Path) -> cpm.Experiment:
+    return cpm.load(path, cpm.LoadOptions(cpm.ReadOptions(metrics=None)))
+
+
+def _of_series(whole: cpm.Experiment, *, peer: bool) -> Iterator[tuple[str, Kept]]:
     """Yield each parameter, with predictions for its largest value."""
-    read = cpm.ReadOptions(metrics=None)
-    whole = cpm.load(path, cpm.LoadOptions(read))
     for parameter in whole.modelled_parameters():
         largest = max(run.parameters[parameter] for run in whole.runs)
         known = whole.where(np.array([run.parameters[parameter] < largest for run in whole.runs]))
         parts = [
-            part for metric in whole.columns for part in _of_metric(whole, known, metric, parameter)
+            part
+            for metric in whole.columns
+            for part in _of_metric(whole, known, metric, parameter, peer=peer)
         ]
         yield parameter, _joined(parts)
 
 
 def _of_metric(
-    whole: cpm.Experiment, known: cpm.Experiment, metric: str, parameter: str
-) -> Iterator[_Kept]:
+    whole: cpm.Experiment, known: cpm.Experiment, metric: str, parameter: str, *, peer: bool
+) -> Iterator[Kept]:
     fitted = cpm.fit(known, metric)
     assert fitted.surface is not None
     names, models = fitted.surface.parameters, fitted.surface.models
@@ -104,11 +122,15 @@ def _of_metric(
         band = line.models.predict([at])
         surfaces = modeling.slice_along(models, axis, target).values([at])
         runs = modeling.fit(*line.line.by_point(metric, parameter)).values([at])
-        extrap = extrap_models.predict(there[0], there[1][rows], target[None])[0][:, 0]
+        extrap = (
+            extrap_models.predict(there[0], there[1][rows], target[None])[0][:, 0]
+            if peer
+            else np.full(int(rows.sum()), np.nan)
+        )
         said = {"ours": band.value, "surfaces": surfaces, "runs": runs}
         of_rows = {name: value[rows, 0] for name, value in said.items()}
         last = line.measured[rows, -1]
-        yield _Kept(
+        yield Kept(
             truth[rows],
             {**of_rows, EXTRAP.name: extrap, "last": last},
             band.low[rows, 0],
@@ -116,15 +138,15 @@ def _of_metric(
         )
 
 
-def _joined(parts: list[_Kept]) -> _Kept:
+def _joined(parts: list[Kept]) -> Kept:
     said = {by: np.concatenate([part.said[by] for part in parts]) for by in _BY}
     truth, low, high = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("truth", "low", "high")
     )
-    return _Kept(truth, said, low, high)
+    return Kept(truth, said, low, high)
 
 
-def _line(name: str, kept: _Kept) -> tuple[str, ...]:
+def _line(name: str, kept: Kept) -> tuple[str, ...]:
     errors, logs = [], []
     for by in _BY:
         said = np.nan_to_num(kept.said[by], nan=0.0)

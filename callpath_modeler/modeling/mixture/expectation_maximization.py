@@ -10,8 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.compiled import expectation_maximization as in_c
-from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 
@@ -19,8 +17,6 @@ _KIND_STRENGTH = 10.0
 """Weight of the initial prior of kinds, in call paths."""
 _DEVIATION_STRENGTH = 30.0
 """Weight of the initial prior of deviations and drifts, in call paths."""
-_TERM_STRENGTH = 15.0
-"""Weight, in call paths, of the assumption that a shape is as common in pairs as expected."""
 _BY_ONE = 10.0
 """Largest count of the call path with the most evidence for a hypothesis, in pseudo-counts.
 
@@ -64,8 +60,7 @@ def maximize_evidence(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the priors that fit some rows best, by expectation maximisation.
 
-    The initial priors count as call paths. In one parameter there are two passes; the second one
-    uses how common each shape was in the pairs of the first one.
+    The initial priors count as call paths. Each hypothesis and each deviation is learnt separately.
 
     Parameters
     ----------
@@ -80,25 +75,7 @@ def maximize_evidence(
     log_prior, deviation_prior : log priors for this application
     """
     found = found.by_row()
-    after, deviation, counts = _learnt(found, hypotheses, log_prior, deviation_prior, count_as_one)
-    if hypotheses.fans is None:  # In several parameters there are too many pairs.
-        log_prior = _as_common(hypotheses, log_prior, counts, count_as_one * _TERM_STRENGTH)
-        after, deviation, _ = _learnt(found, hypotheses, log_prior, deviation_prior, count_as_one)
-    return after, deviation
-
-
-def _learnt(
-    found: Candidates,
-    hypotheses: Hypotheses,
-    log_prior: FloatArray,
-    deviation_prior: FloatArray,
-    count_as_one: float,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the learnt log priors, and the number of rows that each hypothesis was seen in, [H].
-
-    Each hypothesis and each deviation is learnt separately; `found` is ordered by row.
-    """
-    kinds, before, deviation_before = hypotheses.kinds, np.exp(log_prior), np.exp(deviation_prior)
+    kinds, before = hypotheses.kinds, np.exp(log_prior)
     whole = np.bincount(kinds, weights=before, minlength=len(hypotheses.strength)).astype(
         np.float64
     )
@@ -115,54 +92,14 @@ def _learnt(
         of_hypothesis[kind] * within[kind] * alone,
         of_hypothesis,
         count_as_one * _KIND_STRENGTH * whole,
-        count_as_one * _DEVIATION_STRENGTH * deviation_before,
+        count_as_one * _DEVIATION_STRENGTH * np.exp(deviation_prior),
         0.0 if hypotheses.fans is not None else _BY_ONE,
     )
-    go_round = in_c.rounds if compiled() else _rounds
-    prior, deviation, factor = go_round(found, place, held, alone, _ROUNDS)
-    after, counts = before * (of_hypothesis * within * factor)[kinds], np.zeros(len(kinds))
+    prior, deviation, factor = _rounds(found, place, held, alone, _ROUNDS)
+    after = before * (of_hypothesis * within * factor)[kinds]
     after[which] = prior
-    counts[which] = np.maximum(0.0, prior / factor[kind] - held.hypothesis)
     with np.errstate(divide="ignore"):
-        return np.log(after), np.log(deviation), counts
-
-
-def _as_common(
-    hypotheses: Hypotheses, log_prior: FloatArray, counts: FloatArray, held: float
-) -> FloatArray:
-    """Return priors by how often the shapes occur in other hypotheses; kinds stay as probable.
-
-    There are hundreds of pairs, so few call paths have the same one. But p with 1/p and p with
-    p^(-2/3) have a term in common. Hypotheses with one shape are learnt separately.
-
-    Parameters
-    ----------
-    log_prior : [H] log priors
-    counts : [H] number of rows that each hypothesis was seen in
-    held : pseudo-count of each shape, both observed and expected
-    """
-    prior, kinds, none = np.exp(log_prior), hypotheses.kinds, len(hypotheses.shapes)
-    shapes = hypotheses.every_code % (none + 1)
-    free = (shapes[:, 1] < none) | hypotheses.outside
-    counts, likely = np.where(free, counts, 0.0), np.where(free, prior, 0.0)
-    expected = likely * _of_kinds(hypotheses, counts, likely)
-    factor = np.ones(len(kinds))
-    for its in shapes.T:
-        seen, awaited = (
-            np.bincount(shapes.ravel(), np.repeat(each, 2))[its] - each
-            for each in (counts, expected)
-        )
-        factor *= np.where(its < none, (seen + held) / (awaited + held), 1.0)
-    after = np.where(free, prior * factor, prior)
-    after *= _of_kinds(hypotheses, prior, after)
-    with np.errstate(divide="ignore"):
-        return np.log(after)
-
-
-def _of_kinds(hypotheses: Hypotheses, many: FloatArray, few: FloatArray) -> FloatArray:
-    """Return the ratio of `many` [H] to `few` [H] in the kind of each hypothesis, [H]."""
-    above, below = (np.bincount(hypotheses.kinds, each) for each in (many, few))
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)[hypotheses.kinds]
+        return np.log(after), np.log(deviation)
 
 
 def _rounds(

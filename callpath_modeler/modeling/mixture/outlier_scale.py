@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.compiled import outlier_scale as in_c
-from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit
@@ -231,8 +229,6 @@ def _likelihoods(
         centre = (away * precise).mean(axis=0) / sharp
         level = np.log(found.weight) - np.log(spread).mean(axis=0)
         level -= 0.5 * ((away - centre) ** 2 * precise).mean(axis=0)
-    if compiled():
-        return in_c.likelihoods(found, centre, sharp, level, factors)
     each = level[:, None] - 0.5 * sharp[:, None] * (centre[:, None] - factors) ** 2
     each[~np.isfinite(each)] = -np.inf
     # Candidates are ordered by row.

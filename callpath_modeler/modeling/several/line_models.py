@@ -90,6 +90,9 @@ def slice_with_line_models(
         distance_to_measurements(each, runs.points, measured) for each in (lines, models)
     )
     closer = told & ~np.isnan(runs.error) & _closer(of_lines, of_slices, deviating)
+    if runs.all_moved:
+        # The surface moved all of these runs, so they are no evidence against it.
+        closer[:] = False
     doubt = np.where(told & ~closer, _doubts(models, deviating, runs.points), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         other = _DOUBT * np.clip(np.nan_to_num(of_lines / of_slices), 0.0, 1.0) ** 2

@@ -27,11 +27,13 @@ class LineRuns:
     values : [n, K, R] values; NaN = missing
     error : [n] relative standard deviation that moving adds at the largest moved scale; NaN = not
         known, 0 = no run was moved
+    all_moved : whether no run was made at the held values
     """
 
     points: FloatArray
     values: FloatArray
     error: FloatArray
+    all_moved: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +71,14 @@ def runs_along(
     found = values[:, sources.nearest].copy()
     moved = np.flatnonzero(sources.away > 0)
     if not moved.size:
-        return LineRuns(sources.scales, found, np.zeros(len(values)))
+        return LineRuns(sources.scales, found, np.zeros(len(values)), all_moved=False)
     there = np.repeat(at[None], len(moved), axis=0)
     there[:, axis] = sources.scales[moved]
     with np.errstate(over="ignore"):
         found[:, moved] *= _ratio(surface, points[sources.nearest[moved]], there)[..., None]
     found[np.isinf(found)] = np.nan
-    return LineRuns(sources.scales, found, _error(surface, sources, moved, points, values))
+    error = _error(surface, sources, moved, points, values)
+    return LineRuns(sources.scales, found, error, all_moved=len(moved) == len(sources.scales))
 
 
 def _sources(points: FloatArray, axis: int, at: FloatArray) -> _Sources:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
@@ -11,8 +9,7 @@ from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling import FitStatus, Models, fit
 from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.expectation_maximization import maximize_evidence
-from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
-from callpath_modeler.modeling.terms import Term
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from many_rows import KINDS, many_rows, screened
 
 POINTS = 2.0 ** np.arange(3, 9)
@@ -103,27 +100,6 @@ def test_what_no_row_has_chosen_keeps_its_share_of_its_kind() -> None:
     assert len(np.unique(kinds)) > 1
     for kind in np.unique(kinds):
         assert np.ptp(gained[kinds == kind]) == pytest.approx(0, abs=1e-9)
-
-
-def test_what_is_beside_one_law_is_more_probable_beside_others() -> None:
-    random, points = np.random.default_rng(11), POINTS
-    share = 10 ** random.uniform(-1, 0, (60, 1))
-    law = 1 / points + share * points / points[-1] ** 2
-    y = law[..., None] * (1 + 0.02 * random.standard_normal((60, 6, 5)))
-    data, chosen, known, ways = screened(points, y)
-    found = candidates(data, chosen, known, ways)
-    after, _ = maximize_evidence(found, known, known.log_prior, ways.log_prior)
-    there = np.isfinite(known.log_prior)
-    gained, shapes = after[there] - known.log_prior[there], _shapes(known)[there].tolist()
-    linear, square = (known.shapes.index(Term(power, 0)) for power in (Fraction(1), Fraction(2)))
-    falling = np.flatnonzero(known.single_group == HypothesisGroup.FALLING).tolist()
-    compared = [
-        (gained[shapes.index([first, linear])], gained[shapes.index([first, square])])
-        for first in falling
-        if [first, linear] in shapes and [first, square] in shapes
-    ]
-    assert len(compared) >= 5
-    assert all(with_p > with_square + 0.1 for with_p, with_square in compared)
 
 
 def _shapes(known: Hypotheses) -> IntArray:

@@ -9,14 +9,10 @@ import pytest
 
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture import candidates as candidates_module
-from callpath_modeler.modeling.mixture import expectation_maximization as em_module
 from callpath_modeler.modeling.mixture import posterior as module
 from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.expectation_maximization import maximize_evidence
-from callpath_modeler.modeling.mixture.hypotheses import hypotheses
 from callpath_modeler.modeling.mixture.posterior import LogPriors, fitted_values, posterior
-from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
-from callpath_modeler.modeling.terms import DEFAULT_SPACE
 from many_rows import KINDS, many_rows, screened
 
 pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
@@ -76,30 +72,11 @@ def test_with_and_without_the_library_the_same_is_learnt(monkeypatch):
 
     hypotheses_learnt, deviations_learnt = learnt()
     monkeypatch.setattr(candidates_module, "compiled", lambda: False)
-    monkeypatch.setattr(em_module, "compiled", lambda: False)
     expected, deviations_expected = learnt()
     there = np.isfinite(expected)
     assert there.tolist() == np.isfinite(hypotheses_learnt).tolist()
     np.testing.assert_allclose(hypotheses_learnt[there], expected[there], rtol=1e-7)
     np.testing.assert_allclose(deviations_learnt, deviations_expected, rtol=1e-7)
-
-
-@pytest.mark.parametrize("axes", [1, 2])
-@pytest.mark.parametrize("count_as_one", [1.0, 7.5])
-def test_the_library_learns_what_numpy_learns(axes, count_as_one, monkeypatch):
-    points = 2.0 ** np.arange(3, 7) if axes == 1 else 2.0 ** np.indices((3, 3)).reshape(2, -1).T
-    known = (hypotheses if axes == 1 else joint_hypotheses)(DEFAULT_SPACE, points)
-    random = np.random.default_rng(3)
-    law = points.reshape(len(points), -1).sum(axis=1) ** random.choice([0, 1, 2], (40, 1))
-    y = law[..., None] * random.lognormal(0, 0.1, (40, len(points), 3))
-    data, chosen, known, ways = screened(points, y, known)
-    found = candidates(data, chosen, known, ways)
-    arguments = found, known, known.log_prior, ways.log_prior, count_as_one
-    learnt = maximize_evidence(*arguments)
-    assert not np.allclose(learnt[0], known.log_prior)
-    monkeypatch.setattr(em_module, "compiled", lambda: False)
-    for here, there in zip(learnt, maximize_evidence(*arguments), strict=True):
-        np.testing.assert_allclose(here, there, rtol=1e-11)
 
 
 def test_a_row_is_believed_by_itself():
