@@ -1,4 +1,4 @@
-"""Five daily tasks on real profiles: each answer is on the screen after the documented keys."""
+"""Daily tasks on real profiles: each answer is on the screen after the documented keys."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from driver import GIVEN, drive
+from rich.text import Text
 
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.pipeline import FitOptions, fit, measured_of
+from callpath_modeler.process_profile import process_profile
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.target_query import parse_pair
+from callpath_modeler.report.listing import Listing, ListingEntry
+from callpath_modeler.report.processes import process_text
+from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.target_query import parse_pairs
+from callpath_modeler.tui.services import CommandAnswer
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "how-to" / "browse.md"
@@ -33,9 +39,19 @@ def given(lulesh):
     def models_of(name, pair):
         if not pair:
             return lulesh
-        return measured_of(lulesh.experiment, name, FitOptions(), pair=parse_pair(pair))
+        return measured_of(lulesh.experiment, name, FitOptions(), pairs=parse_pairs(pair.split()))
 
-    return replace(GIVEN, models_of=models_of, runs_of=lambda _: lulesh.experiment)
+    def processes(names, rows, _, inclusive):
+        found = process_profile(lulesh.experiment, rows, "time", inclusive=inclusive)
+
+        def listing(_):
+            first, *others = process_text(found, style=TextStyle())
+            return Listing([Text(first)], [ListingEntry([Text(o)], "") for o in others], [])
+
+        return CommandAnswer(names[-1], listing, "")
+
+    services = {"models_of": models_of, "processes": processes}
+    return replace(GIVEN, runs_of=lambda _: lulesh.experiment, **services)
 
 
 def under_cursor(screen):
@@ -89,6 +105,13 @@ def imbalance(screen, fitted):
     assert re.search(rf"(imbalance|125:) {ratio:.2f}", pane(screen))
 
 
+def slowest_rank(screen, fitted):
+    values = process_profile(fitted.experiment, [screen.session.node], "time").of_repetitions()
+    slowest = int(np.argmax(np.median(values, axis=0)))
+    (line,) = (line for line in screen.lines if line.strip().startswith("maximum"))
+    assert line.split()[3] == str(slowest)
+
+
 def source_line(screen, fitted):
     (region,) = (region for region in fitted.experiment.tree.regions if LONE in region.name)
     assert region.line > 0
@@ -101,6 +124,7 @@ TASKS = {
     "the worst loss between two scales": (["b", *PAIR, "enter", "3"], worst_loss),
     "the callers of a function": (["2", "slash", *FUNCTION, "enter", "l"], callers),
     "the imbalance of a call path": ([], imbalance),
+    "the slowest rank of a call path": (["i", "r"], slowest_rank),
     "the source line of a function": (
         ["slash", *LONE, "enter", "ctrl+d", "ctrl+d", "ctrl+d", "ctrl+d"],
         source_line,
