@@ -29,6 +29,14 @@ from callpath_modeler.cli.web import WebViews
 from callpath_modeler.profile.view_request import Sort, ViewRequest
 from callpath_modeler.profile.views import ViewKind
 
+INTERRUPTIBLE = """
+import signal
+from callpath_modeler.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+"""The command, which ctrl+c ends even if it runs in the background of a shell."""
+
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 
@@ -270,12 +278,15 @@ def test_a_browser_shows_the_page_and_its_script_runs(server, tmp_path):
 
 def test_the_command_prints_the_address_and_ends_with_ctrl_c(stored, clean, monkeypatch):  # noqa: ARG001
     monkeypatch.setenv("SSH_CONNECTION", "1 2 3 4")
-    words = [sys.executable, "-m", "callpath_modeler", "browse", str(stored), "--web"]
+    words = [sys.executable, "-c", INTERRUPTIBLE, "browse", str(stored), "--web"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as here:
-        url = here.stdout.readline().strip()
-        assert asked(url)[0].status == 200
-        here.send_signal(signal.SIGINT)
-        out, err = here.communicate(timeout=60)
+        try:
+            url = here.stdout.readline().strip()
+            assert asked(url)[0].status == 200
+            here.send_signal(signal.SIGINT)
+            out, err = here.communicate(timeout=60)
+        finally:
+            here.kill()
     assert here.returncode == 0, err
     port = urlsplit(url).port
     assert not out
