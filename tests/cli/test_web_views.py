@@ -148,9 +148,9 @@ def test_one_scale_and_two_scales_have_a_page(lulesh, scales, target):
     condition = f"p>={scales[0]}" if len(scales) == 1 else "p>4"
     load = pipeline.LoadOptions(where=condition)
     made = loading.load([lulesh], load)
-    pair = scales if len(scales) == 2 else None
-    fitted = pipeline.measured_of(made, "time", pipeline.FitOptions(), pair=pair)
-    line = [str(lulesh), *(["--pair", "8,125"] if pair else ["--where", condition])]
+    pairs = [scales] if len(scales) == 2 else []
+    fitted = pipeline.measured_of(made, "time", pipeline.FitOptions(), pairs=pairs)
+    line = [str(lulesh), *(["--pair", "8,125"] if pairs else ["--where", condition])]
     answer = answers(line, fitted, target, ViewRequest(least=0.01))
     for query in ({}, {"view": ["bottom-up"], "target": [f"{target:g}"]}):
         found = answer(query)
