@@ -209,9 +209,10 @@ def _errors(
     twice = np.where(first == second, 1.0, 2.0)[:, None]
     square = (twice * found.covariance * design[first] * design[second]).sum(axis=0)
     model = np.where(model > 0, model, np.nan)
-    away = np.log(data.values[found.row, point] / model)
-    # The square of a tiny model would be zero, so the model divides the root.
-    spread = np.sqrt(np.maximum(square, 0.0)) / model
+    with np.errstate(over="ignore"):  # tiny models
+        away = np.log(data.values[found.row, point] / model)
+        # The square of a tiny model would be zero, so the model divides the root.
+        spread = np.sqrt(np.maximum(square, 0.0)) / model
     return away, np.hypot(spread, np.sqrt(found.variance[found.row]))
 
 
