@@ -27,8 +27,9 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.experiment import Experiment, Run
 from callpath_modeler.profile.matching import CommonTree
 from callpath_modeler.profile.parameter_line import main_parameter
+from callpath_modeler.profile.pruning import Folding
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.readers.base import RunSource, opened_runs
+from callpath_modeler.readers.base import CallSiteSource, RunSource, opened_runs
 from callpath_modeler.readers.declared_units import in_given_units
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.plugin_errors import naming_the_reader
@@ -148,6 +149,11 @@ def process_profile(
             "the values of single processes are not split into groups",
             hint="omit --split-ranks; --ranks selects processes",
         )
+    if joined := [fold for fold in options.fold if fold is not Folding.CALL_SITES]:
+        raise UsageError(
+            "the values of single processes are those of call paths that profiles have",
+            hint=f"omit --fold {joined[0]}",
+        )
     chosen_metric = experiment.metric(metric)
     at, numbers = _runs_at(experiment, target or Target())
     rows = np.asarray(rows, np.intp)
@@ -169,6 +175,8 @@ def process_profile(
         value = float("nan") if row == ROOT else float(known[row])
         with _opened(run, registry) as opened:
             source = opened.source
+            if experiment.tree.has_sites and isinstance(source, CallSiteSource):
+                source = source.with_call_sites()
             stated = in_given_units(tuple(source.metrics), options.read.units, source.extent)
             used = None
             if selection is not None and selection.ranks is not None:

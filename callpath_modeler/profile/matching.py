@@ -1,7 +1,8 @@
 """Call paths of one run in the common call tree of several runs.
 
 The common tree may lack call paths that were excluded or folded into their callers. Siblings of the
-same name are matched by file and first line, or else by their order, as in `profile.unify`.
+same name are matched by the line of the call, by file and first line, or else by their order, as in
+`profile.unify`.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ import numpy as np
 
 from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.profile.activities import in_subtrees
-from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.calltree import ROOT, CallTree, without_site
 from callpath_modeler.profile.pattern import Patterns
+from callpath_modeler.profile.pruning import without_call_sites
 from callpath_modeler.profile.schema import Region
-from callpath_modeler.profile.unify import unify
+from callpath_modeler.profile.unify import relative_sites, unify
 
 _ORDINAL = re.compile(r"#\d{1,9}$")
 """Suffix that numbers siblings of the same name."""
 
-_Key = tuple[int, str, str]
-"""Row of the caller, name of the region, and annotation without the ordinal."""
+_Key = tuple[int, str, str, int]
+"""Row of the caller, name of the region, annotation without ordinal and line, and relative line."""
 
 
 class CommonTree:
@@ -61,8 +63,11 @@ class CommonTree:
             intp [call paths of `own`], rows of the common tree. A folded call path has the row of
             its caller. `ROOT` = the common tree does not have the call path.
         """
+        if not self._tree.has_sites:
+            own = without_call_sites(own)
         united = unify([own])
         tree = united.tree
+        sites = relative_sites(tree).tolist()
         gone = in_subtrees(tree, np.flatnonzero(_named(tree, self._ignored)))
         folded = _named(tree, self._hidden) & (tree.parent != ROOT)
         found = np.full(len(tree), ROOT, np.intp)
@@ -76,7 +81,7 @@ class CommonTree:
             if folded[row]:
                 found[row] = above
                 continue
-            rows = self._rows.get((above, *_name(tree, row)), ())
+            rows = self._rows.get((above, *_name(tree, row), sites[row]), ())
             found[row] = self._chosen(rows, tree.regions[tree.region[row]], position[row])
         return found[united.rows[0]]
 
@@ -99,10 +104,10 @@ def _named(tree: CallTree, patterns: Iterable[str]) -> BoolArray:
 
 
 def _siblings(tree: CallTree, callers: Iterable[int]) -> dict[_Key, list[int]]:
-    """Return the rows of siblings of the same name, in order."""
+    """Return the rows of siblings with the same name and line of the call, in order."""
     found: dict[_Key, list[int]] = {}
-    for row, caller in enumerate(callers):
-        found.setdefault((int(caller), *_name(tree, row)), []).append(row)
+    for row, (caller, site) in enumerate(zip(callers, relative_sites(tree).tolist(), strict=True)):
+        found.setdefault((int(caller), *_name(tree, row), site), []).append(row)
     for rows in found.values():
         if len(rows) > 1:
             rows.sort(key=lambda row: _ordinal(tree, row))
@@ -110,12 +115,12 @@ def _siblings(tree: CallTree, callers: Iterable[int]) -> dict[_Key, list[int]]:
 
 
 def _ordinal(tree: CallTree, row: int) -> int:
-    suffix = _ORDINAL.search(tree.annotations[tree.annotation[row]])
+    suffix = _ORDINAL.search(without_site(tree.annotations[tree.annotation[row]]))
     return int(suffix[0][1:]) if suffix else 1
 
 
 def _name(tree: CallTree, row: int) -> tuple[str, str]:
-    note = tree.annotations[tree.annotation[row]]
+    note = without_site(tree.annotations[tree.annotation[row]])
     return tree.regions[tree.region[row]].common_name, _ORDINAL.sub("", note)
 
 

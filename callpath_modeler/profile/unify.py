@@ -72,7 +72,7 @@ def unify(trees: Sequence[CallTree]) -> Unified:
     if any(lacking):
         sites = [np.full(len(tree), _NO_SITE) for tree in distinct]
     else:
-        sites = [_sites(tree) for tree in distinct]
+        sites = [relative_sites(tree) for tree in distinct]
     union = _Union()
     numbers = [
         union.add(tree, own, site)
@@ -91,8 +91,11 @@ def unify(trees: Sequence[CallTree]) -> Unified:
     )
 
 
-def _sites(tree: CallTree) -> Int64Array:
-    """Return the line of each call, counted from the first line of its caller, [call paths]."""
+def relative_sites(tree: CallTree) -> Int64Array:
+    """Return the line of each call, counted from the first line of its caller, [call paths].
+
+    Calls without a line have a number that no line has.
+    """
     lines = np.array([*(region.line for region in tree.regions), NO_LINE], np.int64)
     caller = np.where(tree.parent == ROOT, len(tree.regions), tree.region[tree.parent])
     first = lines[caller]

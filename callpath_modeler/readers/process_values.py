@@ -111,6 +111,11 @@ def process_values(
         raise DataError("the call path does not occur in this run", hint="choose another scale")
     group = np.where(is_here, 1, ROOT)
     checked = rows == expected.row if expected.row != ROOT else np.zeros(len(rows), np.bool_)
+    if expected.row != ROOT and not np.isnan(expected.value) and not checked.any():
+        raise DataError(
+            "the profile does not have the costliest of the call paths any more",
+            hint="read the profiles again, with the same options",
+        )
     group[checked & is_here] = 0
     before = {*source.findings()}
     sums = source.sums_of_threads(declared.metric.name, group, 2)

@@ -13,6 +13,7 @@ from cpmodel_timings import TimingsReader as Sound
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
+from callpath_modeler.profile.lines import LineCosts
 from callpath_modeler.profile.placement import Placement, Topology
 from callpath_modeler.profile.schema import (
     DeclaredMetric,
@@ -89,6 +90,27 @@ def wrapped_around(sound, _metric, group, groups):
 def one_process_too_many(sound, *asked):
     right = sound.sums_of_threads(*asked)
     return ThreadSums(right.values, right.process + 1)
+
+
+def cheaper_apart(sound):
+    """Return the change of a profile whose separate calls cost half of the joined ones."""
+
+    def halved(*asked):
+        right = sound.reduce(*asked)
+        return Reduced(right.exclusive / 2, right.total)
+
+    return {"with_call_sites": lambda: Changed(sound, reduce=halved)}
+
+
+def costly_line(sound):
+    """Return the change of a profile in which one line costs more than its call path."""
+    first = np.zeros(1, np.intp)
+
+    def line_costs(*asked):
+        own = np.nan_to_num(sound.reduce(*asked).exclusive)
+        return LineCosts(first, first, first + 1, ("app.c",), own[:1] + own.sum())
+
+    return {"line_costs": line_costs}
 
 
 def placed(ranks, nodes, *topologies):
@@ -283,6 +305,8 @@ BROKEN = [
     ("test_an_imbalance_in_passing_is_the_one_asked_for", reducing(balanced)),
     ("test_sums_of_threads_agree_with_the_reductions", summing(wrapped_around)),
     ("test_sums_of_threads_agree_with_the_reductions", summing(one_process_too_many)),
+    ("test_separate_calls_have_the_cost_of_joined_ones", profile(cheaper_apart)),
+    ("test_lines_cost_no_more_than_their_call_paths", profile(costly_line)),
     ("test_every_process_has_a_rank_and_a_node", placed([1, 1], ("a", "a"))),
     ("test_every_process_has_a_rank_and_a_node", placed([0, -1], ("a", "a"))),
     ("test_every_process_has_a_rank_and_a_node", placed([0], ("a",))),
