@@ -171,3 +171,26 @@ def test_browse_reads_lines_and_finds_the_source(run, runs, tmp_path, monkeypatc
 def test_the_printed_view_has_no_option_of_the_source(run, runs):
     told = run("browse", runs, "--source-path", "/a=/b", "--fold", "recursion")
     told.fails(2, f"cpmodel views {runs} --fold recursion prints the same view")
+
+
+@pytest.mark.parametrize("shift", [0, 40])
+def test_values_of_processes_are_those_of_one_call(run, runs, shift):
+    # Lines were inserted above the caller between the two runs.
+    write_run(runs / "app.p64", 64, COSTS[64], contexts(shift=shift))
+    for site, cost in zip(SITES, COSTS[64][1:], strict=True):
+        shown = rows(run("show", runs, site, "--per-process", "-f", "csv"), "rank")
+        assert len(shown) == 64
+        assert {float(row["value[s]"]) for row in shown.values()} == {cost}
+    joined = rows(run("show", runs, "main/exchange", "--per-process", "-f", "csv"), "rank")
+    assert {float(row["value[s]"]) for row in joined.values()} == {sum(COSTS[64][1:])}
+
+
+def test_values_of_processes_of_joined_calls(run, runs):
+    options = ("--fold", "call-sites", "--per-process", "-f", "csv")
+    joined = rows(run("show", runs, "main/exchange", *options), "rank")
+    assert {float(row["value[s]"]) for row in joined.values()} == {sum(COSTS[64][1:])}
+
+
+def test_folded_call_paths_have_no_values_of_processes(run, runs):
+    options = ("--fold", "recursion", "--per-process")
+    run("show", runs, "main/exchange:31", *options).fails(2, "omit --fold recursion")
