@@ -100,6 +100,7 @@ class Ranking(RankingPlotMixin):
         NaN ends = too few repetitions
     modelled, modelled_total : the part of value and total that belongs to call paths with a model
     predicted : predictions for that part
+    own : exclusive predictions, with the additive numbers of bands of sums
     leader : row of the call path, among those summed in the value, whose model grows fastest;
         -1 = no model
     share_at_largest, share : fractions of the total, at the largest scale and at the target
@@ -130,6 +131,7 @@ class Ranking(RankingPlotMixin):
     modelled: FloatArray
     modelled_total: float
     predicted: TargetCosts
+    own: Predicted
     leader: IntArray
     share_at_largest: FloatArray
     share: FloatArray
@@ -186,21 +188,16 @@ class Ranking(RankingPlotMixin):
         The ends are NaN if costs are measured, and at infinity.
         """
         excess = self.excess.inclusive if self.inclusive else self.excess.exclusive
-        loss, nothing = (
-            loss_at(self.fitted, self.target, self.total[0]),
-            np.full(len(excess), np.nan),
-        )
+        unknown = np.full(len(excess), np.nan)
+        loss = loss_at(self.fitted, self.target, self.total[0])
         if self.repetitions or loss is None or not np.isfinite(self.target):
-            return Band(excess, nothing, nothing)
-        tree, own = self.fitted.experiment.tree, predict(self.fitted, self.target)
+            return Band(excess, unknown, unknown)
+        value, addends = self.own.value, self.own.added
+        total = float(np.nansum(value)), addends.sum(axis=0)
         before = np.where(self.fitted.modelled, self.fitted.at_smallest(), np.nan)
         expected = loss.of_base * np.nan_to_num(before)
-        total, value, addends = (
-            (float(np.nansum(own.value)), own.added.sum(axis=0)),
-            own.value,
-            own.added,
-        )
         if self.inclusive:
+            tree = self.fitted.experiment.tree
             value, addends = inclusive_values(tree, value), tree.inclusive(addends)
             expected = tree.inclusive(expected)
         spent = Band(expected, expected, expected)
@@ -361,6 +358,7 @@ def rank(
         modelled=found.modelled,
         modelled_total=found.modelled_total,
         predicted=said,
+        own=own,
         leader=view.leader,
         share_at_largest=share_before,
         share=share,
