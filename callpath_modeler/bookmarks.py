@@ -18,6 +18,7 @@ import msgspec
 from callpath_modeler.atomic import write_file
 from callpath_modeler.errors import InputError, OutputError
 from callpath_modeler.printable import in_one_line
+from callpath_modeler.profile.calltree import short_id
 from callpath_modeler.toml.format import TomlFormat
 
 NAME = "bookmarks.toml"
@@ -28,8 +29,6 @@ LONGEST_NOTE = 500
 
 _SCHEMA = 1
 _LARGEST_FILE = 1_000_000
-_DIGITS = 7
-"""Length of an id in the file."""
 _STORE = ".cpm"
 """Ending of a stored experiment, which is a directory."""
 
@@ -71,7 +70,7 @@ class Bookmark:
     @property
     def id(self) -> str:
         """The id of the call path, as other commands take it."""
-        return "@" + hashlib.blake2b(self.callpath.encode(), digest_size=16).hexdigest()[:_DIGITS]
+        return f"@{short_id(self.callpath)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -321,10 +321,11 @@ class CallTree:
         return sorted(found)
 
     def _common_name(self, row: int) -> str:
-        spelled = (
-            self.regions[self.region[row]].common_name + self.annotations[self.annotation[row]]
-        )
-        return escape(spelled)
+        return self._spelled(self.region[row], self.annotation[row])
+
+    def _spelled(self, region: int, annotation: int) -> str:
+        """Return a name in a path, as it is in every build."""
+        return escape(self.regions[region].common_name + self.annotations[annotation])
 
     def ids(self) -> list[str]:
         """Return a short id per call path: the first digits of the hash of its path.
@@ -353,16 +354,24 @@ class CallTree:
             while stack and stack[-1][0] <= row:
                 stack.pop()
             if (name := names.get((region, note))) is None:
-                spelled = self.regions[region].common_name + self.annotations[note]
-                name = names[region, note] = escape(spelled).encode()
+                name = names[region, note] = self._spelled(region, note).encode()
             if above := stack[-1][1] if stack else None:
                 state = above.copy()
                 state.update(b"/" + name)
             else:
-                state = hashlib.blake2b(name, digest_size=16)
+                state = _path_hash(name)
             digests.append(state.hexdigest())
             stack.append((end, state if stack or name != _PROGRAM else None))
         return digests
+
+
+def short_id(common_path: str) -> str:
+    """Return the first digits of the hash of a path; ids with equal ones are longer."""
+    return _path_hash(common_path.encode()).hexdigest()[:ID_DIGITS]
+
+
+def _path_hash(path: bytes) -> hashlib.blake2b:
+    return hashlib.blake2b(path, digest_size=16)
 
 
 def without_site(annotation: str) -> str:
