@@ -15,7 +15,6 @@ import numpy as np
 
 from callpath_modeler.analysis.process_distribution import (
     ProcessDistribution,
-    centre,
     distribution,
 )
 from callpath_modeler.arrays import FloatArray, IntArray
@@ -28,13 +27,14 @@ from callpath_modeler.profile.experiment import Experiment, Run
 from callpath_modeler.profile.matching import CommonTree
 from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.profile.pruning import Folding
-from callpath_modeler.profile.schema import Metric
+from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.readers.base import CallSiteSource, RunSource, opened_runs
 from callpath_modeler.readers.declared_units import in_given_units
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.plugin_errors import naming_the_reader
 from callpath_modeler.readers.process_selection import fulfilling
 from callpath_modeler.readers.process_values import Expected, ProcessValues, process_values
+from callpath_modeler.readers.reductions import statistic_of_present
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import name_of
 from callpath_modeler.target_query import Target
@@ -96,7 +96,7 @@ class ProcessProfile:
 
     def distribution(self) -> ProcessDistribution:
         """Return the distribution over processes of the medians of the repetitions."""
-        return distribution(centre(self.of_repetitions()))
+        return distribution(statistic_of_present(self.of_repetitions().T, Reduction.MEDIAN))
 
     def times_outlying(self) -> IntArray:
         """Return in how many repetitions each process is outlying by itself, [processes]."""

@@ -116,19 +116,6 @@ def distribution(values: FloatArray) -> ProcessDistribution:
     return ProcessDistribution(values, low, high, None, nowhere)
 
 
-def centre(values: FloatArray) -> FloatArray:
-    """Return the median of repetitions for each process, [processes].
-
-    Parameters
-    ----------
-    values : [repetitions, processes]; NaN = no valid value
-    """
-    found = np.full(values.shape[1], np.nan)
-    known = ~np.isnan(values).all(axis=0)
-    found[known] = np.nanmedian(values[:, known], axis=0)
-    return found
-
-
 def agreement(values: FloatArray) -> float:
     """Return how well repetitions agree on the order of the processes.
 
