@@ -7,6 +7,7 @@ difference. Both are weighted medians, which a few changed call paths do not mov
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,18 +27,17 @@ _PASSES = 3
 
 
 def relative_to_others(
-    base: FloatArray,
-    new: FloatArray,
-    shared: tuple[FloatArray, FloatArray],
-    points: tuple[int, int],
+    values: Sequence[FloatArray],
+    shared: Sequence[FloatArray],
+    points: Sequence[int],
     confidence: float,
 ) -> SampleComparison | None:
     """Return the comparison of call paths relative to the change that all share.
 
     Parameters
     ----------
-    base, new : [n, K, R] values of both experiments; NaN = missing
-    shared : factors of the runs of base and new; see `factors_of_runs`
+    values : [n, K, R] of base, and of new; NaN = missing
+    shared : factors of the runs of base, and of new; see `factors_of_runs`
     points : point of base, and of new
     confidence : confidence of the intervals
 
@@ -47,8 +47,8 @@ def relative_to_others(
         None if neither was repeated, or if too few call paths have values in both.
     """
     samples = [
-        sample_at(values / factors, point)
-        for values, factors, point in zip((base, new), shared, points, strict=True)
+        sample_at(own / factors, point)
+        for own, factors, point in zip(values, shared, points, strict=True)
     ]
     if not any(sample.is_repeated for sample in samples):
         return None

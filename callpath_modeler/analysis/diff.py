@@ -246,10 +246,12 @@ def _order(found: ExperimentDifference) -> IntArray:
 
 def _measured(pair: ExperimentPair, scale: float, inclusive: bool, confidence: float) -> Changes:
     """Return the measured differences at a common scale."""
-    samples, costs = [], []
+    samples, costs, views, points = [], [], [], []
     for side in pair.sides:
         point = int(np.searchsorted(side.points, scale))
         rows = inclusive_values(pair.tree, side.values) if inclusive else side.values
+        views.append(rows)
+        points.append(point)
         samples.append(sample_at(_with_total(pair, rows, side.values), point))
         # Centres are those that are modelled, and sums are of centres: as `cpmodel rank` shows.
         own = centre(side.values[:, [point]], pair.centre)
@@ -262,34 +264,18 @@ def _measured(pair: ExperimentPair, scale: float, inclusive: bool, confidence: f
         ]
     test = compare_samples(samples[0], samples[1], confidence)
     if pair.metric.is_time:
-        test = _or_relative(pair, test, scale, inclusive, confidence)
+        shared = [factors_of_runs(side.values) for side in pair.sides]
+        test = _or_relative(test, relative_to_others(views, shared, points, confidence))
     at = {pair.parameter: scale, **pair.line.measured_at}
     return _changes(at, costs[0], costs[1], test, confidence)
 
 
-def _or_relative(
-    pair: ExperimentPair,
-    test: SampleComparison,
-    scale: float,
-    inclusive: bool,
-    confidence: float,
-) -> SampleComparison:
+def _or_relative(test: SampleComparison, relative: SampleComparison | None) -> SampleComparison:
     """Return a test of call paths alone, or relative to the others if that is more certain.
 
     The probability of the better one of two tests is doubled (Bonferroni). The whole program is
     compared alone, because nothing is beside it.
     """
-    base, new = pair.sides
-    views = [
-        inclusive_values(pair.tree, side.values) if inclusive else side.values
-        for side in (base, new)
-    ]
-    relative = relative_to_others(
-        *(views[0], views[1]),
-        (factors_of_runs(base.values), factors_of_runs(new.values)),
-        (int(np.searchsorted(base.points, scale)), int(np.searchsorted(new.points, scale))),
-        confidence,
-    )
     if relative is None:
         return test
     # A call path that changed less than the others did not become better.

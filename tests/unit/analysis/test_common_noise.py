@@ -31,8 +31,8 @@ def measured(random, size=SIZES, runs=(5, 3), *, shared=SHARED, follows=None):
 
 
 def relative(base, new):
-    shared = factors_of_runs(base), factors_of_runs(new)
-    return relative_to_others(base, new, shared, (-1, -1), 0.95)
+    both = (base, new)
+    return relative_to_others(both, [factors_of_runs(one) for one in both], (-1, -1), 0.95)
 
 
 def program(values, metric=TIME):
