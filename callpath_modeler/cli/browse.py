@@ -112,7 +112,8 @@ def command(
     from callpath_modeler.profile.view_request import Sort
     from callpath_modeler.target_query import FURTHER, findings_at
 
-    load = load.with_lines()
+    if not web:
+        load = load.with_lines()
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
     fitted, target = values_and_target_of(
         experiment,
@@ -217,8 +218,11 @@ class _Services:
 
     def pairs_at_first(self) -> str:
         """Return the pairs of the command line, with its target, as a user would type them."""
-        given = self._ctx.params
-        target = [given["target"]] if given["pairs"] and given["target"] else []
+        given, target = self._ctx.params, []
+        # A target of a configuration file does not apply to pairs alone.
+        is_compared = self._shown is not None and self._shown.is_measured_only
+        if given["pairs"] and given["target"] and not is_compared:
+            target = [given["target"]]
         return " ".join([*given["pairs"], *target])
 
     def models_of(self, metric: str, pair: str) -> Fitted:

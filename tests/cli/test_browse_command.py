@@ -268,3 +268,17 @@ def test_pairs_of_scales_are_typed_with_or_without_a_target(run, surroundings):
         assert float(row["excess_8_64_inclusive"]) == pytest.approx(0.885, abs=0.001)
     with pytest.raises(UsageError, match="no run at p = 9"):
         surroundings.models_of("time", "8,9 1000")
+
+
+@pytest.mark.parametrize(("words", "typed"), [((), "8,125"), (("--target", "1000"), "8,125 1000")])
+def test_a_configured_target_is_not_typed_behind_pairs(stored, clean, words, typed):  # noqa: ARG001
+    line = [str(stored), "--pair", "8,125", *words]
+    ctx: Context = browse.command.make_context("browse", line, obj=Console())
+    ctx.params["target"] = "1000"  # also if only a file sets it
+    options = pipeline.LoadOptions(), pipeline.FitOptions()
+    fitted = pipeline.models_of([stored], "time", None, options[1])
+    if not words:
+        fitted = pipeline.measured_of(fitted.experiment, "time", options[1], pairs=[(8.0, 125.0)])
+    with ctx:
+        given = browse.browser_services(Console(), ctx, *options, fitted)
+    assert given.pair == typed
