@@ -53,6 +53,19 @@ class Placement:
         """Return ranks in the order of the processes, without places."""
         return cls(np.arange(processes), ("",) * processes)
 
+    @classmethod
+    def stated(
+        cls, ranks: IntArray, nodes: tuple[str, ...], topologies: tuple[Topology, ...] = ()
+    ) -> Placement:
+        """Return the placement that a profile states.
+
+        If ranks are negative or not all different, the profile does not state them. They are then
+        in the order of the processes.
+        """
+        if (ranks < 0).any() or len(np.unique(ranks)) < len(ranks):
+            ranks = np.arange(len(ranks))
+        return cls(ranks, nodes, topologies)
+
     def of(self, processes: IntArray) -> Placement:
         """Return the placement of some processes, in this order."""
         return Placement(

@@ -231,9 +231,7 @@ class HpctoolkitProfile:
         """Return the ranks in the database, and the identifiers of compute nodes."""
         first = [threads[0] for threads in self.database.places.threads]
         ranks = np.array([place.rank for place in first], np.intp)
-        if (ranks < 0).any():
-            ranks = np.arange(len(first))
-        return Placement(ranks, tuple(place.node for place in first))
+        return Placement.stated(ranks, tuple(place.node for place in first))
 
     def _nothing(self, reduction: Reduction) -> Reduced:
         value = np.nan if reduction is Reduction.IMBALANCE else 0.0

@@ -232,15 +232,13 @@ class TraceProfile:
         first = np.flatnonzero(np.diff(process, prepend=-1))
         main = [self._locations[k] for k in column[first].tolist()]
         ranks = np.array([definitions.ranks.get(x.reference, -1) for x in main], np.intp)
-        if (ranks < 0).any() or len(np.unique(ranks)) < len(ranks):
-            ranks = np.arange(len(main))
         nodes = []
         for location in main:
             group = definitions.location_groups.get(location.group)
             at = None if group is None else group.node
             is_node = definitions.node_classes.get(at) == "node" if at is not None else False
             nodes.append(definitions.node_names.get(at, "") if at is not None and is_node else "")
-        return Placement(ranks, tuple(nodes))
+        return Placement.stated(ranks, tuple(nodes))
 
     def _readable(self, metric: str) -> _StoredMetric:
         stored = self._metrics[metric]

@@ -56,8 +56,6 @@ def placement_of(text: bytes, locations: Locations) -> Placement:
     if len(found.ranks) != len(locations.is_process):
         return unknown
     ranks = np.array([found.ranks[group] for group in used.tolist()], np.intp)
-    if (ranks < 0).any() or len(np.unique(ranks)) < len(ranks):
-        ranks = unknown.ranks
     nodes = tuple(found.nodes[group] for group in used.tolist())
     process = np.searchsorted(used, group_of)
     of_location = {
@@ -69,7 +67,7 @@ def placement_of(text: bytes, locations: Locations) -> Placement:
     }
     topologies = (_topology(cart, of_location, len(used)) for cart in found.carts)
     whole = [each for each in topologies if each is not None]
-    return Placement(ranks, nodes, tuple(whole[:_MOST_TOPOLOGIES]))
+    return Placement.stated(ranks, nodes, tuple(whole[:_MOST_TOPOLOGIES]))
 
 
 class _System:

@@ -142,9 +142,8 @@ class TauProfile:
         processes = list(dict.fromkeys(location[:2] for location in measurements.locations))
         hosts = {location[:2]: host for location, host in measurements.host_of.items()}
         ranks = np.array([node for node, _ in processes], np.intp)
-        if len(np.unique(ranks)) < len(ranks):  # processes with several contexts
-            ranks = np.arange(len(processes))
-        return Placement(ranks, tuple(hosts.get(each, "") for each in processes))
+        # Processes with several contexts have no ranks of their own.
+        return Placement.stated(ranks, tuple(hosts.get(each, "") for each in processes))
 
     def _stored(self, metric: str) -> tuple[str, TimerValues, FloatArray]:
         """Return the name of a metric in the files ("" = calls), all its values, and one column."""
