@@ -123,6 +123,14 @@ class ExcessView(OutlinedView):
         return bands_at_target(self.losses, self.outline)
 
     @cached_property
+    def band_of_total(self) -> Band:
+        """Excess work of the program at a predicted target with its band, [1]; NaN = no target."""
+        if self.losses.prediction is None:
+            nothing = np.full(1, np.nan)
+            return Band(nothing, nothing, nothing)
+        return band_of_total(self.losses)
+
+    @cached_property
     def ensemble(self) -> tuple[FloatArray, FloatArray] | None:
         """Mean excess work of lines over all pairs, exclusive and inclusive, each [lines].
 
@@ -248,10 +256,7 @@ def _occurs(before: FloatArray, after: FloatArray) -> list[Cell]:
 
 def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]:
     losses, tree = shown.losses, shown.tree
-    nothing = np.full(1, np.nan)
-    total = Band(nothing, nothing, nothing)
-    if losses.prediction is not None:
-        total = band_of_total(losses)
+    total = shown.band_of_total
     mean, count = losses.ensemble
     pairs = []
     for k, (p, q) in enumerate(losses.pairs):
@@ -365,7 +370,6 @@ def _verdict(shown: ExcessView, *, style: TextStyle) -> str:
     between = f"From {name} = {p} to {q}" if is_relative else f"At {name} = {q}"
     if losses.line.held:
         between += f" at {setting_text(losses.line.held)}"
-    band = band_of_total(losses) if losses.prediction is not None else None
     answer = loss_sentence(
         losses.metric,
         between,
@@ -373,9 +377,7 @@ def _verdict(shown: ExcessView, *, style: TextStyle) -> str:
         run_time,
         style=style,
         is_scaling=losses.ideal.scaling is not None,
-        band=""
-        if band is None or losses.prediction is None
-        else _band_text(band, 0, losses.prediction.confidence),
+        band=_total_band_text(shown),
     )
     answer = f"{answer}. {_hot_text(shown)}".rstrip()
     slowest = float(losses.slowest[losses.columns(k)[1]])
@@ -436,7 +438,7 @@ def _columns(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
         columns.append(TextColumn("own", [*_shares(own[:, k], overlaps, 1), ""], droppable=rank))
     if shown.bands is not None and losses.prediction is not None:
         texts = [_share_band(shown.bands[1], line) for line in range(len(shown.outline))]
-        texts.append(_share_band(band_of_total(losses), 0))
+        texts.append(_share_band(shown.band_of_total, 0))
         title = f"{losses.prediction.confidence:.0%} band"
         columns.append(TextColumn(title, texts, droppable=2))
     if shown.ensemble is not None and last:
@@ -469,8 +471,12 @@ def _share_band(band: Band, place: int) -> str:
     return "-" if np.isnan(low) else f"{percent(low)} … {percent(high)}"
 
 
-def _band_text(band: Band, place: int, confidence: float) -> str:
-    return f"{percent(confidence)} band {_share_band(band, place)}"
+def _total_band_text(shown: ExcessView) -> str:
+    """Return the band of the program's excess work at a predicted target; "" = no target."""
+    found = shown.losses.prediction
+    if found is None:
+        return ""
+    return f"{percent(found.confidence)} band {_share_band(shown.band_of_total, 0)}"
 
 
 def _no_room(shown: ExcessView, header: str, *, style: TextStyle) -> list[str]:
