@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.diff import ExperimentDifference, difference
+from callpath_modeler.analysis.diff import Differences, ExperimentDifference
 from callpath_modeler.analysis.pairing import common_line, pair_findings, pair_up
 from callpath_modeler.argument_checks import check_probability, check_type
 from callpath_modeler.diagnostics import Finding
@@ -125,27 +125,21 @@ def difference_of(
     )
 
 
-def compare_with(
+def differences_from(
     base: Sequence[str | Path],
     new: Fitted,
-    target: float,
     *,
-    inclusive: bool = False,
-    predicted: bool = False,
     load_options: LoadOptions | None = None,
     fit_options: FitOptions | None = None,
-) -> Compared:
-    """Return the comparison of an experiment, which is loaded here, with existing models.
+) -> Differences:
+    """Return the differences of an experiment, which is loaded here, and existing models.
 
-    An experiment with too few scales for models, or a target at infinity, is compared as measured
-    and by growth, as `difference_of` does without a target.
+    An experiment with too few scales for models is compared as measured.
 
     Parameters
     ----------
     base : sources, as for `load`
     new : models of the newer experiment; `base` is held at the same values
-    target : a further scale of the comparison
-    inclusive, predicted : as for `compare`
     load_options, fit_options : options of loading and of making models
 
     Raises
@@ -158,18 +152,18 @@ def compare_with(
     fit_options = fit_options or FitOptions()
     before = load(base, load_options.of_another())
     line = common_line(before, new.experiment, new.parameter, new.held)
-    confidence = fit_options.confidence
-    if not _enough_points(before, metric, line, fit_options):
-        return compare(before, new, held=new.held, inclusive=inclusive, confidence=confidence)
-    old = models_of_loaded(before, base, metric, load_options, fit_options)
-    return compare(
+    old: Fitted | Experiment = before
+    if not new.is_measured_only and _enough_points(before, metric, line, fit_options):
+        old = models_of_loaded(before, base, metric, load_options, fit_options)
+    return differences_of(
         old,
-        new,
-        target if np.isfinite(target) else None,
+        # Two scales that are compared have no models.
+        new.experiment if new.is_measured_only else new,
+        metric=metric,
+        parameter=new.parameter,
         held=new.held,
-        inclusive=inclusive,
-        predicted=predicted,
-        confidence=confidence,
+        confidence=fit_options.confidence,
+        aggregate=fit_options.aggregate,
         jobs=fit_options.jobs,
     )
 
@@ -223,10 +217,57 @@ def compare(
     Welch: The generalization of Student's problem when several different population variances are
     involved (1947). Benjamini and Hochberg: Controlling the false discovery rate (1995).
     """
+    target = None if target is None else target_of(target)
+    differences = differences_of(
+        base,
+        new,
+        metric=metric,
+        parameter=parameter,
+        held=held,
+        confidence=confidence,
+        aggregate=aggregate,
+        jobs=jobs,
+    )
+    return compared_at(differences, target, inclusive=inclusive, predicted=predicted)
+
+
+def compared_at(
+    differences: Differences,
+    target: float | None,
+    *,
+    inclusive: bool = False,
+    predicted: bool = False,
+) -> Compared:
+    """Return the difference of two experiments at a target, with findings, as `compare`."""
+    pair = differences.pair
+    base, new = (_findings(side.experiment, side.fitted, target) for side in pair.sides)
+    line = pair.line
+    both = (*pair_findings(pair), *slice_findings(line.held, line.assumed, "the largest of both"))
+    found = differences.at(target, inclusive=inclusive, predicted=predicted)
+    return Compared(found, base, new, both)
+
+
+def differences_of(
+    base: Fitted | Experiment,
+    new: Fitted | Experiment,
+    *,
+    metric: str | None = None,
+    parameter: str | None = None,
+    held: Mapping[str, float] | None = None,
+    confidence: float = 0.95,
+    aggregate: Aggregate = "auto",
+    jobs: int = 1,
+) -> Differences:
+    """Return the differences of two experiments at any target, with the parameters of `compare`.
+
+    Raises
+    ------
+    UsageError, DataError
+        As `compare` does.
+    """
     for name, side in (("base", base), ("new", new)):
         check_type(side, (Fitted, Experiment), name)
     check_probability(confidence, "--confidence")
-    target = None if target is None else target_of(target)
     old, young = (side if isinstance(side, Fitted) else None for side in (base, new))
     before, after = (side.experiment if isinstance(side, Fitted) else side for side in (base, new))
     known = old or young
@@ -241,15 +282,7 @@ def compare(
     line = common_line(before, after, parameter, held)
     old, young = _along(old, line), _along(young, line)
     pair = pair_up((before, old), (after, young), metric, line, aggregate)
-    found = difference(
-        pair, target, inclusive=inclusive, confidence=confidence, predicted=predicted
-    )
-    return Compared(
-        found,
-        _findings(before, old, target),
-        _findings(after, young, target),
-        (*pair_findings(pair), *slice_findings(line.held, line.assumed, "the largest of both")),
-    )
+    return Differences(pair, confidence)
 
 
 def _said(

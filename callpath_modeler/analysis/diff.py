@@ -8,67 +8,24 @@ the totals, but not compared.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from callpath_modeler.analysis.common_noise import factors_of_runs, relative_to_others
+from callpath_modeler.analysis.changes import Changes, changes_of, measured_changes
 from callpath_modeler.analysis.growth_change import GrowthChange, growth_change
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.pairing import AlignedExperiment, ExperimentPair
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
-from callpath_modeler.analysis.sample import Sample, sample_at
 from callpath_modeler.analysis.target_costs import basis_of
-from callpath_modeler.analysis.two_samples import (
-    Band,
-    SampleComparison,
-    compare_bands,
-    compare_samples,
-    deviation_of_models,
-    false_discovery_rate,
-)
+from callpath_modeler.analysis.two_samples import Band, compare_bands
 from callpath_modeler.analysis.unmatched import Unmatched, diverging
-from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import centre
 from callpath_modeler.profile.experiment import inclusive_values
 
 BEYOND = 4
 """Multiple of the largest scale at which a difference of growth must show."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Changes:
-    """Differences at one scale: of each call path and, last, of the whole program, [n + 1].
-
-    Attributes
-    ----------
-    at : value of the parameter, and fixed values of the others
-    base, new : costs in the unit of the metric; NaN = does not occur, or no prediction
-    change : new minus base; a call path that does not occur costs nothing
-    relative, low, high : change over base with its interval, if both have costs
-    p : probability of a difference of this size, or larger, by chance
-    rate : false discovery rate if this difference is the least significant one shown
-    mark : 1 = new is significantly worse, -1 = better, 0 = no significant difference
-    """
-
-    at: Mapping[str, float]
-    base: FloatArray
-    new: FloatArray
-    change: FloatArray
-    relative: FloatArray
-    low: FloatArray
-    high: FloatArray
-    p: FloatArray
-    rate: FloatArray
-    mark: Int8Array
-
-    @property
-    def scale(self) -> float:
-        """Value of the parameter."""
-        return next(iter(self.at.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,39 +128,156 @@ def difference(
     UsageError
         If inclusive values of a metric are requested that is not additive.
     """
-    _check(pair, target, inclusive)
-    measured = ran = ahead = growth = None
-    if len(pair.scales):
-        measured = _measured(pair, float(pair.scales[-1]), inclusive, confidence)
-    was_run = pair.line.held == pair.line.measured_at and target in pair.scales
-    if target is not None and was_run:
-        is_largest = target == pair.scales[-1]
-        ran = measured if is_largest else _measured(pair, target, inclusive, confidence)
-    if pair.base.fitted and pair.new.fitted:
-        look = _Comparison(pair, inclusive, confidence, measured)
-        growth = _growth(look, pair.base.fitted, pair.new.fitted)
+    return Differences(pair, confidence).at(target, inclusive=inclusive, predicted=predicted)
+
+
+class Differences:
+    """Differences of two experiments at any target.
+
+    Results that do not depend on the target are computed once.
+
+    Parameters
+    ----------
+    pair : the two experiments
+    confidence : confidence of intervals; 1 - confidence is the false discovery rate
+    """
+
+    def __init__(self, pair: ExperimentPair, confidence: float = 0.95) -> None:
+        self.pair = pair
+        self.confidence = confidence
+        self._measured: dict[tuple[float, bool], Changes] = {}
+        self._growth: dict[bool, GrowthChange] = {}
+        self._predictions: dict[float, PredictedPair] = {}
+
+    @property
+    def has_models(self) -> bool:
+        """Whether both experiments have models."""
+        return self.pair.base.fitted is not None and self.pair.new.fitted is not None
+
+    def at(
+        self, target: float | None, *, inclusive: bool = False, predicted: bool = False
+    ) -> ExperimentDifference:
+        """Return the difference at the largest common scale and at `target`, as `difference`."""
+        pair = self.pair
+        _check(pair, target, inclusive)
+        measured = ran = ahead = None
+        if len(pair.scales):
+            measured = self.measured(float(pair.scales[-1]), inclusive=inclusive)
+        if target is not None and self.was_run(target):
+            ran = self.measured(target, inclusive=inclusive)
         if target is not None:
-            ahead = _look_ahead(look, target)
-    here = pair.scales if len(pair.scales) else np.union1d(pair.base.points, pair.new.points)
-    in_base, in_new = (side.occurs(here) for side in pair.sides)
-    if inclusive:
-        below = pair.tree.inclusive(np.column_stack([in_base, in_new]).astype(float)) > 0
-        in_base, in_new = below.T
-    found = ExperimentDifference(
-        pair=pair,
-        inclusive=inclusive,
-        confidence=confidence,
-        measured=measured,
-        ran=ran,
-        predicted=ahead.changes if ahead else None,
-        repetitions=(0, 0) if predicted or ran is None else _repetitions(pair, ran.scale),
-        growth=growth,
-        in_base=in_base,
-        in_new=in_new,
-        left_out=ahead.left_out if ahead else np.zeros(len(pair.tree), bool),
-        order=np.flatnonzero(in_base | in_new),
-    )
-    return replace(found, order=_order(found))
+            ahead = self._look_ahead(target, inclusive)
+        here = pair.scales if len(pair.scales) else np.union1d(pair.base.points, pair.new.points)
+        in_base, in_new = (side.occurs(here) for side in pair.sides)
+        if inclusive:
+            below = pair.tree.inclusive(np.column_stack([in_base, in_new]).astype(float)) > 0
+            in_base, in_new = below.T
+        found = ExperimentDifference(
+            pair=pair,
+            inclusive=inclusive,
+            confidence=self.confidence,
+            measured=measured,
+            ran=ran,
+            predicted=ahead.changes if ahead else None,
+            repetitions=(0, 0) if predicted or target is None else self.repetitions(target),
+            growth=self._growth_of(inclusive) if self.has_models else None,
+            in_base=in_base,
+            in_new=in_new,
+            left_out=ahead.left_out if ahead else np.zeros(len(pair.tree), bool),
+            order=np.flatnonzero(in_base | in_new),
+        )
+        return replace(found, order=_order(found))
+
+    def was_run(self, target: float) -> bool:
+        """Return whether both experiments ran a target, even once."""
+        pair = self.pair
+        return pair.line.held == pair.line.measured_at and target in pair.scales
+
+    def repetitions(self, target: float) -> tuple[int, int]:
+        """Return the numbers of runs of a target on both sides; zeros if one has fewer than two."""
+        if not self.was_run(target):
+            return 0, 0
+        counts = []
+        for side in self.pair.sides:
+            assert side.fitted is not None, "there are targets only with models"
+            runs = Measured(side.fitted)
+            point = runs.point(target)
+            counts.append(0 if point is None else runs.repetitions(point))
+        return (counts[0], counts[1]) if all(counts) else (0, 0)
+
+    def measured(self, scale: float, *, inclusive: bool) -> Changes:
+        """Return the measured differences at a common scale."""
+        key = scale, inclusive
+        if key not in self._measured:
+            self._measured[key] = measured_changes(self.pair, scale, inclusive, self.confidence)
+        return self._measured[key]
+
+    def predictions(self, scale: float) -> PredictedPair:
+        """Return the predictions of both at a scale; those of the last two scales are kept.
+
+        Call paths that one side measured and has no model of are left out of both.
+        """
+        if scale not in self._predictions:
+            pair = self.pair
+            own = [_predict(side, scale) for side in pair.sides]
+            known = [
+                (predicted.leader >= 0) | ~side.occurs(side.points)
+                for predicted, side in zip(own, pair.sides, strict=True)
+            ]
+            left_out = ~(known[0] & known[1])
+            base, new = (_without(predicted, left_out) for predicted in own)
+            last = [*self._predictions.items()][-1:]
+            self._predictions = {**dict(last), scale: PredictedPair(base, new, left_out)}
+        return self._predictions[scale]
+
+    def backed(self, changes: Changes, inclusive: bool) -> Changes:
+        """Return changes without the marks that measurements do not back.
+
+        Models are made of measurements, and a single slow run may bend one of them. So where both
+        were measured at one scale, they must differ there in the same direction by more than
+        chance, if only of this one call path.
+        """
+        if not len(self.pair.scales):
+            return changes
+        measured = self.measured(float(self.pair.scales[-1]), inclusive=inclusive)
+        direction = direction_of(measured.p, measured.change, self.confidence)
+        return replace(changes, mark=np.where(changes.mark == direction, changes.mark, 0))
+
+    def _look_ahead(self, scale: float, inclusive: bool) -> _ChangesAhead:
+        """Compare predictions."""
+        pair, own = self.pair, self.predictions(scale)
+        bands: list[Band] = []
+        leaders = []
+        for kept, side in zip(own.sides, pair.sides, strict=True):
+            view = with_callees(pair.tree, kept) if inclusive else kept
+            total, low, high = kept.total() if pair.metric.additive else (np.nan,) * 3
+            ends = np.append(view.low, low), np.append(view.high, high)
+            bands.append((np.append(view.value, total), *ends))
+            leaders.append(np.where(view.leader >= 0, side.own_rows()[view.leader], -1))
+        base, new = bands
+        found = compare_bands(base, new, self.confidence)
+        changes = changes_of(pair.line.at(scale), base[0], new[0], found, self.confidence)
+        backed = self.backed(changes, inclusive)
+        return _ChangesAhead(backed, (leaders[0], leaders[1]), own.left_out)
+
+    def _growth_of(self, inclusive: bool) -> GrowthChange:
+        """Compare growth, and whether predictions beyond the data differ as it does."""
+        if inclusive not in self._growth:
+            base, new = (side.fitted for side in self.pair.sides)
+            assert base is not None, "growth is that of models"
+            assert new is not None, "growth is that of models"
+            beyond = BEYOND * max(float(side.points[-1]) for side in self.pair.sides)
+            ahead = self._look_ahead(beyond, inclusive)
+            self._growth[inclusive] = growth_change(
+                base, new, ahead.leaders, ahead.changes.mark[:-1], self.confidence
+            )
+        return self._growth[inclusive]
+
+
+def direction_of(p: FloatArray, change: FloatArray, confidence: float) -> FloatArray:
+    """Return the sign of changes that chance alone hardly explains, each on its own; else 0."""
+    differs = np.nan_to_num(p, nan=1.0) <= 1 - confidence
+    return np.where(differs, np.sign(np.nan_to_num(change)), 0)
 
 
 def _check(pair: ExperimentPair, target: float | None, inclusive: bool) -> None:
@@ -222,17 +296,6 @@ def _check(pair: ExperimentPair, target: float | None, inclusive: bool) -> None:
         )
 
 
-def _repetitions(pair: ExperimentPair, target: float) -> tuple[int, int]:
-    """Return the numbers of runs of a target on both sides; zeros if one has fewer than two."""
-    counts = []
-    for side in pair.sides:
-        assert side.fitted is not None, "difference() has targets only with models"
-        runs = Measured(side.fitted)
-        point = runs.point(target)
-        counts.append(0 if point is None else runs.repetitions(point))
-    return (counts[0], counts[1]) if all(counts) else (0, 0)
-
-
 def _order(found: ExperimentDifference) -> IntArray:
     """Return the rows that occur; rows without a change at the target come last."""
     keys = []
@@ -244,110 +307,24 @@ def _order(found: ExperimentDifference) -> IntArray:
     return found.order[np.lexsort((found.order, *keys))]
 
 
-def _measured(pair: ExperimentPair, scale: float, inclusive: bool, confidence: float) -> Changes:
-    """Return the measured differences at a common scale."""
-    samples, costs, views, points = [], [], [], []
-    for side in pair.sides:
-        point = int(np.searchsorted(side.points, scale))
-        rows = inclusive_values(pair.tree, side.values) if inclusive else side.values
-        views.append(rows)
-        points.append(point)
-        samples.append(sample_at(_with_total(pair, rows, side.values), point))
-        # Centres are those that are modelled, and sums are of centres: as `cpmodel rank` shows.
-        own = centre(side.values[:, [point]], pair.centre)
-        view = inclusive_values(pair.tree, own) if inclusive else own
-        costs.append(_with_total(pair, view, own)[:, 0])
-    if not any(sample.is_repeated for sample in samples):
-        samples = [
-            _unrepeated(sample, side, inclusive)
-            for sample, side in zip(samples, pair.sides, strict=True)
-        ]
-    test = compare_samples(samples[0], samples[1], confidence)
-    if pair.metric.is_time:
-        shared = [factors_of_runs(side.values) for side in pair.sides]
-        test = _or_relative(test, relative_to_others(views, shared, points, confidence))
-    at = {pair.parameter: scale, **pair.line.measured_at}
-    return _changes(at, costs[0], costs[1], test, confidence)
-
-
-def _or_relative(test: SampleComparison, relative: SampleComparison | None) -> SampleComparison:
-    """Return a test of call paths alone, or relative to the others if that is more certain.
-
-    The probability of the better one of two tests is doubled (Bonferroni). The whole program is
-    compared alone, because nothing is beside it.
-    """
-    if relative is None:
-        return test
-    # A call path that changed less than the others did not become better.
-    agrees = np.sign(relative.difference) == np.sign(test.difference[:-1])
-    other = np.where(agrees, relative.p, 1.0)
-    p = np.minimum(2 * np.fmin(test.p[:-1], other), 1.0)
-    return replace(test, p=np.append(np.where(np.isnan(test.p[:-1]), np.nan, p), test.p[-1]))
-
-
-def _with_total(pair: ExperimentPair, values: FloatArray, exclusive: FloatArray) -> FloatArray:
-    """Append the total of the program to values [n, ...], where anything was measured."""
-    total = np.full((1, *values.shape[1:]), np.nan)
-    if pair.metric.additive:
-        ran = ~np.isnan(exclusive).all(axis=0)
-        total[0, ran] = np.nansum(exclusive, axis=0)[ran]
-    return np.concatenate([values, total])
-
-
-def _unrepeated(sample: Sample, side: AlignedExperiment, inclusive: bool) -> Sample:
-    """Return the sample with the deviations from models as its noise."""
-    if side.fitted is None:
-        return sample
-    variance, dof = deviation_of_models(side.fitted, inclusive=inclusive)
-    of_rows = [side.spread(column[:-1]) for column in (variance, dof)]
-    return replace(
-        sample,
-        variance=np.append(of_rows[0], variance[-1]),
-        dof=np.append(of_rows[1], dof[-1]),
-    )
-
-
-def _changes(
-    at: Mapping[str, float],
-    base: FloatArray,
-    new: FloatArray,
-    test: SampleComparison,
-    confidence: float,
-) -> Changes:
-    change = np.nan_to_num(new) - np.nan_to_num(base)
-    change[np.isnan(base) & np.isnan(new)] = np.nan
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        relative = np.where((base > 0) & (new > 0), new / base - 1.0, np.nan)
-        low, high = np.expm1(test.low), np.expm1(test.high)
-    rate = false_discovery_rate(test.p)
-    is_shown = np.nan_to_num(rate, nan=1.0) <= 1 - confidence
-    # Repetitions may say one thing and their centres another: then nothing is shown.
-    agrees = np.sign(change) == np.sign(test.difference)
-    mark = np.where(is_shown & agrees, np.sign(change), 0).astype(np.int8)
-    return Changes(at, base, new, change, relative, low, high, test.p, rate, mark)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class _Comparison:
-    """How to look ahead: with which callees, how sure, and what was measured of both."""
+class PredictedPair:
+    """Predictions of two experiments at one scale, on the tree of both.
 
-    pair: ExperimentPair
-    inclusive: bool
-    confidence: float
-    measured: Changes | None
+    Attributes
+    ----------
+    base, new : exclusive predictions
+    left_out : [n] True if a call path occurs, but one of both has no model of it
+    """
 
-    def backed(self, changes: Changes) -> Changes:
-        """Return changes without the marks that measurements do not back.
+    base: Predicted
+    new: Predicted
+    left_out: BoolArray
 
-        Models are made of measurements, and a single slow run may bend one of them. So where both
-        were measured at one scale, they must differ there in the same direction by more than
-        chance, if only of this one call path.
-        """
-        if self.measured is None:
-            return changes
-        differs = np.nan_to_num(self.measured.p, nan=1.0) <= 1 - self.confidence
-        direction = np.where(differs, np.sign(np.nan_to_num(self.measured.change)), 0)
-        return replace(changes, mark=np.where(changes.mark == direction, changes.mark, 0))
+    @property
+    def sides(self) -> tuple[Predicted, Predicted]:
+        """Before and after."""
+        return self.base, self.new
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -357,30 +334,6 @@ class _ChangesAhead:
     changes: Changes
     leaders: tuple[IntArray, IntArray]
     left_out: BoolArray
-
-
-def _look_ahead(look: _Comparison, scale: float) -> _ChangesAhead:
-    """Compare predictions; what one side measured and has no model of is left out of both."""
-    pair = look.pair
-    own = [_predict(side, scale) for side in pair.sides]
-    known = [
-        (predicted.leader >= 0) | ~side.occurs(side.points)
-        for predicted, side in zip(own, pair.sides, strict=True)
-    ]
-    left_out = ~(known[0] & known[1])
-    bands: list[Band] = []
-    leaders = []
-    for predicted, side in zip(own, pair.sides, strict=True):
-        kept = _without(predicted, left_out)
-        view = with_callees(pair.tree, kept) if look.inclusive else kept
-        total, low, high = kept.total() if pair.metric.additive else (np.nan,) * 3
-        ends = np.append(view.low, low), np.append(view.high, high)
-        bands.append((np.append(view.value, total), *ends))
-        leaders.append(np.where(view.leader >= 0, side.own_rows()[view.leader], -1))
-    base, new = bands
-    found = compare_bands(base, new, look.confidence)
-    changes = _changes(pair.line.at(scale), base[0], new[0], found, look.confidence)
-    return _ChangesAhead(look.backed(changes), (leaders[0], leaders[1]), left_out)
 
 
 def _predict(side: AlignedExperiment, scale: float) -> Predicted:
@@ -407,13 +360,6 @@ def _without(own: Predicted, rows: BoolArray) -> Predicted:
     )
     added = np.where(rows[:, None], 0.0, own.added)
     return Predicted(value, low, high, added, leader, growth, lead, own.confidence)
-
-
-def _growth(look: _Comparison, base: Fitted, new: Fitted) -> GrowthChange:
-    """Compare growth, and whether predictions beyond the data differ as it does."""
-    beyond = BEYOND * max(float(side.points[-1]) for side in look.pair.sides)
-    ahead = _look_ahead(look, beyond)
-    return growth_change(base, new, ahead.leaders, ahead.changes.mark[:-1], look.confidence)
 
 
 def only_in_one(found: ExperimentDifference) -> Unmatched:

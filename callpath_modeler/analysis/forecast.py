@@ -36,10 +36,17 @@ from callpath_modeler.analysis.target_costs import Total, basis_of, deviation, t
 from callpath_modeler.analysis.trust import LIMITS, at_most, limited, marks_of_trust
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.groups import Codes, Costs, Rows
 from callpath_modeler.profile.outline import Outline, SumCheck
 from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import View
+
+_SORTS = (
+    *(Sort.VALUE, Sort.MEASURED, Sort.HIGH, Sort.EXCESS),
+    *(Sort.GROWTH, Sort.TRUST, Sort.NAME),
+)
+"""Orders of siblings with models."""
 
 _CHUNK = 4_096
 """Rows whose bands are made before the next check for cancellation."""
@@ -178,6 +185,16 @@ class Forecast:
         return self.inputs.fitted
 
     @property
+    def has_models(self) -> bool:
+        """Whether there are predictions."""
+        return not self.fitted.is_measured_only
+
+    @property
+    def tree(self) -> CallTree:
+        """The call paths."""
+        return self.fitted.experiment.tree
+
+    @property
     def measured(self) -> Measured:
         """Measured values at the scales of the models."""
         return self.inputs.measured
@@ -262,7 +279,7 @@ class Forecast:
     def sorts(self) -> list[Sort]:
         """The orders of siblings that make a difference."""
         if not self.fitted.is_measured_only:
-            return list(Sort)
+            return [*_SORTS]
         return [Sort.VALUE, *[Sort.EXCESS] * self.is_comparison, Sort.NAME]
 
     @property
@@ -277,6 +294,22 @@ class Forecast:
             return float("nan")
         base = np.array([self.at_base.total[0]])
         return float(self._loss.excess(np.array([self.total[0]]), np.ones(1), base)[0])
+
+    def worth(self, view: View, nodes: Rows, *, inclusive: bool) -> FloatArray:
+        """Return the values of nodes that the hot path follows, [nodes]."""
+        return view.values(nodes, self.leads)[1 if inclusive else 0][:, 0]
+
+    def sum_up(self, view: View) -> None:
+        """Make the sums of a view, so that it can be shown at once later."""
+        known = self.inputs
+        for codes in known.growth:
+            view.largest(view.roots, codes)
+        for costs in (
+            *(self.value, self.modelled, self.predicted, self.decides, self.leads, self.at_base),
+            known.at_largest,
+            *([] if self.bands is None else [self.bands.costs]),
+        ):
+            view.values(view.roots, costs)
 
     def of_nodes(self, view: View, nodes: Rows) -> tuple[NodeForecasts, NodeForecasts]:
         """Return exclusive and inclusive values of nodes."""
@@ -385,13 +418,8 @@ class Forecast:
     ) -> Callable[[Rows], FloatArray] | None:
         """Return the function that orders siblings, [nodes] -> [nodes]; None = by `decides`."""
         which = 1 if inclusive else 0
-
-        def by_name(nodes: Rows) -> FloatArray:
-            place = {name: k for k, name in enumerate(sorted(map(view.name, nodes.tolist())))}
-            return np.array([-place[view.name(node)] for node in nodes.tolist()], float)
-
         orders: dict[Sort, Callable[[Rows], FloatArray]] = {
-            Sort.NAME: by_name,
+            Sort.NAME: view.alphabetical,
             Sort.GROWTH: lambda nodes: view.largest(nodes, self.inputs.growth[which]).astype(float),
             Sort.MEASURED: lambda nodes: view.values(nodes, self.inputs.at_largest)[which][:, 0],
             Sort.EXCESS: lambda nodes: self.of_nodes(view, nodes)[which].excess,

@@ -96,6 +96,10 @@ class ForecastInputs:
         """Measured values at the scales of the models."""
         return Measured(self.fitted)
 
+    def was_run(self, target: float) -> bool:
+        """Return whether a target was run often enough to be shown as measured."""
+        return self.measured.point(target) is not None
+
     def point(self, target: float) -> int | None:
         """Return the index of the repeated point at a target; None = values there are predicted."""
         return None if self.predicted else self.measured.point(target)

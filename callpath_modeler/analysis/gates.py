@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.analysis.diff import Changes, ExperimentDifference
+from callpath_modeler.analysis.changes import Changes
+from callpath_modeler.analysis.diff import ExperimentDifference
 from callpath_modeler.analysis.excess import CARRIES_COST
 from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.errors import DataError, UsageError

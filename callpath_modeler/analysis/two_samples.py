@@ -58,13 +58,22 @@ def deviation_of_models(fitted: Fitted, *, inclusive: bool) -> tuple[FloatArray,
     variance, dof : [call paths + 1], relative variance of one measurement and its degrees of
         freedom (Welch-Satterthwaite); the last entry belongs to the whole program
     """
-    models, tree = fitted.models, fitted.experiment.tree
-    value = np.nan_to_num(fitted.measured[:, -1])
+    columns = deviation_addends(fitted)
+    rows = fitted.experiment.tree.inclusive(columns) if inclusive else columns
+    return deviation_of_sums(np.vstack([rows, columns.sum(axis=0)]))
+
+
+def deviation_addends(fitted: Fitted) -> FloatArray:
+    """Return additive numbers for `deviation_of_sums`, [call paths, 3]."""
+    models, value = fitted.models, np.nan_to_num(fitted.measured[:, -1])
     squares = np.nan_to_num((models.spread * value) ** 2)
     share = squares**2 / np.maximum(np.nan_to_num(models.dof), 1.0)
-    columns = np.column_stack([value, squares, share])
-    rows = tree.inclusive(columns) if inclusive else columns
-    whole, squares, share = np.vstack([rows, columns.sum(axis=0)]).T
+    return np.column_stack([value, squares, share])
+
+
+def deviation_of_sums(added: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return relative variances and degrees of freedom of sums, from sums of addends [n, 3]."""
+    whole, squares, share = added.T
     with np.errstate(divide="ignore", invalid="ignore"):
         return squares / whole**2, squares**2 / share
 

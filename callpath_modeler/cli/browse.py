@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured_command import Configured, unset
+from callpath_modeler.cli.browser_services import browser_services
+from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
@@ -18,37 +19,19 @@ from callpath_modeler.cli.options import (
     load_options,
     target_options,
 )
-from callpath_modeler.cli.table_options import TABLE, OutputRequest
+from callpath_modeler.cli.table_options import TABLE
 from callpath_modeler.cli.view_options import sort_options, view_options
 from callpath_modeler.errors import UsageError
-from callpath_modeler.printable import shell_words
-from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
-    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
-    from callpath_modeler.arrays import IntArray
-    from callpath_modeler.fitted import Fitted
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.process_profile import ProcessProfile
-    from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.profile.view_request import ViewRequest
-    from callpath_modeler.report.listing import Listing
     from callpath_modeler.target_query import PredictionQuery
-    from callpath_modeler.tui.services import BrowserServices, CommandAnswer
 
-_SAID_ANEW = ("--target", "--at", "--metric", "--inclusive", "--exclusive", "--predicted", "--pair")
-"""Options that the request of a view contains."""
-
-_OF_THE_SCREEN = ("--source-path",)
+_OF_THE_SCREEN = ("--source-path", "--compare")
 """Options that printed views do not have."""
-
-_EXPECTATIONS = "expectations.toml"
-"""Name of the expectation file in the documentation."""
-
-_LISTED = 500
-"""Number of call paths that a comparison lists; the others share a line."""
 
 
 @click.command("browse", cls=Configured)
@@ -66,6 +49,13 @@ _LISTED = 500
     metavar="N",
     help="Port of --web. Default: a free one.",
 )
+@click.option(
+    "--compare",
+    "other",
+    metavar="BASE",
+    default="",
+    help="Show an earlier experiment beside this one, in one tree.",
+)
 @target_options
 @load_options
 @fit_options
@@ -82,6 +72,7 @@ def command(
     *,
     web: bool,
     port: int | None,
+    other: str,
     experiment: tuple[str, ...],
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     sort: str | None,
@@ -103,6 +94,8 @@ def command(
 
     if port is not None and not web:
         raise UsageError("--port is for the page of --web", hint="add --web")
+    if other and web:
+        raise UsageError("--compare is for the terminal", hint="omit --web")
     replaced = source_replacements(source_paths)
     if not web:
         _refuse_pipes(console, ctx)
@@ -129,7 +122,7 @@ def command(
     findings = console.heard(findings_at(fitted, target))
     given = browser_services(console, ctx, load, fitting, fitted)
     profiles = tuple(Path(run.source) for run in fitted.experiment.runs)
-    given = replace(given, sources=SourceFiles(profiles, replaced))
+    given = replace(given, sources=SourceFiles(profiles, replaced), other=other)
 
     def wanted(made: Forecast) -> ViewRequest:
         order = made.usual_sort if sort is None else Sort(sort)
@@ -142,7 +135,8 @@ def command(
         console.findings(findings)
         serve(console, WebViews(ctx, given, made, wanted(made)), port or 0)
         return
-    from callpath_modeler.tui.app import AT_ONCE, Browser
+    from callpath_modeler.tui.app import Browser
+    from callpath_modeler.tui.frame import AT_ONCE
     from callpath_modeler.tui.session import Session
 
     made = forecast(known, target, bands=len(fitted.experiment.tree) <= AT_ONCE)
@@ -160,281 +154,3 @@ def _refuse_pipes(console: Console, ctx: click.Context) -> None:
         return
     twin = invocation_of(ctx, without=_OF_THE_SCREEN, in_full=True, every=True).line("views")
     raise UsageError("browse needs a terminal", hint=f"{twin} prints the same view")
-
-
-def browser_services(
-    console: Console,
-    ctx: click.Context,
-    load: LoadOptions,
-    fitting: FitOptions,
-    fitted: Fitted | None = None,
-) -> BrowserServices:
-    """Return what the browser asks of the command line: models, targets, files, commands.
-
-    `fitted` is what the browser shows first, if it is known.
-    """
-    from callpath_modeler.bookmarks import BookmarkFile
-    from callpath_modeler.tui.services import BrowserServices
-
-    here = _Services(console, ctx, load, fitting, fitted)
-    return BrowserServices(
-        models_of=here.models_of,
-        runs_of=here.runs_of,
-        target_of=here.target_of,
-        command=here.command,
-        save=here.save,
-        compare=here.compare,
-        check=here.check,
-        processes=here.processes,
-        expectations=here.expectations(),
-        bookmarks=BookmarkFile.of(ctx.params["experiment"]),
-        style=TextStyle(ascii_only=console.ascii_only),
-        pair=here.pairs_at_first(),
-    )
-
-
-class _Services:
-    """The experiment that is browsed, in the words of the command line."""
-
-    def __init__(
-        self,
-        console: Console,
-        ctx: click.Context,
-        load: LoadOptions,
-        fitting: FitOptions,
-        fitted: Fitted | None,
-    ) -> None:
-        from callpath_modeler.target_query import parse_target
-
-        self._console, self._ctx, self._load = console, ctx, load
-        self._paths: tuple[str, ...] = ctx.params["experiment"]
-        self._same = invocation_of(ctx, without=_SAID_ANEW, in_full=True)
-        self._asked = parse_target(ctx.params["target"], ctx.params["at"], fitting.parameter)
-        self._fitting = replace(fitting, parameter=self._asked.parameter or fitting.parameter)
-        self._shown = fitted
-        self._modelled = fitted
-        if fitted is not None and ctx.params["pairs"]:
-            self._modelled = None if fitted.is_measured_only else replace(fitted, pairs=())
-
-    def pairs_at_first(self) -> str:
-        """Return the pairs of the command line, with its target, as a user would type them."""
-        given, target = self._ctx.params, []
-        # A target of a configuration file does not apply to pairs alone.
-        is_compared = self._shown is not None and self._shown.is_measured_only
-        if given["pairs"] and given["target"] and not is_compared:
-            target = [given["target"]]
-        return " ".join([*given["pairs"], *target])
-
-    def models_of(self, metric: str, pair: str) -> Fitted:
-        """Return the models of a metric, or its measured values at two scales.
-
-        `pair` has pairs of scales, such as ``"8,64 8,128"``. Values are those of the last pair.
-        With a target behind them, they are those of the models.
-        """
-        from callpath_modeler import answers
-        from callpath_modeler.analysis.scale_pairs import with_pairs
-        from callpath_modeler.target_query import FURTHER, PredictionQuery, parse_pairs
-
-        modelled = self._modelled
-        if not pair and modelled is not None and modelled.metric.name == metric:
-            return modelled
-        *pairs, last = pair.split() or [""]
-        if last and "," not in last:
-            return with_pairs(self.models_of(metric, ""), parse_pairs(pairs))
-        experiment = self.runs_of(metric)
-        held = {
-            name: at for name, at in self._asked.named.items() if name != self._fitting.parameter
-        }
-        others = ",".join(f"{name}={_exactly(at)}" for name, at in held.items()) or None
-        question = PredictionQuery(at=others, metric=metric, pairs=tuple(pair.split()))
-        load = self._load.of_metric(metric)
-        found, _ = answers.values_of_loaded(
-            experiment, self._paths, question, load, self._fitting, FURTHER
-        )
-        self._shown, self._modelled = found, modelled if pair else found
-        return found
-
-    def runs_of(self, metric: str) -> Experiment:
-        """Return the measured runs of a metric."""
-        from callpath_modeler import loading
-
-        # The same metric at other scales is in the runs that were read for it.
-        if self._shown is not None and metric in self._shown.experiment.columns:
-            return self._shown.experiment
-        return loading.load(self._paths, self._load.of_metric(metric))
-
-    def target_of(self, text: str, fitted: Fitted) -> float:
-        """Return the target for a typed text."""
-        from callpath_modeler import target_query
-        from callpath_modeler.analysis.measured_only import measured_scale
-
-        value = target_query.parse_target(text, None).value
-        if value is None:
-            raise UsageError("no target scale", hint="e.g. 4096, 1e6 or inf")
-        if fitted.is_measured_only:
-            return measured_scale(fitted, value)
-        return target_query.checked_target(fitted, value)
-
-    def command(self, request: ViewRequest, inputs: ForecastInputs, target: float) -> str:
-        """Return the command that prints a view."""
-        from callpath_modeler.tui.cli_options import to_cli_options
-
-        words = [*self._asked_of(inputs, target), *to_cli_options(request)]
-        return self._same.line("views", shell_words(words))
-
-    def _asked_of(self, inputs: ForecastInputs, target: float) -> list[str]:
-        """Return the options for values at a target."""
-        fitted = inputs.fitted
-        metric = ["-m", fitted.metric.name]
-        scales, pairs = self._at(target), fitted.pairs
-        if fitted.compares(target):
-            # An order by excess work is the default of two scales that are compared.
-            scales, pairs = [], pairs or (tuple(fitted.points.tolist()),)
-        scales += [word for pair in pairs for word in ("--pair", ",".join(map(_exactly, pair)))]
-        return [*scales, *metric, *["--predicted"] * inputs.predicted]
-
-    def save(self, forecast: Forecast, request: ViewRequest, path: Path) -> str:
-        """Write a view to a file."""
-        from callpath_modeler.report.views import ForecastView, views_table, views_text
-        from callpath_modeler.target_query import findings_at
-        from callpath_modeler.units import counted
-
-        shown, output = ForecastView(forecast, request), OutputRequest(None, path, force=False)
-        if output.form == TABLE:
-            words = shell_words(self._asked_of(forecast.inputs, forecast.target))
-            again = replace(self._same, options=f"{words} {self._same.options}".rstrip())
-            style = output.style(self._console)
-            output.write_lines(self._console, views_text(shown, style=style, invocation=again))
-        else:
-            findings = findings_at(forecast.fitted, forecast.target)
-            output.write_table(self._console, views_table(shown, findings))
-        return f"{path}: {counted(len(shown.outline), 'line')}"
-
-    def compare(self, other: str, forecast: Forecast, inclusive: bool) -> CommandAnswer:
-        """Compare an earlier experiment with the one on the screen."""
-        from callpath_modeler.comparison import compare_with
-        from callpath_modeler.report.diff import difference_listing
-        from callpath_modeler.tui.services import CommandAnswer
-
-        fitted = forecast.fitted
-        compared = compare_with([other], fitted, forecast.target, inclusive=inclusive,
-                                predicted=forecast.inputs.predicted,
-                                load_options=self._load, fit_options=self._fitting)  # fmt: skip
-        found = compared.difference
-
-        def listing(width: int) -> Listing:
-            style = TextStyle(width=width, ascii_only=self._console.ascii_only)
-            return difference_listing(found, found.order[:_LISTED], style)
-
-        asked = ["-m", fitted.metric.name]
-        if found.at_target is not None:
-            asked = self._asked_of(forecast.inputs, forecast.target)
-        words = [*asked, "-i" if inclusive else "-e", *unset(self._ctx, "select")]
-        both = invocation_of(
-            self._ctx,
-            sources=[other, *self._paths],
-            without=_SAID_ANEW,
-            in_full=True,
-            of_files=True,
-        )
-        command = both.line("diff", shell_words(words))
-        if len(self._paths) > 1:
-            command = "cpmodel diff takes one directory, pattern in quotes or .cpm for each side"
-        return CommandAnswer(f"base: {other}", listing, command)
-
-    def check(self, name: str, forecast: Forecast) -> CommandAnswer:
-        """Evaluate an expectation file at its own targets."""
-        from callpath_modeler.analysis.expectations.interpretation import read
-        from callpath_modeler.expectation_check import check_of
-        from callpath_modeler.report.check import check_listing
-        from callpath_modeler.target_query import PredictionQuery
-        from callpath_modeler.tui.services import CommandAnswer
-
-        path = Path(name).expanduser()
-        at = self._at(forecast.target) if read(path).parameter is None else []
-        metric = forecast.fitted.metric.name
-        said = dict(zip(at[::2], at[1::2], strict=True))
-        question = PredictionQuery(said.get("--target"), said.get("--at"), metric)
-        found, _ = check_of(self._paths, path, question,
-                            load_options=self._load, fit_options=self._fitting)  # fmt: skip
-
-        def listing(width: int) -> Listing:
-            style = TextStyle(width=width, ascii_only=self._console.ascii_only)
-            return check_listing(found, style=style)
-
-        command = self._same.line("check", shell_words([str(path), *at, "-m", metric]))
-        return CommandAnswer(f"expectations: {path}", listing, command)
-
-    def processes(
-        self, names: Sequence[str], rows: IntArray, forecast: Forecast, inclusive: bool
-    ) -> CommandAnswer:
-        """Return the values of processes at the target, or at the largest measured scale."""
-        from rich.text import Text
-
-        from callpath_modeler.process_profile import process_profile
-        from callpath_modeler.report.listing import Listing, ListingEntry
-        from callpath_modeler.report.processes import process_text
-        from callpath_modeler.target_query import Target
-        from callpath_modeler.tui.services import CommandAnswer
-
-        fitted = forecast.fitted
-        experiment, tree = fitted.experiment, fitted.experiment.tree
-        target = forecast.target if forecast.target in fitted.points else float(fitted.points[-1])
-        at = {fitted.parameter: target, **fitted.measured_at}
-        found = process_profile(
-            experiment,
-            rows,
-            fitted.metric.name,
-            inclusive=inclusive,
-            target=Target(named=at),
-            options=self._load,
-        )
-        path = tree.path(int(rows[0])) if len(rows) == 1 else ""
-
-        def listing(width: int) -> Listing:
-            style = TextStyle(width=width, ascii_only=self._console.ascii_only)
-            first, *others = process_text(found, style=style)
-            entries = [ListingEntry([Text(line)], path) for line in others]
-            return Listing([Text(first)], entries, [])
-
-        name = names[-1] if len(rows) == 1 else f"{names[-1]}: {len(rows)} call paths"
-        return CommandAnswer(f"ranks: {name}", listing, self._command_of(names, rows, found))
-
-    def _command_of(self, names: Sequence[str], rows: IntArray, found: ProcessProfile) -> str:
-        """Return the command that prints the values of processes."""
-        import numpy as np
-
-        from callpath_modeler.profile.pattern import match
-
-        tree = found.experiment.tree
-        pattern = f"@{tree.ids()[rows[0]]}"
-        if len(rows) > 1:
-            # A node of a bottom-up view has its function first, then the callers.
-            parts = [name.replace("/", "\\/") for name in reversed(names)]
-            pattern = "/".join(["**", *parts])
-            if not np.array_equal(np.flatnonzero(match(tree, pattern)), rows):
-                return "no pattern matches exactly these call paths, so no command prints their sum"
-        at = ",".join(f"{name}={_exactly(value)}" for name, value in found.at.items())
-        scale = ["--at", at] if at else []
-        words = [pattern, "--per-process", *scale, "-m", found.metric.name]
-        return self._same.line("show", shell_words([*words, "-i" if found.inclusive else "-e"]))
-
-    def expectations(self) -> str:
-        """Return the most likely expectation file: next to the runs, or in this directory."""
-        near = [Path(source) for source in self._paths[:1]]
-        folders = [*near, *(path.parent for path in near), Path()]
-        found = (folder / _EXPECTATIONS for folder in folders)
-        return next((str(path) for path in found if path.is_file()), "")
-
-    def _at(self, target: float) -> list[str]:
-        asked = self._asked
-        named = {**asked.named, asked.parameter: target} if asked.parameter else {}
-        at = ",".join(f"{name}={_exactly(value)}" for name, value in named.items())
-        return ["--at", at] if at else ["--target", _exactly(target)]
-
-
-def _exactly(value: float) -> str:
-    from callpath_modeler.units import parameter_value
-
-    text = parameter_value(value)
-    return text if float(text) == value else repr(value)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from callpath_modeler.arrays import FloatArray, Int32Array, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.schema import PROGRAM, Region
+
+_Number = TypeVar("_Number", np.integer, np.float64)
 
 ROOT = -1
 """The parent of root call paths, which have no caller."""
@@ -253,7 +255,7 @@ class CallTree:
                 column[callers] += np.add.reduceat(column[rows], start)
         return total
 
-    def largest_below(self, numbers: NDArray[np.integer]) -> NDArray[np.integer]:
+    def largest_below(self, numbers: NDArray[_Number]) -> NDArray[_Number]:
         """Return the largest of `numbers` [n] in each subtree, [n]."""
         largest = numbers.copy()
         for rows, start, callers in self._calls:

@@ -41,6 +41,11 @@ class Sort(StrEnum):
     GROWTH = "growth"
     TRUST = "trust"
     NAME = "name"
+    # Of two experiments:
+    DIFFERENCE = "difference"  # new minus base
+    RATIO = "ratio"  # new over base
+    NEW = "new"
+    BASE = "base"
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,11 @@ class View(ABC):
             node = self.parent(node)
         return tuple(reversed(names))
 
+    def alphabetical(self, nodes: Rows) -> FloatArray:
+        """Return sort keys of nodes by name, [nodes]; the first name has the largest key."""
+        place = {name: k for k, name in enumerate(sorted(map(self.name, nodes.tolist())))}
+        return np.array([-place[self.name(node)] for node in nodes.tolist()], float)
+
     @abstractmethod
     def largest(self, nodes: Rows, codes: Codes) -> NDArray[np.integer]:
         """Return the largest code of each node's call paths, [nodes]."""

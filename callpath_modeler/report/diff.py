@@ -9,14 +9,14 @@ from rich.text import Text
 
 from callpath_modeler.analysis.causes import NOTHING
 from callpath_modeler.analysis.changed_causes import causes_of
-from callpath_modeler.analysis.diff import Changes, ExperimentDifference, only_in_one
+from callpath_modeler.analysis.changes import Changes
+from callpath_modeler.analysis.diff import ExperimentDifference, only_in_one
 from callpath_modeler.analysis.gates import Violation
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.diff_table import VERDICTS, growth_texts
 from callpath_modeler.report.invocation import NEW, Invocation
 from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
-from callpath_modeler.report.listing import Listing, ListingEntry
 from callpath_modeler.report.outlined_view import NAMED, short_names
 from callpath_modeler.report.ranking import distinct_names
 from callpath_modeler.report.text_style import TextStyle
@@ -34,6 +34,8 @@ _STYLES = {1: "red", -1: "green", 0: ""}
 _DIVERGING = 5
 """Number of places where the call trees diverge that are listed."""
 _NAMED_BREACHES = 5
+NOISE_UNKNOWN = "without repetitions and models, any difference may be noise"
+"""Note on differences whose noise is not known."""
 _MODELS = "predicted"
 """Title of predictions for a scale that was measured as well."""
 
@@ -60,26 +62,6 @@ def difference_text(
     if shown:
         footer.append(invocation.hint("show", f"@{ids[shown[0]]}"))
     return [*_head(found, style), Text(""), *body, Text(""), *_grey(footer, style)]
-
-
-def difference_listing(found: ExperimentDifference, rows: IntArray, style: TextStyle) -> Listing:
-    """Return the comparison as a list of call paths of the new experiment.
-
-    Parameters
-    ----------
-    found : the comparison
-    rows : call paths to show
-    style : layout options
-    """
-    header, *lines = _body(found, rows, style)
-    tree, own = found.pair.new.experiment.tree, found.pair.new.own_rows()[rows].tolist()
-    paths = [tree.path(row) if row >= 0 else "" for row in own]
-    last = lines[len(rows) :]
-    entries = [
-        ListingEntry([line], path) for line, path in zip(lines[: len(rows)], paths, strict=True)
-    ]
-    foot = [*last, Text(""), *_grey(_footer(found, style, header.plain), style)]
-    return Listing([*_head(found, style), Text(""), header], entries, foot)
 
 
 def _head(found: ExperimentDifference, style: TextStyle) -> list[Text]:
@@ -114,7 +96,7 @@ def _verdict(found: ExperimentDifference, style: TextStyle) -> str:
     return " ".join(_answer(found, changes, style) for changes in found.answers)
 
 
-def _known_by(found: ExperimentDifference, changes: Changes, style: TextStyle) -> str:
+def known_by(found: ExperimentDifference, changes: Changes, style: TextStyle) -> str:
     """Return the basis of changes: the numbers of runs, or models next to too few runs."""
     if changes is not found.at_target:
         return "measured"
@@ -131,21 +113,30 @@ def _known_by(found: ExperimentDifference, changes: Changes, style: TextStyle) -
 
 def _answer(found: ExperimentDifference, changes: Changes, style: TextStyle) -> str:
     """Return the change at one scale: of the total, and of the call paths that changed most."""
-    where = f"At {setting_text(changes.at)} ({_known_by(found, changes, style)})"
-    unit, parts = found.pair.metric.unit, []
+    where = f"At {setting_text(changes.at)} ({known_by(found, changes, style)})"
+    parts = []
     if found.pair.metric.additive:
-        before, after = (style.amount(float(v[-1]), unit) for v in (changes.base, changes.new))
-        band = _band(changes, -1)
-        if changes.mark[-1]:
-            says = VERDICTS[int(changes.mark[-1])]
-            by = f"{says}, {signed_percent(float(changes.relative[-1]))}"
-        else:
-            by = _not_shown(found, changes)
-            band += ", single comparison" * bool(_leaves_out_zero(changes)[-1])
-        parts.append(f"{before} before, {after} now, {by}" + (f" ({band})" if band else ""))
+        amounts, by, band = total_texts(found, changes, style)
+        parts.append(f"{amounts}, {by}" + (f" ({band})" if band else ""))
     told = [_most(found, changes, mark, word) for mark, word in ((1, "worse"), (-1, "better"))]
     parts += [text for text in told if text] or ["no call path is shown to differ"]
     return f"{where}: {'; '.join(parts)}."
+
+
+def total_texts(
+    found: ExperimentDifference, changes: Changes, style: TextStyle
+) -> tuple[str, str, str]:
+    """Return the totals of both, their difference or that none is shown, and its interval."""
+    unit = found.pair.metric.unit
+    before, after = (style.amount(float(v[-1]), unit) for v in (changes.base, changes.new))
+    band = _band(changes, -1)
+    if changes.mark[-1]:
+        says = VERDICTS[int(changes.mark[-1])]
+        by = f"{says}, {signed_percent(float(changes.relative[-1]))}"
+    else:
+        by = _not_shown(found, changes)
+        band += ", single comparison" * bool(_leaves_out_zero(changes)[-1])
+    return f"{before} before, {after} now", by, band
 
 
 def _not_shown(found: ExperimentDifference, changes: Changes) -> str:
@@ -234,7 +225,7 @@ def _columns(
         bands[len(rows) : len(rows)] = extra
         columns.append(TextColumn(_band_title(found), bands, droppable=3))
     if found.growth is not None:
-        texts = [*_growth_cells(found, rows, style), *extra, *[""] * len(last)]
+        texts = [*growth_cells(found, rows, style), *extra, *[""] * len(last)]
         columns.append(TextColumn("growth", texts, right=False, droppable=2))
     return columns
 
@@ -272,7 +263,7 @@ def _band(changes: Changes, row: int) -> str:
     return "" if np.isnan(low) else f"{signed_percent(low)} … {signed_percent(high)}"
 
 
-def _growth_cells(found: ExperimentDifference, rows: IntArray, style: TextStyle) -> list[str]:
+def growth_cells(found: ExperimentDifference, rows: IntArray, style: TextStyle) -> list[str]:
     """Return growths: one text if both are the same, and an arrow only for a certain change."""
     if found.growth is None:
         return [""] * len(rows)
@@ -334,7 +325,7 @@ def _legend(found: ExperimentDifference, header: str) -> list[str]:
         heads.append(f"{_MODELS}: change that models predict at {setting_text(found.changes.at)}")
     lines = [f"base, new: {costs}; {'; '.join(heads)}; ~ no difference is shown"]
     if not found.can_tell:
-        lines.append("without repetitions and models, any difference may be noise")
+        lines.append(NOISE_UNKNOWN)
     else:
         chance = percent(1 - found.confidence)
         alone = _of_one_alone(found) if f" {_band_title(found)}" in header else ""

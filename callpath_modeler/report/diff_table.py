@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from callpath_modeler.analysis.changed_causes import causes_of
-from callpath_modeler.analysis.diff import Changes, ExperimentDifference, only_in_one
+from callpath_modeler.analysis.changes import Changes
+from callpath_modeler.analysis.diff import ExperimentDifference, only_in_one
 from callpath_modeler.analysis.gates import Violation
 from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import IntArray

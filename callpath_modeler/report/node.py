@@ -6,20 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.causes import NOTHING, find_causes
 from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
 from callpath_modeler.analysis.line_losses import LineLosses, line_losses
 from callpath_modeler.analysis.trust import marks_text
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import FitStatus
 from callpath_modeler.printable import printable
-from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
-from callpath_modeler.profile.groups import Rows, outermost
+from callpath_modeler.profile.groups import Rows
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.profile.schema import Region
-from callpath_modeler.profile.views import View, ViewKind
 from callpath_modeler.report.answer import target_text
 from callpath_modeler.report.causes import imbalance_facts
 from callpath_modeler.report.change_points import formula_from_text
@@ -34,7 +30,8 @@ from callpath_modeler.report.model import (
     imbalances,
 )
 from callpath_modeler.report.ranking_table import model_range_texts
-from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
+from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.view_node import ViewNode
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -46,54 +43,15 @@ _AXIS = 18
 """Width around the plotting area of a chart, in cells: labels and the parameter's name."""
 _NAMED = 30
 """Width of a call path in a sentence, in cells."""
-_TITLE = 100
-"""Width of a call path, in cells."""
-_NEIGHBOURS = 4
 _TERMS = 4
 """Largest number of terms of a sum of models that is written as a formula."""
 
 
 @dataclass(frozen=True, eq=False)
-class NodeReport:
-    """A node, or siblings that share a line.
-
-    Attributes
-    ----------
-    forecast : the predictions
-    view : the view of the node
-    nodes : the node, or the siblings
-    inclusive : whether its inclusive value leads
-    style : width, length of names, and characters of text
-    """
+class NodeReport(ViewNode):
+    """The description of a node: its values are those of a forecast."""
 
     forecast: Forecast
-    view: View
-    nodes: Rows
-    inclusive: bool
-    style: TextStyle = DEFAULT_STYLE
-
-    @cached_property
-    def own_rows(self) -> Rows:
-        """Call paths of the node, ascending."""
-        if len(self.nodes) == 1:
-            return self.view.rows(int(self.nodes[0]))
-        return np.sort(np.concatenate([self.view.rows(node) for node in self.nodes.tolist()]))
-
-    @cached_property
-    def rows(self) -> Rows:
-        """Call paths that contribute to the value, ascending."""
-        rows = self.own_rows
-        if not self.inclusive:
-            return rows
-        tree = self.view.tree
-        outer = rows[outermost(tree, rows)]
-        if len(outer) == 1:
-            return np.arange(outer[0], tree.end[outer[0]], dtype=np.int32)
-        # In preorder, a row is below an earlier row whose subtree has not ended yet.
-        reached = np.zeros(len(tree), np.int32)
-        reached[outer] = tree.end[outer]
-        np.maximum.accumulate(reached, out=reached)
-        return np.flatnonzero(np.arange(len(tree), dtype=np.int32) < reached).astype(np.int32)
 
     @cached_property
     def parts(self) -> Rows:
@@ -113,21 +71,6 @@ class NodeReport:
         """The leading values, [1]."""
         return self.values[1 if self.inclusive else 0]
 
-    @property
-    def regions(self) -> list[Region]:
-        """The distinct regions of the call paths, in ascending order of their numbers."""
-        tree = self.view.tree
-        return [tree.regions[k] for k in np.unique(tree.region[self.own_rows]).tolist()]
-
-    def title(self, room: int = _TITLE) -> str:
-        """Return the name with its callers; top-down, the middle is shortened to fit `room`."""
-        if len(self.nodes) > 1:
-            return f"{len(self.nodes)} nodes that share a line"
-        node = int(self.nodes[0])
-        if self.view.kind is ViewKind.TOP_DOWN:
-            return shorten([short_name(n) for n in self.view.tree.names(node)], room)
-        return " called by ".join(map(short_name, self.view.names(node)))
-
     def model(self) -> list[str]:
         """Return the formula and its prediction at the target."""
         fitted, parts = self.forecast.fitted, self.parts
@@ -136,19 +79,7 @@ class NodeReport:
             return seen
         if not len(parts):
             return [*seen, f"no model: {fitted.status(int(self.rows[0])).replace('_', ' ')}"]
-        what = f"{fitted.metric.name}({fitted.parameter})"
-        if len(parts) == 1:
-            row = int(parts[0])
-            formula = fitted.models.formula(row, fitted.parameter, pretty=not self.style.ascii_only)
-            formula += formula_from_text(fitted, parts)
-            return [*seen, f"{what} = {formula}", self._predicted()]
-        lines = [f"{what}: sum of {counted(len(parts), 'model')}"]
-        formula = fitted.models.sum_formula(
-            parts, fitted.parameter, pretty=not self.style.ascii_only
-        )
-        if formula.count(" + ") < _TERMS:
-            lines.insert(0, f"{what} = {formula}{formula_from_text(fitted, parts)}")
-        return [*seen, *lines, self._predicted()]
+        return [*seen, *formula_lines(fitted, parts, self.style), self._predicted()]
 
     @property
     def _at(self) -> str:
@@ -273,23 +204,9 @@ class NodeReport:
             told = imbalance_facts(known, self._alone, style=self.style)
             lines += [f"{word} at {text}" for word, text in told]
             lines += self._why(self._alone)
-        callers, callees = self._neighbours()
+        callers, callees = self.neighbours(self.forecast.value)
         lines += [f"called by {callers}", f"calls {callees}"]
-        places = {_place(region) for region in self.regions[:_NEIGHBOURS]} - {""}
-        return [*lines, *self._sites(), *(f"source {place}" for place in sorted(places))]
-
-    def _sites(self) -> list[str]:
-        """Return the file and the line of the call, if all call paths have the same."""
-        tree, rows = self.view.tree, self.own_rows
-        called = rows[tree.parent[rows] != ROOT]
-        sites = {
-            (tree.regions[tree.region[tree.parent[row]]].file, int(tree.site[row]))
-            for row in called.tolist()
-        }
-        if len(sites) != 1 or len(called) < len(rows):
-            return []
-        ((file, line),) = sites
-        return [] if line == NO_LINE else [f"call at {printable(file) or '<unknown file>'}:{line}"]
+        return [*lines, *self.sites(), *self.places()]
 
     def _why(self, row: int) -> list[str]:
         """Return why the exclusive time of a call path grows, or nothing if it does not."""
@@ -338,34 +255,22 @@ class NodeReport:
         what = "exclusive imbalance" if len(self.rows) > 1 else "imbalance"
         return f"{what} {known[-1][1]:.2f} at {fitted.parameter} = {parameter_value(known[-1][0])}"
 
-    def _neighbours(self) -> tuple[str, str]:
-        """Return the callers and the callees of the call paths, each with its part of the cost."""
-        tree, rows = self.view.tree, self.own_rows
-        value = self.forecast.value.inclusive[:, 0]
-        called = tree.parent[rows] != ROOT
-        is_caller = np.zeros(len(tree) + 1, bool)  # the last entry stands for callers of roots
-        is_caller[rows] = True
-        below = np.flatnonzero(is_caller[tree.parent])
-        callers = tree.parent[rows[called]]
-        return _named(tree, callers, value[rows[called]]), _named(tree, below, value[below])
 
+def formula_lines(fitted: Fitted, parts: Rows, style: TextStyle) -> list[str]:
+    """Return the model of call paths that have models: a formula, or the number of models.
 
-def _named(tree: CallTree, rows: NDArray[np.integer], values: FloatArray) -> str:
-    """Return the names of functions, the costliest first, with their shares."""
-    regions = tree.region[rows]
-    finite = np.nan_to_num(values, posinf=1.0)
-    cost = np.bincount(regions, weights=finite, minlength=len(tree.regions))
-    present = np.flatnonzero(np.bincount(regions, minlength=len(tree.regions)))
-    order = present[np.argsort(-cost[present], kind="stable")]
-    whole = cost.sum()
-    named = []
-    for region in order[:_NEIGHBOURS].tolist():
-        name = short_name(tree.regions[region].name)
-        shown = whole > 0 and len(order) > 1
-        named.append(f"{name} {percent(float(cost[region] / whole))}" if shown else name)
-    more = [f"{len(order) - _NEIGHBOURS} more"] if len(order) > _NEIGHBOURS else []
-    return ", ".join([*named, *more]) or "nothing"
-
-
-def _place(region: Region) -> str:
-    return f"{region.file}:{region.line}" if region.file and region.line >= 0 else ""
+    Parameters
+    ----------
+    fitted : the models
+    parts : the call paths, at least one
+    style : characters of text
+    """
+    what, pretty = f"{fitted.metric.name}({fitted.parameter})", not style.ascii_only
+    if len(parts) == 1:
+        formula = fitted.models.formula(int(parts[0]), fitted.parameter, pretty=pretty)
+        return [f"{what} = {formula}{formula_from_text(fitted, parts)}"]
+    lines = [f"{what}: sum of {counted(len(parts), 'model')}"]
+    formula = fitted.models.sum_formula(parts, fitted.parameter, pretty=pretty)
+    if formula.count(" + ") < _TERMS:
+        lines.insert(0, f"{what} = {formula}{formula_from_text(fitted, parts)}")
+    return lines

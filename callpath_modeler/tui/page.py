@@ -10,11 +10,14 @@ import numpy as np
 from rich.cells import cell_len
 from rich.text import Text
 
+from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
+from callpath_modeler.analysis.pair_forecast import NodeDifferences, PairForecast, ViewForecast
 from callpath_modeler.modeling import Growth
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.report.columns import has_maxima, max_title, ratio_text
+from callpath_modeler.report.difference_columns import difference_cells
 from callpath_modeler.report.layout import TextColumn, shorten
 from callpath_modeler.report.outlined_view import title
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
@@ -27,7 +30,8 @@ NAME_LEAST = 26
 _STEP = 2
 
 _ORDER = (
-    *("base", "measured", "value", "band", "model", "maximum", "imbalance"),
+    *("at_common", "base", "new", "difference", "own_difference", "ratio", "interval"),
+    *("measured", "value", "band", "model", "maximum", "imbalance"),
     *("share", "growth", "excess", "loss", "own_loss", "trust", "other"),
 )
 """Columns from left to right."""
@@ -50,8 +54,15 @@ _FIRST_TO_GO_OF_TWO = (
 )
 """The same of a comparison of two scales, which keeps its excess work."""
 
+_FIRST_TO_GO_OF_PAIR = "own_difference", "interval", "growth", "at_common"
+"""The same of two experiments, which keep both values, difference and ratio."""
+
 SORT_OF = {
     "name": Sort.NAME,
+    "base": Sort.BASE,
+    "new": Sort.NEW,
+    "difference": Sort.DIFFERENCE,
+    "ratio": Sort.RATIO,
     "measured": Sort.MEASURED,
     "value": Sort.VALUE,
     "share": Sort.VALUE,
@@ -120,8 +131,8 @@ def page(
     columns = _columns(session, places, style=style)
     before = at_least or {}
     widths = {name: max(column.width, before.get(name, 0)) for name, column in columns.items()}
-    first_to_go = _FIRST_TO_GO_OF_TWO if session.forecast.is_comparison else _FIRST_TO_GO
-    shown = _shown(widths, width, first_to_go, kept="growth" if session.heat else "")
+    kept = "growth" if session.heat else ""
+    shown = _shown(widths, width, _first_to_go(session.forecast), kept=kept)
     room = width - sum(widths[name] + 1 for name in shown)
     say = style.say
     heading = shorten([title(session.outline)], room, say("…"))
@@ -151,52 +162,97 @@ def _picked(columns: Mapping[str, TextColumn], shown: Sequence[str]) -> list[Tex
     return [columns[name] for name in shown]
 
 
+def _first_to_go(forecast: ViewForecast) -> Sequence[str]:
+    if isinstance(forecast, PairForecast):
+        return _FIRST_TO_GO_OF_PAIR
+    return _FIRST_TO_GO_OF_TWO if forecast.is_comparison else _FIRST_TO_GO
+
+
 def _columns(session: Session, places: np.ndarray, *, style: TextStyle) -> dict[str, TextColumn]:
-    say = style.say
+    """Return the columns of lines by name, from left to right."""
     own, whole = session.values(places)
-    inclusive = session.leads_inclusive
-    cells = value_cells(session.forecast, own, whole, inclusive=inclusive, style=style)
+    if isinstance(own, NodeDifferences) and isinstance(whole, NodeDifferences):
+        cells = _of_pair(session, places, own, whole, style=style)
+    else:
+        assert isinstance(own, NodeForecasts), "values are those of one experiment"
+        assert isinstance(whole, NodeForecasts), "values are those of one experiment"
+        cells = _of_forecast(session, places, own, whole, style=style)
+    return {
+        name: replace(cells[name], header=style.say(cells[name].header),
+                      cells=[style.say(text) for text in cells[name].cells])
+        for name in _ORDER if name in cells
+    }  # fmt: skip
+
+
+def _of_pair(
+    session: Session,
+    places: np.ndarray,
+    own: NodeDifferences,
+    whole: NodeDifferences,
+    *,
+    style: TextStyle,
+) -> dict[str, TextColumn]:
+    """Return the columns of two experiments."""
+    forecast, inclusive = session.forecast, session.leads_inclusive
+    assert isinstance(forecast, PairForecast), "values are those of two experiments"
+    rows = _single_rows(session, places)
+    return difference_cells(forecast, own, whole, rows, inclusive=inclusive, style=style)
+
+
+def _of_forecast(
+    session: Session,
+    places: np.ndarray,
+    own: NodeForecasts,
+    whole: NodeForecasts,
+    *,
+    style: TextStyle,
+) -> dict[str, TextColumn]:
+    """Return the columns of one experiment."""
+    forecast, inclusive = session.forecast, session.leads_inclusive
+    assert isinstance(forecast, Forecast), "values are those of one experiment"
+    cells = value_cells(forecast, own, whole, inclusive=inclusive, style=style)
     main = whole if inclusive else own
-    if not session.forecast.has_bands and "band" in cells:
+    if not forecast.has_bands and "band" in cells:
         cells["band"] = replace(cells["band"], cells=["…"] * len(places))
     cells["share"] = TextColumn("share", [percent(share) for share in main.share.tolist()])
-    has_models = not session.forecast.fitted.is_measured_only
+    has_models = not forecast.fitted.is_measured_only
     both = zip(whole.excess.tolist(), own.excess.tolist(), strict=True)
     if has_models:
         cells["excess"] = TextColumn(
             "excess incl/excl", [f"{percent(i)} / {percent(e)}" for i, e in both]
         )
     if not inclusive:
-        cells |= _of_processes(session, places, style=style)
+        cells |= _of_processes(forecast, _single_rows(session, places), style=style)
     if session.heat and has_models:
-        heats = [_heat(session, code) for code in main.growth.tolist()]
+        heats = [_heat(forecast, code) for code in main.growth.tolist()]
         for name in ("growth", "value"):
             cells[name] = replace(cells[name], styles=[_HEAT[heat] for heat in heats])
         marks = [f"{text} {'!' * max(0, heat - 1)}" for text, heat in
                  zip(cells["growth"].cells, heats, strict=True)]  # fmt: skip
         cells["growth"] = replace(cells["growth"], cells=[mark.rstrip() for mark in marks])
-    return {
-        name: replace(cells[name], header=say(cells[name].header),
-                      cells=[say(text) for text in cells[name].cells])
-        for name in _ORDER if name in cells
-    }  # fmt: skip
+    return cells
+
+
+def _single_rows(session: Session, places: np.ndarray) -> list[int | None]:
+    """Return the call path of each line; None = several."""
+    alone: list[int | None] = []
+    for node in session.outline.nodes[places].tolist():
+        rows = [] if node == SHARED else session.view.rows(node)[:2].tolist()
+        alone.append(rows[0] if len(rows) == 1 else None)
+    return alone
 
 
 def _of_processes(
-    session: Session, places: np.ndarray, *, style: TextStyle
+    forecast: Forecast, alone: Sequence[int | None], *, style: TextStyle
 ) -> dict[str, TextColumn]:
     """Return maxima over processes and the imbalance at the largest scale, as in a ranking.
 
     Lines with several call paths have none, because their slowest processes may differ.
     """
-    fitted, nodes = session.forecast.fitted, session.outline.nodes[places].tolist()
-    maximum, imbalance = session.forecast.inputs.maxima_at_largest
+    fitted = forecast.fitted
+    maximum, imbalance = forecast.inputs.maxima_at_largest
     if not has_maxima(fitted, maximum):
         return {}
-    alone: list[int | None] = []
-    for node in nodes:
-        rows = [] if node == SHARED else session.view.rows(node).tolist()
-        alone.append(rows[0] if len(rows) == 1 else None)
     unit = fitted.metric.unit
     return {
         "maximum": TextColumn(max_title(fitted), [
@@ -209,9 +265,9 @@ def _of_processes(
     }  # fmt: skip
 
 
-def _heat(session: Session, code: int) -> int:
+def _heat(forecast: Forecast, code: int) -> int:
     """Return the speed of a growth, from 0 (none) to 4 (faster than linear)."""
-    growth = session.forecast.inputs.growth_of(code)
+    growth = forecast.inputs.growth_of(code)
     if growth is None:
         return 0
     return sum([growth > _CONSTANT, growth >= _ROOT, growth >= _LINEAR, growth > _LINEAR])

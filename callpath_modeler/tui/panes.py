@@ -12,18 +12,25 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from callpath_modeler.analysis.excess import scaling_over
+from callpath_modeler.analysis.forecast import Forecast
+from callpath_modeler.analysis.pair_forecast import PairForecast, PairInputs
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import beyond, fastest_at, known_by, off_by, omissions
 from callpath_modeler.report.columns import amount_text
+from callpath_modeler.report.difference_node import DifferenceReport
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.measured_only import excess_symbol, wanted
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.outlined_view import short_names
 from callpath_modeler.report.source_text import SourceFiles
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
+from callpath_modeler.tui.pair_head import pair_answer, pair_notes, pair_title
 from callpath_modeler.tui.session import Session
 from callpath_modeler.units import parameter_value, percent
+
+AnyReport = NodeReport | DifferenceReport
+"""Description of a node in one experiment, or in two."""
 
 _FURTHEST = 64
 """End of the slider as a multiple of the largest run, unless the target is further."""
@@ -46,21 +53,28 @@ def head(
     style : width, length of names, and characters of text
     """
     say = style.say
-    fitted = session.forecast.fitted
+    forecast, fitted = session.forecast, session.forecast.fitted
     kinds = "  ".join(
         f"[{k} {kind}]" if kind is session.kind else f"{k} {kind}"
         for k, kind in enumerate(ViewKind, start=1)
     )
     values = "inclusive" if session.leads_inclusive else "exclusive"
     room = width - len(kinds) - 3
-    what = shorten([f"{fitted.experiment.name} · {fitted.metric.name}, {values}"], room, "…")
+    shown = f"{fitted.metric.name}, {values}"
+    if isinstance(forecast, PairForecast):
+        what = pair_title(forecast, shown, room)
+    else:
+        what = shorten([f"{fitted.experiment.name} · {shown}"], room, "…")
     first = Text(say(f" {set_cell_size(what, max(room, 0))} "), style="bold")
     first.append(say(kinds), "not bold")
     line = Text(f" {_at(session, target)} ", style="bold")
-    if not fitted.is_measured_only:
+    if forecast.has_models:
         line.append(slider(session, target, min(_SLIDER, width // 4), style=style), "not bold")
-    answer = _answer(session, target, style=style)
-    for part in (*answer, *omissions(fitted.experiment)):
+    if isinstance(forecast, PairForecast):
+        parts = pair_answer(forecast, target, style=style)
+    else:
+        parts = [*_answer(forecast, target, style=style), *omissions(fitted.experiment)]
+    for part in parts:
         if cell_len(f"{line.plain}  {say(part)}") <= width:
             line.append(f"  {say(part)}", "not bold")
     return [first[:width], line[:width]]
@@ -72,13 +86,15 @@ def _at(session: Session, target: float) -> str:
     fitted = forecast.fitted
     if fitted.has_unknown_scale:
         return "unknown scale"
-    scales = [forecast.base, target] if forecast.is_comparison else [target]
+    if isinstance(forecast, PairForecast):
+        scales = [forecast.scale if target == forecast.target else target]
+    else:
+        scales = [forecast.base, target] if forecast.is_comparison else [target]
     return f"{fitted.parameter} = {' and '.join(map(parameter_value, scales))}"
 
 
-def _answer(session: Session, target: float, *, style: TextStyle) -> list[str]:
+def _answer(forecast: Forecast, target: float, *, style: TextStyle) -> list[str]:
     """Return the prediction at the target and its extrapolation factor, most important first."""
-    forecast = session.forecast
     if forecast.target != target:
         where = beyond(forecast.fitted, target) if np.isfinite(target) else "growth alone"
         return [f"{where}: working …"]
@@ -122,12 +138,14 @@ def slider(session: Session, target: float, width: int, *, style: TextStyle = DE
     return f"{left}{parameter_value(start)} {''.join(cells)} {right}"
 
 
-def report_of(session: Session, *, style: TextStyle = DEFAULT_STYLE) -> NodeReport | None:
+def report_of(session: Session, *, style: TextStyle = DEFAULT_STYLE) -> AnyReport | None:
     """Return the description of the node under the cursor, or None."""
     if not len(session.outline):
         return None
-    nodes = session.outline.line(session.cursor).nodes
-    return NodeReport(session.forecast, session.view, nodes, session.leads_inclusive, style)
+    nodes, forecast = session.outline.line(session.cursor).nodes, session.forecast
+    if isinstance(forecast, PairForecast):
+        return DifferenceReport(forecast, session.view, nodes, session.leads_inclusive, style)
+    return NodeReport(forecast, session.view, nodes, session.leads_inclusive, style)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +208,12 @@ class PaneText:
 
 
 def pane(
-    report: NodeReport,
+    report: AnyReport,
     width: int,
     height: int,
     *,
     beside: bool,
-    source: Callable[[NodeReport, int], Sequence[Text]] | None = None,
+    source: Callable[[AnyReport, int], Sequence[Text]] | None = None,
     note: str = "",
 ) -> PaneText | None:
     """Return the description of a node; None = the pane is too small.
@@ -243,7 +261,7 @@ def _cut(row: Text, width: int) -> Text:
     return row
 
 
-def _title_and_imbalance(report: NodeReport, width: int) -> list[Text]:
+def _title_and_imbalance(report: AnyReport, width: int) -> list[Text]:
     """Return both in one line, because a pane below the table has no more room; else nothing."""
     uneven = report.imbalance()
     room = width - cell_len(uneven) - 2
@@ -256,14 +274,15 @@ def _title_and_imbalance(report: NodeReport, width: int) -> list[Text]:
     return [Text.assemble((set_cell_size(say(title), room + 2), "bold"), say(uneven))]
 
 
-def source_lines(report: NodeReport, count: int, *, files: SourceFiles) -> list[Text]:
+def source_lines(report: AnyReport, count: int, *, files: SourceFiles) -> list[Text]:
     """Return at most `count` lines of the source, with the losing line and values in the margin.
 
     Without values of lines, they are those at the start of the function. Without the source, they
     are the numbers of the losing lines.
     """
-    say, losses = report.style.say, report.line_losses
-    if losses is None or losses.worst is None:
+    say = report.style.say
+    losses = report.line_losses if isinstance(report, NodeReport) else None
+    if not isinstance(report, NodeReport) or losses is None or losses.worst is None:
         return _first_lines(report, count, files)
     file, worst = losses.worst
     values = {line: value for (other, line), value in losses.values.items() if other == file}
@@ -281,7 +300,7 @@ def source_lines(report: NodeReport, count: int, *, files: SourceFiles) -> list[
     return [Text(say(report.lines_title(file, known=bool(text))), style="dim"), *rows]
 
 
-def _first_lines(report: NodeReport, count: int, files: SourceFiles) -> list[Text]:
+def _first_lines(report: AnyReport, count: int, files: SourceFiles) -> list[Text]:
     """Return the numbered lines of the source at the start of a function, if it can be read."""
     region = report.regions[0] if report.regions else None
     if region is None or region.line < 1:
@@ -303,10 +322,12 @@ def status(session: Session, message: str, width: int, *, style: TextStyle = DEF
     parts += [f"filter {session.pattern}"] if session.pattern else []
     parts += [_sorted_by(session)] if _sorted_by(session) else []
     parts += [f"hidden: below {percent(session.least)}"] if session.hides else []
-    turning = session.forecast.turning
-    parts += [f"fastest {fastest_at(session.forecast.fitted, turning)}"] if turning else []
-    known = session.forecast.inputs
-    if known.fitted.is_measured_only:
+    forecast, known = session.forecast, session.forecast.inputs
+    if isinstance(forecast, Forecast) and (turning := forecast.turning):
+        parts.append(f"fastest {fastest_at(forecast.fitted, turning)}")
+    if isinstance(known, PairInputs):
+        parts += pair_notes(session)
+    elif known.fitted.is_measured_only:
         parts.append(wanted(known.fitted, "press b"))
     elif len(known.unmodelled):
         share = percent(known.unmodelled_share)

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from callpath_modeler.analysis.forecast import Forecast, forecast
+from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.pair_forecast import (
+    PairForecast,
+    PairInputs,
+    ViewForecast,
+    pair_forecast,
+)
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.tui.heap import trim_heap
 from callpath_modeler.tui.state import PreparedForecast, State
 
 
 def forecast_progressively(
-    state: State, inputs: ForecastInputs, target: float, is_wanted: Callable[[], bool]
+    state: State,
+    inputs: ForecastInputs | PairInputs,
+    target: float,
+    is_wanted: Callable[[], bool],
 ) -> Iterator[PreparedForecast]:
     """Yield the values at a target, then the values with bands; runs in a thread.
 
-    In between, it prepares the views that are not on the screen.
+    In between, it prepares the views that are not on the screen. Values of two experiments always
+    have their intervals.
 
     Parameters
     ----------
@@ -26,6 +36,11 @@ def forecast_progressively(
     is_wanted : returns False when the result is no longer needed, which ends the work
     """
     made = _values(state, inputs, target)
+    if isinstance(made, PairForecast):
+        if is_wanted():
+            yield state.prepare(state.kind, made)
+        trim_heap()
+        return
     if made is not state.forecast and is_wanted():
         yield state.prepare(state.kind, made)
     for kind in ViewKind:
@@ -40,8 +55,10 @@ def forecast_progressively(
     trim_heap()
 
 
-def _values(state: State, inputs: ForecastInputs, target: float) -> Forecast:
+def _values(state: State, inputs: ForecastInputs | PairInputs, target: float) -> ViewForecast:
     shown = state.forecast
+    if isinstance(inputs, PairInputs):
+        return pair_forecast(inputs, target)
     if shown.inputs is inputs and shown.target == target:
         return shown
     return forecast(inputs, target, bands=False)

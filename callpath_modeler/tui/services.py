@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.pair_forecast import PairInputs, ViewForecast
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.bookmarks import BookmarkFile
 from callpath_modeler.fitted import Fitted
@@ -44,10 +44,11 @@ class BrowserServices:
         measured values there
     runs_of : returns the measured runs of a metric
     target_of : returns the target for the typed text
-    command : returns the command that prints a view at a target
-    save : writes a view to a file, and returns a message
-    compare : compares the view with another experiment; the last argument is whether inclusive
-        values lead
+    command : returns the command that prints a view at a target; of two experiments, that of the
+        list of differences
+    save : writes what `command` prints to a file, and returns a message
+    compare : returns the comparison of an earlier experiment, by its path, with the shown models;
+        the last argument is whether predictions are used even if both ran a target
     check : evaluates an expectation file
     processes : shows the values of the processes of a node: of the names from the top of the view
         to the node, and the rows of its call paths; the last argument is whether inclusive values
@@ -57,20 +58,22 @@ class BrowserServices:
     style : width, length of names, and characters of text
     message : first message
     pair : the two scales that are compared at first; "" = all scales are shown
+    other : path of the experiment that is compared at first; "" = none
     sources : places of source files
     """
 
     models_of: Callable[[str, str], Fitted]
     runs_of: Callable[[str], Experiment]
     target_of: Callable[[str, Fitted], float]
-    command: Callable[[ViewRequest, ForecastInputs, float], str]
-    save: Callable[[Forecast, ViewRequest, Path], str]
-    compare: Callable[[str, Forecast, bool], CommandAnswer]
-    check: Callable[[str, Forecast], CommandAnswer]
-    processes: Callable[[Sequence[str], IntArray, Forecast, bool], CommandAnswer]
+    command: Callable[[ViewRequest, ForecastInputs | PairInputs, float], str]
+    save: Callable[[ViewForecast, ViewRequest, Path], str]
+    compare: Callable[[str, Fitted, bool], PairInputs]
+    check: Callable[[str, ViewForecast], CommandAnswer]
+    processes: Callable[[Sequence[str], IntArray, ViewForecast, bool], CommandAnswer]
     expectations: str = ""
     bookmarks: BookmarkFile | None = None
     style: TextStyle = DEFAULT_STYLE
     message: str = ""
     pair: str = ""
+    other: str = ""
     sources: SourceFiles = field(default_factory=SourceFiles)

@@ -16,7 +16,7 @@ class Session(State):
 
     Parameters
     ----------
-    forecast : predictions at a target
+    forecast : values at a target, of one experiment or of two
     request : initial view; its filters of lines only apply to that view
     """
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
+from callpath_modeler.analysis.pair_forecast import ViewForecast
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.groups import Costs, Rows
@@ -21,7 +21,7 @@ from callpath_modeler.profile.view_request import ViewRequest, columns_kept_by, 
 from callpath_modeler.profile.views import View, ViewKind, open_view
 from callpath_modeler.tui.search import SearchHits
 from callpath_modeler.tui.tree_cursor import TreeCursor
-from callpath_modeler.tui.view_lines import ViewLines
+from callpath_modeler.tui.view_lines import NodeValues, ViewLines
 
 SHARE_HIDDEN = 0.01
 """Nodes with a smaller share of the total are hidden at first."""
@@ -36,12 +36,12 @@ class PreparedForecast:
 
     Attributes
     ----------
-    forecast : the predictions
+    forecast : the values
     lines : the lines of the view with these predictions; None = not computed
     revision : revision of the session at that time
     """
 
-    forecast: Forecast
+    forecast: ViewForecast
     lines: Outline | None = None
     revision: int = -1
 
@@ -66,11 +66,11 @@ class State:
 
     Parameters
     ----------
-    forecast : predictions at a target
+    forecast : values at a target, of one experiment or of two
     request : initial view; its filters of lines only apply to that view
     """
 
-    def __init__(self, forecast: Forecast, request: ViewRequest | None = None) -> None:
+    def __init__(self, forecast: ViewForecast, request: ViewRequest | None = None) -> None:
         request = request or ViewRequest(least=SHARE_HIDDEN, sort=forecast.usual_sort)
         self.forecast = forecast
         self.kind = request.kind
@@ -103,36 +103,23 @@ class State:
             self.open_hot(ROOT)
         return self._cursors[self.kind]
 
-    def _view_of(self, kind: ViewKind, made: Forecast) -> View:
+    def _view_of(self, kind: ViewKind, made: ViewForecast) -> View:
         if kind not in self._views:
-            self._views[kind] = open_view(made.fitted.experiment.tree, kind, self.by)
+            self._views[kind] = open_view(made.tree, kind, self.by)
         return self._views[kind]
 
-    def prepare(self, kind: ViewKind, made: Forecast) -> PreparedForecast:
+    def prepare(self, kind: ViewKind, made: ViewForecast) -> PreparedForecast:
         """Return a view with the sums of a forecast, so that it can be shown at once later.
 
         It may run in another thread.
         """
-        view, known = self._view_of(kind, made), made.inputs
+        view = self._view_of(kind, made)
         view.has_children(view.roots)
-        for codes in known.growth:
-            view.largest(view.roots, codes)
-        bands = [made.bands.costs] if made.bands is not None else []
-        for costs in (
-            made.value,
-            made.modelled,
-            made.predicted,
-            made.decides,
-            made.leads,
-            made.at_base,
-            known.at_largest,
-            *bands,
-        ):
-            view.values(view.roots, costs)
+        made.sum_up(view)
         wanted = replace(self.shortly(), kind=kind)
 
         def worth(nodes: Rows) -> FloatArray:
-            return view.values(nodes, made.leads)[1 if wanted.leads_inclusive else 0][:, 0]
+            return made.worth(view, nodes, inclusive=wanted.leads_inclusive)
 
         hot_path(view, worth, levels=wanted.hot_levels)
         revision, place = self._revision, self._cursors.get(kind)
@@ -180,7 +167,7 @@ class State:
         """Whether the limit of lines kept nodes closed."""
         return len(self.outline) >= MOST_LINES
 
-    def values(self, places: Rows) -> tuple[NodeForecasts, NodeForecasts]:
+    def values(self, places: Rows) -> tuple[NodeValues, NodeValues]:
         """Return exclusive and inclusive values of lines."""
         return self._lines.values(places)
 
@@ -206,7 +193,7 @@ class State:
         self._lines = ViewLines(self.forecast, lines)
         self.select(self.tree_cursor.node, self.tree_cursor.above)
 
-    def _selection(self, made: Forecast) -> Selection:
+    def _selection(self, made: ViewForecast) -> Selection:
         place, wanted = self.tree_cursor, self.shortly()
         inclusive = wanted.leads_inclusive
         return Selection(
@@ -234,9 +221,9 @@ class State:
 
         If the call paths differ, the state starts from the beginning.
         """
-        tree = self.forecast.fitted.experiment.tree
+        tree = self.forecast.tree
         self.forecast = ready.forecast
-        if not tree.is_same_as(ready.forecast.fitted.experiment.tree):
+        if not tree.is_same_as(ready.forecast.tree):
             self._cursors, self._views, self._filled = {}, {}, None
             self.found = SearchHits()
         elif ready.lines is not None and ready.revision == self._revision:
@@ -283,9 +270,7 @@ class State:
 
     def _worth(self, nodes: Rows) -> FloatArray:
         """Return the values that the hot path follows, [nodes]; NaN = filtered out."""
-        values = self.view.values(nodes, self.forecast.leads)[1 if self.leads_inclusive else 0][
-            :, 0
-        ]
+        values = self.forecast.worth(self.view, nodes, inclusive=self.leads_inclusive)
         keep = self._keep()
         if keep is None:
             return values

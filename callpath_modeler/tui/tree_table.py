@@ -57,7 +57,7 @@ class TreeTable(ScrollView, can_focus=True):
 
     def __init__(self, session: Session, style: TextStyle) -> None:
         super().__init__()
-        self._session = session
+        self.session = session
         self._line_style = style
         self._page: Page | None = None
         self._made_for: tuple[int, int] = (-1, -1)
@@ -68,15 +68,15 @@ class TreeTable(ScrollView, can_focus=True):
         self._page = None
         if anew:
             self._widths = {}
-        self._session.fill(self.size.height - _HEADER)
-        self.virtual_size = Size(self.size.width, len(self._session.outline) + _HEADER)
+        self.session.fill(self.size.height - _HEADER)
+        self.virtual_size = Size(self.size.width, len(self.session.outline) + _HEADER)
         self._follow()
         self.refresh()
 
     def _follow(self) -> None:
         """Scroll as little as possible so that the cursor is visible."""
         room = max(1, self.size.height - _HEADER)
-        cursor, top = self._session.cursor, self._top
+        cursor, top = self.session.cursor, self._top
         if cursor < top:
             top = cursor
         elif cursor >= top + room:
@@ -103,7 +103,7 @@ class TreeTable(ScrollView, can_focus=True):
         place = self._top + y - _HEADER
         if y - _HEADER >= len(self._page.lines):
             return Strip.blank(width, style)
-        here = place == self._session.cursor
+        here = place == self.session.cursor
         mark = "*" if self._is_bookmarked(place) else " "
         if here:
             mark = ">" if self._line_style.ascii_only else "▌"
@@ -111,14 +111,14 @@ class TreeTable(ScrollView, can_focus=True):
         return self._strip(line, width, style + Style(reverse=True) if here else style)
 
     def _is_bookmarked(self, place: int) -> bool:
-        session = self._session
+        session = self.session
         if session.kind is not ViewKind.TOP_DOWN:
             return False
         return int(session.outline.nodes[place]) in session.bookmarked
 
     def _laid_out(self, width: int) -> Page:
         made = page(
-            self._session,
+            self.session,
             self._top,
             max(0, self.size.height - _HEADER),
             width - 1,
@@ -138,7 +138,7 @@ class TreeTable(ScrollView, can_focus=True):
 
     def action_move(self, step: int) -> None:
         """Move the cursor."""
-        self._session.go(self._session.cursor + step)
+        self.session.go(self.session.cursor + step)
         self._follow()
         self.refresh()
         self.post_message(self.Moved())
@@ -154,7 +154,7 @@ class TreeTable(ScrollView, can_focus=True):
         """
         x, place = event.x - _MARK, self._top + event.y - _HEADER
         made = self._page
-        if made is None or place >= len(self._session.outline):
+        if made is None or place >= len(self.session.outline):
             return
         if event.y < _HEADER:
             sort = SORT_OF.get(made.column_at(x))
@@ -162,9 +162,9 @@ class TreeTable(ScrollView, can_focus=True):
                 self.post_message(self.Ordered(sort))
             return
         sign = made.signs[event.y - _HEADER]
-        if place == self._session.cursor:
+        if place == self.session.cursor:
             self.post_message(self.Chosen())
         else:
-            self.action_move(place - self._session.cursor)
+            self.action_move(place - self.session.cursor)
             if sign <= x <= sign + 1:
                 self.post_message(self.Chosen())

@@ -16,7 +16,7 @@ _TITLES = {
     "target": "target {parameter} = (a number, or inf)",
     "search": "search for a name",
     "filter": "filter: a pattern of call paths, e.g. main/**/MPI_*; empty shows all",
-    "compare": "compare with an earlier experiment: its path",
+    "compare": "compare with an earlier experiment: its path; empty shows this one alone",
     "pair": "compare scales by excess work, e.g. 8,128 or 8,64 8,128; "
     "with a target: 8,128 4096; empty shows all",
     "check": "check expectations: path of the .toml file",

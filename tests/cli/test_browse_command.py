@@ -12,6 +12,7 @@ from click import Context
 from callpath_modeler import pipeline
 from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.pair_forecast import pair_forecast
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import CallpathModelerError, UsageError
@@ -169,16 +170,43 @@ def texts(lines):
     return [line.plain.rstrip() for line in lines]
 
 
+def two(surroundings, session, stored, target=1000.0):
+    """The session of an experiment beside itself."""
+    shown = session.forecast
+    inputs = surroundings.compare(str(stored), shown.fitted, shown.inputs.predicted)
+    return Session(pair_forecast(inputs, target))
+
+
 @pytest.mark.parametrize("inclusive", [False, True])
-def test_the_command_of_a_comparison_prints_its_list(run, surroundings, session, stored, inclusive):
-    answer = surroundings.compare(str(stored), session.forecast, inclusive)
-    printed = said_by(run, f"{answer.command} -n 500")
-    listing = answer.listing(WIDE)
-    shown = texts([*listing.head, *(line for one in listing.entries for line in one.lines)])
-    assert len(listing.entries) > 3
-    assert shown == printed[: len(shown)]
-    assert ("-i" in shlex.split(answer.command)) == inclusive
-    session.go_to(listing.entries[-1].choice)
+def test_the_command_of_two_experiments_prints_the_list_that_is_written(
+    run, surroundings, session, stored, inclusive, tmp_path
+):
+    both = two(surroundings, session, stored)
+    both.inclusive = inclusive
+    request = both.view_request()
+    line = surroundings.command(request, both.forecast.inputs, 1000.0)
+    assert "--target 1000" in line
+    assert ("-i" in shlex.split(line)) == inclusive
+    path = tmp_path / "a.csv"
+    assert "call paths" in surroundings.save(both.forecast, request, path)
+    assert path.read_text() == run(*shlex.split(line)[1:], "-f", "csv").out
+    path = tmp_path / "a.txt"
+    surroundings.save(both.forecast, request, path)
+    written = path.read_text().splitlines()
+    assert written[:-1] == said_by(run, f"{line} -n 500")[: len(written) - 1]
+
+
+def test_a_filter_of_two_experiments_selects_call_paths_of_the_list(
+    run, surroundings, session, stored, tmp_path
+):
+    both = two(surroundings, session, stored)
+    name = both.forecast.tree.name(len(both.forecast.tree) - 1)
+    both.filter(f"**/{name}")
+    line = surroundings.command(both.view_request(), both.forecast.inputs, 1000.0)
+    path = tmp_path / "a.csv"
+    surroundings.save(both.forecast, both.view_request(), path)
+    assert path.read_text() == run(*shlex.split(line)[1:], "-f", "csv").out
+    assert name in path.read_text()
 
 
 def test_the_command_of_expectations_prints_their_list(run, surroundings, session, tmp_path):
@@ -196,10 +224,11 @@ def test_the_command_of_expectations_prints_their_list(run, surroundings, sessio
 
 
 def test_at_infinity_what_was_measured_is_compared(run, surroundings, session, stored):
-    forever = forecast(session.forecast.inputs, float("inf"))
-    answer = surroundings.compare(str(stored), forever, False)
-    assert "--target" not in answer.command
-    assert said_by(run, answer.command)
+    both = two(surroundings, session, stored, float("inf"))
+    assert both.forecast.scale == session.forecast.fitted.points[-1]
+    line = surroundings.command(both.view_request(), both.forecast.inputs, float("inf"))
+    assert "--target" not in line
+    assert said_by(run, line)
 
 
 def test_paths_that_lead_nowhere_are_said(surroundings, session, tmp_path):
@@ -210,7 +239,7 @@ def test_paths_that_lead_nowhere_are_said(surroundings, session, tmp_path):
             surroundings.check(str(name), session.forecast)
     for name in (tmp_path / "none", bad):
         with pytest.raises(CallpathModelerError):
-            surroundings.compare(str(name), session.forecast, False)
+            surroundings.compare(str(name), session.forecast.fitted, False)
 
 
 def test_the_expectation_file_beside_the_runs_is_found(stored, clean):  # noqa: ARG001
@@ -245,7 +274,9 @@ def test_commands_of_a_browser_that_asks_models_ask_them_where_they_can(run, sto
         path = stored.parent / "e.toml"
         path.write_text('schema = 1\n[[expect]]\ncallpath = "**"\ngrowth = "<= O(p^9)"\n')
         checked = given.check(str(path), session.forecast).command
-        compared = given.compare(str(stored), session.forecast, inclusive=False).command
+        inputs = given.compare(str(stored), fitted, True)
+        compared = given.command(session.view_request(), inputs, 16.0)
+    assert "--predicted" in compared
     for command in (checked, compared):
         outcome = run(*shlex.split(command)[1:])
         assert outcome.status in {0, 1}, outcome.err

@@ -8,7 +8,7 @@ import json
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.comparison import compare_with
+from callpath_modeler.comparison import differences_from
 from callpath_modeler.errors import UsageError
 from callpath_modeler.pipeline import models_of
 from several_laws import LAWS, SLOW, N, P, stored, write_runs
@@ -169,7 +169,7 @@ def test_models_that_are_stored_are_compared_along_the_parameter_asked_for(run, 
 def test_models_that_are_there_are_compared_where_they_are_held(before, slow):
     after = models_of([slow])
     for held, mark in (({"n": 10.0}, 0), ({"n": 40.0}, 1)):
-        found = compare_with([before], after.holding(held), 1024).difference
+        found = differences_from([before], after.holding(held)).at(1024)
         assert found.measured.at == {"p": 128, **held}
         assert found.predicted.at == {"p": 1024, **held}
         assert found.measured.mark.max() == mark

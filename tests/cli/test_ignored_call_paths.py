@@ -10,7 +10,7 @@ import shlex
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.comparison import compare_with
+from callpath_modeler.comparison import differences_from
 from callpath_modeler.errors import UsageError
 
 INIT = "**/MPI_Init"
@@ -130,8 +130,8 @@ def test_of_two_experiments_one_may_lack_what_is_ignored(run, series):
     for option in ("--ignore", "--hide"):
         run("diff", old, new, option, "**/k").fails(2, "no call path matches '**/k'")
     only_new = cpm.LoadOptions(ignore="**/h")
-    compared = compare_with([old], cpm.fit(cpm.load(new, only_new)), 64, load_options=only_new)
-    assert "h" not in " ".join(compared.difference.pair.tree.paths(range(3)))
+    found = differences_from([old], cpm.fit(cpm.load(new, only_new)), load_options=only_new)
+    assert "h" not in " ".join(found.pair.tree.paths(range(3)))
 
 
 def test_excess_work_and_expectations_are_of_what_is_left(run, lulesh, tmp_path):

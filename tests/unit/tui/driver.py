@@ -11,6 +11,8 @@ from test_session import VALUES
 
 from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.pair_forecast import PairInputs
+from callpath_modeler.comparison import differences_of
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.report.listing import Listing, ListingEntry
 from callpath_modeler.tui.app import Browser
@@ -50,6 +52,12 @@ def answer(name, command):
     return CommandAnswer(f"asked: {name}", listing, command)
 
 
+def compare(name, fit, predicted):
+    """The experiment beside itself; "none" and "long" are errors."""
+    answer(name, "")
+    return PairInputs(fit, differences_of(fit, fit), (name, "app"), predicted=predicted)
+
+
 GIVEN = BrowserServices(
     models_of=no_metric,
     runs_of=lambda name: no_metric(name, ""),
@@ -59,7 +67,7 @@ GIVEN = BrowserServices(
         + " --predicted" * known.predicted
     ),
     save=lambda _, wanted, path: f"{path}: {wanted.kind}",
-    compare=lambda name, _, inclusive: answer(name, f"diff {name} {inclusive}"),
+    compare=compare,
     check=lambda name, made: answer(name, f"check {name} {made.target:g}"),
     processes=lambda names, rows, _, inclusive: answer(
         names[-1], f"show {'/'.join(names)} {rows.tolist()} {inclusive}"

@@ -22,7 +22,7 @@ def test_a_metric_that_is_the_only_one_stays():
 
 
 def test_large_programs_are_predicted_in_a_worker_and_end_up_the_same(monkeypatch):
-    monkeypatch.setattr("callpath_modeler.tui.app.AT_ONCE", 3)
+    monkeypatch.setattr("callpath_modeler.tui.frame.AT_ONCE", 3)
 
     async def steps(screen):
         await screen.press("right_square_bracket", "right_square_bracket")
@@ -39,7 +39,7 @@ def test_large_programs_are_predicted_in_a_worker_and_end_up_the_same(monkeypatc
 
 def test_keys_that_come_while_a_target_is_worked_on_hold(monkeypatch):
     """Views, order and openings may change before values at another target are available."""
-    monkeypatch.setattr("callpath_modeler.tui.app.AT_ONCE", 3)
+    monkeypatch.setattr("callpath_modeler.tui.frame.AT_ONCE", 3)
     begun, go_on = threading.Event(), threading.Event()
     usual_forecast = forecast
 

@@ -1,4 +1,4 @@
-"""Comparisons and expectations in the browser: prompts, panels, and the return from them."""
+"""Answers of other commands in the browser: prompts, panels, and the return from them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.text_style import TextStyle
 
 
-def test_another_experiment_is_compared_and_enter_goes_to_the_call_path():
+def test_enter_in_a_panel_goes_to_the_call_path():
     async def steps(screen):
-        await screen.press("2", "d", *"base", "enter")
-        screen.says("asked: base")
+        await screen.press("2", "x", "enter")
+        screen.says("asked: expectations.toml")
         screen.says("what stands above")
         screen.says("▌0 main")
         await screen.press("j", "down", "down", "up")
@@ -58,16 +58,6 @@ def test_the_values_of_ranks_are_of_the_node_under_the_cursor():
     drive(steps)
 
 
-def test_inclusive_values_are_compared_where_they_lead():
-    async def steps(screen):
-        for leads, word in (("", "True"), ("i", "False")):
-            await screen.press(*leads, "d", "a", "enter", "y")
-            screen.says(f"diff a {word}")
-            await screen.press("q", "escape")
-
-    drive(steps)
-
-
 def test_what_cannot_be_compared_is_said():
     async def steps(screen):
         for key in "dx":
@@ -84,7 +74,7 @@ def test_what_cannot_be_compared_is_said():
 
 def test_a_list_longer_than_the_screen_scrolls_and_ends_with_what_stands_below():
     async def steps(screen):
-        await screen.press("d", "a", "enter")
+        await screen.press("x", "enter")
         assert not any("what stands below" in line for line in screen.lines)
         await screen.press("end")
         screen.says("▌10 main/late")
@@ -99,7 +89,7 @@ def test_a_list_longer_than_the_screen_scrolls_and_ends_with_what_stands_below()
 
 def test_an_entry_about_no_call_path_leads_nowhere():
     async def steps(screen):
-        await screen.press("d", "a", "enter", *"j" * list(VALUES).index("main/tiny"), "enter")
+        await screen.press("x", "enter", *"j" * list(VALUES).index("main/tiny"), "enter")
         screen.says("▌9 main/tiny")
 
     drive(steps)
@@ -108,7 +98,7 @@ def test_an_entry_about_no_call_path_leads_nowhere():
 def test_a_call_path_outside_of_the_zoom_and_the_filter_is_gone_to():
     async def steps(screen):
         await screen.press("z", "f", *"main/grows/**", "enter")
-        await screen.press("d", "a", "enter", *"j" * list(VALUES).index("main/small/g"), "enter")
+        await screen.press("x", "enter", *"j" * list(VALUES).index("main/small/g"), "enter")
         assert text(screen.session)[screen.session.cursor] == "    g>"
         assert screen.session.tree_cursor.start == -1
         assert screen.session.pattern == ""
@@ -120,27 +110,27 @@ def test_keys_work_while_an_answer_is_waited_for():
     """The panel appears after any keys in the meantime, and the view below is unchanged."""
     go_on = threading.Event()
 
-    def compare(name, _, inclusive):
+    def check(name, made):
         go_on.wait(10)
-        return answer(name, f"{inclusive}")
+        return answer(name, f"{made.target}")
 
     async def steps(screen):
-        await screen.pilot.press("d", "a", "enter")
+        await screen.pilot.press("x", "enter")
         await screen.pilot.press("2", "i")
         screen.says("[2 bottom-up]")
         go_on.set()
         await screen.press()  # the panel is there
         await screen.press("y")
-        screen.says("True")
+        screen.says("128")
         await screen.press("q", "q")
         screen.says("[2 bottom-up]")
 
-    drive(steps, given=replace(GIVEN, compare=compare))
+    drive(steps, given=replace(GIVEN, check=check))
 
 
 def test_a_panel_is_laid_out_again_for_another_size_and_is_ascii_where_asked_for():
     async def steps(screen):
-        await screen.press("d", "a", "enter")
+        await screen.press("x", "enter")
         await screen.pilot.resize_terminal(30, 10)
         await screen.pilot.pause()
         assert len(screen.lines) == 10
@@ -150,7 +140,7 @@ def test_a_panel_is_laid_out_again_for_another_size_and_is_ascii_where_asked_for
     drive(steps, given=replace(GIVEN, style=TextStyle(ascii_only=True)))
 
 
-@pytest.mark.parametrize("keys", [("?",), ("d", "a", "enter"), ("y",)])
+@pytest.mark.parametrize("keys", [("?",), ("x", "enter"), ("y",)])
 def test_what_is_below_has_the_size_that_the_terminal_was_given_meanwhile(keys):
     shown = []
 
@@ -177,9 +167,9 @@ def test_what_is_below_has_the_size_that_the_terminal_was_given_meanwhile(keys):
     [
         (("?",), ("q", "2"), "[2 bottom-up]"),
         (("?",), ("q", "q", "2"), ""),
-        (("d", "a", "enter"), ("enter", "enter", "enter"), "[1 top-down]"),
-        (("d", "a", "enter"), ("q", "2"), "[2 bottom-up]"),
-        (("d", "a", "enter"), ("escape", "escape", "3"), "[3 flat]"),
+        (("x", "enter"), ("enter", "enter", "enter"), "[1 top-down]"),
+        (("x", "enter"), ("q", "2"), "[2 bottom-up]"),
+        (("x", "enter"), ("escape", "escape", "3"), "[3 flat]"),
     ],
 )
 def test_keys_that_come_before_something_over_the_view_is_closed_are_for_the_view(
@@ -201,7 +191,7 @@ def test_keys_that_come_before_something_over_the_view_is_closed_are_for_the_vie
 
 
 def test_values_that_come_while_something_stands_over_the_view_are_below_it(monkeypatch):
-    monkeypatch.setattr("callpath_modeler.tui.app.AT_ONCE", 3)
+    monkeypatch.setattr("callpath_modeler.tui.frame.AT_ONCE", 3)
 
     async def steps(screen):
         await screen.pilot.press("right_square_bracket", "?")
@@ -219,7 +209,7 @@ def test_quitting_does_not_wait_for_what_is_being_read():
     begun, go_on, done = (threading.Event() for _ in range(3))
     waited_for = []
 
-    def compare(name, *_):
+    def check(name, *_):
         waited_for.append(not threading.current_thread().daemon)
         begun.set()
         go_on.wait(10)
@@ -227,11 +217,11 @@ def test_quitting_does_not_wait_for_what_is_being_read():
         return answer(name, "")
 
     async def steps(screen):
-        await screen.pilot.press("d", *"base", "enter")
+        await screen.pilot.press("x", "enter")
         await asyncio.to_thread(begun.wait, 10)
         await screen.pilot.press("q")
 
-    drive(steps, given=replace(GIVEN, compare=compare))
+    drive(steps, given=replace(GIVEN, check=check))
     assert not done.is_set()
     assert waited_for == [False]
     go_on.set()

@@ -175,7 +175,7 @@ def test_the_cursor_stays_on_a_line_that_is_shared(session):
 def test_siblings_come_in_any_order(session):
     found = {}
     session.hide_or_show_small()
-    for _ in Sort:
+    for _ in session.forecast.sorts:
         found[session.sort] = [line.strip(" +>") for line in text(session)[1:]]
         check_twin(session)
         session.sort_next()

@@ -1,0 +1,395 @@
+"""What the browser asks of the command line: models, targets, files, comparisons, commands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.configured_command import unset
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.table_options import TABLE, OutputRequest
+from callpath_modeler.errors import UsageError
+from callpath_modeler.printable import shell_words
+from callpath_modeler.report.text_style import TextStyle
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+    from callpath_modeler.analysis.pair_forecast import PairForecast, PairInputs, ViewForecast
+    from callpath_modeler.arrays import FloatArray, IntArray
+    from callpath_modeler.fitted import Fitted
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.process_profile import ProcessProfile
+    from callpath_modeler.profile.experiment import Experiment
+    from callpath_modeler.profile.view_request import ViewRequest
+    from callpath_modeler.report.listing import Listing
+    from callpath_modeler.tui.services import BrowserServices, CommandAnswer
+
+_SAID_ANEW = (
+    *("--target", "--at", "--metric", "--inclusive", "--exclusive", "--predicted", "--pair"),
+    "--compare",
+)
+"""Options that the request of a view contains, or that only the browser has."""
+
+_OF_THE_SCREEN = ("--source-path",)
+"""Options that printed views do not have."""
+
+_EXPECTATIONS = "expectations.toml"
+"""Name of the expectation file in the documentation."""
+
+
+def browser_services(
+    console: Console,
+    ctx: click.Context,
+    load: LoadOptions,
+    fitting: FitOptions,
+    fitted: Fitted | None = None,
+) -> BrowserServices:
+    """Return what the browser asks of the command line: models, targets, files, commands.
+
+    `fitted` is what the browser shows first, if it is known.
+    """
+    from callpath_modeler.bookmarks import BookmarkFile
+    from callpath_modeler.tui.services import BrowserServices
+
+    here = _Services(console, ctx, load, fitting, fitted)
+    return BrowserServices(
+        models_of=here.models_of,
+        runs_of=here.runs_of,
+        target_of=here.target_of,
+        command=here.command,
+        save=here.save,
+        compare=here.compare,
+        check=here.check,
+        processes=here.processes,
+        expectations=here.expectations(),
+        bookmarks=BookmarkFile.of(ctx.params["experiment"]),
+        style=TextStyle(ascii_only=console.ascii_only),
+        pair=here.pairs_at_first(),
+    )
+
+
+class _Services:
+    """The experiment that is browsed, in the words of the command line."""
+
+    def __init__(
+        self,
+        console: Console,
+        ctx: click.Context,
+        load: LoadOptions,
+        fitting: FitOptions,
+        fitted: Fitted | None,
+    ) -> None:
+        from callpath_modeler.target_query import parse_target
+
+        self._console, self._ctx, self._load = console, ctx, load
+        self._paths: tuple[str, ...] = ctx.params["experiment"]
+        self._same = invocation_of(ctx, without=_SAID_ANEW, in_full=True)
+        self._asked = parse_target(ctx.params["target"], ctx.params["at"], fitting.parameter)
+        self._fitting = replace(fitting, parameter=self._asked.parameter or fitting.parameter)
+        self._base = ""
+        self._shown = fitted
+        self._modelled = fitted
+        if fitted is not None and ctx.params["pairs"]:
+            self._modelled = None if fitted.is_measured_only else replace(fitted, pairs=())
+
+    def pairs_at_first(self) -> str:
+        """Return the pairs of the command line, with its target, as a user would type them."""
+        given, target = self._ctx.params, []
+        # A target of a configuration file does not apply to pairs alone.
+        is_compared = self._shown is not None and self._shown.is_measured_only
+        if given["pairs"] and given["target"] and not is_compared:
+            target = [given["target"]]
+        return " ".join([*given["pairs"], *target])
+
+    def models_of(self, metric: str, pair: str) -> Fitted:
+        """Return the models of a metric, or its measured values at two scales.
+
+        `pair` has pairs of scales, such as ``"8,64 8,128"``. Values are those of the last pair.
+        With a target behind them, they are those of the models.
+        """
+        from callpath_modeler import answers
+        from callpath_modeler.analysis.scale_pairs import with_pairs
+        from callpath_modeler.target_query import FURTHER, PredictionQuery, parse_pairs
+
+        modelled = self._modelled
+        if not pair and modelled is not None and modelled.metric.name == metric:
+            return modelled
+        *pairs, last = pair.split() or [""]
+        if last and "," not in last:
+            return with_pairs(self.models_of(metric, ""), parse_pairs(pairs))
+        experiment = self.runs_of(metric)
+        held = {
+            name: at for name, at in self._asked.named.items() if name != self._fitting.parameter
+        }
+        others = ",".join(f"{name}={_exactly(at)}" for name, at in held.items()) or None
+        question = PredictionQuery(at=others, metric=metric, pairs=tuple(pair.split()))
+        load = self._load.of_metric(metric)
+        found, _ = answers.values_of_loaded(
+            experiment, self._paths, question, load, self._fitting, FURTHER
+        )
+        self._shown, self._modelled = found, modelled if pair else found
+        return found
+
+    def runs_of(self, metric: str) -> Experiment:
+        """Return the measured runs of a metric."""
+        from callpath_modeler import loading
+
+        # The same metric at other scales is in the runs that were read for it.
+        if self._shown is not None and metric in self._shown.experiment.columns:
+            return self._shown.experiment
+        return loading.load(self._paths, self._load.of_metric(metric))
+
+    def target_of(self, text: str, fitted: Fitted) -> float:
+        """Return the target for a typed text."""
+        from callpath_modeler import target_query
+        from callpath_modeler.analysis.measured_only import measured_scale
+
+        value = target_query.parse_target(text, None).value
+        if value is None:
+            raise UsageError("no target scale", hint="e.g. 4096, 1e6 or inf")
+        if fitted.is_measured_only:
+            return measured_scale(fitted, value)
+        return target_query.checked_target(fitted, value)
+
+    def command(
+        self, request: ViewRequest, inputs: ForecastInputs | PairInputs, target: float
+    ) -> str:
+        """Return the command that prints a view, or the list of differences of two experiments."""
+        from callpath_modeler.analysis.pair_forecast import PairInputs
+        from callpath_modeler.tui.cli_options import to_cli_options
+
+        if isinstance(inputs, PairInputs):
+            return self._command_of_pair(request, inputs, target)
+        words = [*self._asked_of(inputs, target), *to_cli_options(request)]
+        return self._same.line("views", shell_words(words))
+
+    def _asked_of(self, inputs: ForecastInputs, target: float) -> list[str]:
+        """Return the options for values at a target."""
+        fitted = inputs.fitted
+        metric = ["-m", fitted.metric.name]
+        scales, pairs = self._at(target), fitted.pairs
+        if fitted.compares(target):
+            # An order by excess work is the default of two scales that are compared.
+            scales, pairs = [], pairs or (tuple(fitted.points.tolist()),)
+        scales += [word for pair in pairs for word in ("--pair", ",".join(map(_exactly, pair)))]
+        return [*scales, *metric, *["--predicted"] * inputs.predicted]
+
+    def _command_of_pair(self, request: ViewRequest, inputs: PairInputs, target: float) -> str:
+        """Return the command that prints the differences of two experiments as a list."""
+        if len(self._paths) > 1:
+            return "cpmodel diff takes one directory, pattern in quotes or .cpm for each side"
+        words = ["-m", inputs.pair.metric.name, *["--predicted"] * inputs.predicted]
+        if inputs.has_models and math.isfinite(target):
+            words = [*self._at(target), *words]
+        words += ["-i" if request.leads_inclusive else "-e"]
+        words += ["--select", request.keep] if request.keep else unset(self._ctx, "select")
+        both = invocation_of(
+            self._ctx,
+            sources=[self._base, *self._paths],
+            without=_SAID_ANEW,
+            in_full=True,
+            of_files=True,
+        )
+        return both.line("diff", shell_words(words))
+
+    def save(self, forecast: ViewForecast, request: ViewRequest, path: Path) -> str:
+        """Write a view to a file, or the differences of two experiments as a list."""
+        from callpath_modeler.analysis.pair_forecast import PairForecast
+        from callpath_modeler.report.views import ForecastView, views_table, views_text
+        from callpath_modeler.target_query import findings_at
+        from callpath_modeler.units import counted
+
+        output = OutputRequest(None, path, force=False)
+        if isinstance(forecast, PairForecast):
+            return self._save_pair(forecast, request, output, path)
+        shown = ForecastView(forecast, request)
+        if output.form == TABLE:
+            words = shell_words(self._asked_of(forecast.inputs, forecast.target))
+            again = replace(self._same, options=f"{words} {self._same.options}".rstrip())
+            style = output.style(self._console)
+            output.write_lines(self._console, views_text(shown, style=style, invocation=again))
+        else:
+            findings = findings_at(forecast.fitted, forecast.target)
+            output.write_table(self._console, views_table(shown, findings))
+        return f"{path}: {counted(len(shown.outline), 'line')}"
+
+    def _save_pair(
+        self, forecast: PairForecast, request: ViewRequest, output: OutputRequest, path: Path
+    ) -> str:
+        """Write the differences of two experiments as a list."""
+        from callpath_modeler.comparison import compared_at
+        from callpath_modeler.profile.pattern import match
+        from callpath_modeler.report.diff import difference_text
+        from callpath_modeler.report.diff_table import difference_table
+        from callpath_modeler.units import counted
+
+        inputs, at = forecast.inputs, forecast.found[0].at_target
+        compared = compared_at(
+            inputs.differences,
+            None if at is None else at.scale,
+            inclusive=request.leads_inclusive,
+            predicted=inputs.predicted,
+        )
+        found = compared.difference
+        rows = found.order
+        if request.keep:
+            rows = rows[match(found.pair.tree, request.keep)[rows]]
+        if output.form == TABLE:
+            again = invocation_of(self._ctx, of_files=True)
+            style = output.style(self._console)
+            output.write_lines(self._console, difference_text(found, rows, style, again))
+        else:
+            output.write_table(self._console, difference_table(compared, rows))
+        return f"{path}: {counted(len(rows), 'call path')}"
+
+    def compare(self, other: str, fitted: Fitted, predicted: bool) -> PairInputs:
+        """Return the comparison of an earlier experiment with the one on the screen."""
+        from callpath_modeler.analysis.pair_forecast import PairInputs
+        from callpath_modeler.comparison import differences_from
+
+        differences = differences_from(
+            [other], fitted, load_options=self._load, fit_options=self._fitting
+        )
+        base, new = (side.experiment.name for side in differences.pair.sides)
+        if base == new:
+            base, new = other, " ".join(self._paths)
+        self._base = other
+        return PairInputs(fitted, differences, (base, new), predicted=predicted)
+
+    def check(self, name: str, forecast: ViewForecast) -> CommandAnswer:
+        """Evaluate an expectation file at its own targets."""
+        from callpath_modeler.analysis.expectations.interpretation import read
+        from callpath_modeler.expectation_check import check_of
+        from callpath_modeler.report.check import check_listing
+        from callpath_modeler.target_query import PredictionQuery
+        from callpath_modeler.tui.services import CommandAnswer
+
+        path = Path(name).expanduser()
+        at = self._at(forecast.target) if read(path).parameter is None else []
+        metric = forecast.fitted.metric.name
+        said = dict(zip(at[::2], at[1::2], strict=True))
+        question = PredictionQuery(said.get("--target"), said.get("--at"), metric)
+        found, _ = check_of(self._paths, path, question,
+                            load_options=self._load, fit_options=self._fitting)  # fmt: skip
+
+        def listing(width: int) -> Listing:
+            style = TextStyle(width=width, ascii_only=self._console.ascii_only)
+            return check_listing(found, style=style)
+
+        command = self._same.line("check", shell_words([str(path), *at, "-m", metric]))
+        return CommandAnswer(f"expectations: {path}", listing, command)
+
+    def processes(
+        self, names: Sequence[str], rows: IntArray, forecast: ViewForecast, inclusive: bool
+    ) -> CommandAnswer:
+        """Return the values of processes at the target, or at the largest measured scale."""
+        from rich.text import Text
+
+        from callpath_modeler.analysis.pair_forecast import PairForecast
+        from callpath_modeler.report.listing import Listing, ListingEntry
+        from callpath_modeler.report.processes import process_text
+        from callpath_modeler.tui.services import CommandAnswer
+
+        path = forecast.tree.path(int(rows[0])) if len(rows) == 1 else ""
+        if isinstance(forecast, PairForecast):
+            pair = forecast.inputs.pair
+            own = [side.own_rows()[rows] for side in pair.sides]
+            sides = [
+                (f"{name}: ", side.experiment, known[known >= 0], side.points)
+                for name, side, known in zip(("base", "new"), pair.sides, own, strict=True)
+            ]
+        else:
+            fitted = forecast.fitted
+            sides = [("", fitted.experiment, rows, fitted.points)]
+        found = [
+            (name, self._processes_of(experiment, some, points, forecast, inclusive))
+            for name, experiment, some, points in sides
+            if len(some)
+        ]
+
+        def listing(width: int) -> Listing:
+            style = TextStyle(width=width, ascii_only=self._console.ascii_only)
+            lines = [
+                Text(title + line if place == 0 else line)
+                for title, each in found
+                for place, line in enumerate(process_text(each, style=style))
+            ]
+            return Listing([lines[0]], [ListingEntry([line], path) for line in lines[1:]], [])
+
+        name = names[-1] if len(rows) == 1 else f"{names[-1]}: {len(rows)} call paths"
+        # Both experiments end the list of sides with the one that the command line names.
+        if len(sides[-1][2]):
+            command = self._command_of(names, sides[-1][2], found[-1][1])
+        else:
+            command = f"the call path occurs only in base: cpmodel show {self._base} ... prints it"
+        return CommandAnswer(f"ranks: {name}", listing, command)
+
+    def _processes_of(
+        self,
+        experiment: Experiment,
+        rows: IntArray,
+        points: FloatArray,
+        forecast: ViewForecast,
+        inclusive: bool,
+    ) -> ProcessProfile:
+        """Return the values of processes of some call paths of an experiment."""
+        from callpath_modeler.process_profile import process_profile
+        from callpath_modeler.target_query import Target
+
+        fitted = forecast.fitted
+        target = forecast.target if forecast.target in points else float(points[-1])
+        at = {fitted.parameter: target, **fitted.measured_at}
+        return process_profile(
+            experiment,
+            rows,
+            fitted.metric.name,
+            inclusive=inclusive,
+            target=Target(named=at),
+            options=self._load,
+        )
+
+    def _command_of(self, names: Sequence[str], rows: IntArray, found: ProcessProfile) -> str:
+        """Return the command that prints the values of processes."""
+        import numpy as np
+
+        from callpath_modeler.profile.pattern import match
+
+        tree = found.experiment.tree
+        pattern = f"@{tree.ids()[rows[0]]}"
+        if len(rows) > 1:
+            # A node of a bottom-up view has its function first, then the callers.
+            parts = [name.replace("/", "\\/") for name in reversed(names)]
+            pattern = "/".join(["**", *parts])
+            if not np.array_equal(np.flatnonzero(match(tree, pattern)), rows):
+                return "no pattern matches exactly these call paths, so no command prints their sum"
+        at = ",".join(f"{name}={_exactly(value)}" for name, value in found.at.items())
+        scale = ["--at", at] if at else []
+        words = [pattern, "--per-process", *scale, "-m", found.metric.name]
+        return self._same.line("show", shell_words([*words, "-i" if found.inclusive else "-e"]))
+
+    def expectations(self) -> str:
+        """Return the most likely expectation file: next to the runs, or in this directory."""
+        near = [Path(source) for source in self._paths[:1]]
+        folders = [*near, *(path.parent for path in near), Path()]
+        found = (folder / _EXPECTATIONS for folder in folders)
+        return next((str(path) for path in found if path.is_file()), "")
+
+    def _at(self, target: float) -> list[str]:
+        asked = self._asked
+        named = {**asked.named, asked.parameter: target} if asked.parameter else {}
+        at = ",".join(f"{name}={_exactly(value)}" for name, value in named.items())
+        return ["--at", at] if at else ["--target", _exactly(target)]
+
+
+def _exactly(value: float) -> str:
+    from callpath_modeler.units import parameter_value
+
+    text = parameter_value(value)
+    return text if float(text) == value else repr(value)

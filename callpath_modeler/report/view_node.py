@@ -1,0 +1,133 @@
+"""A node of a view: its call paths, its name, its neighbours, its calls in the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.pair_forecast import ViewForecast
+from callpath_modeler.arrays import FloatArray
+from callpath_modeler.printable import printable
+from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
+from callpath_modeler.profile.groups import Costs, Rows, outermost
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.schema import Region
+from callpath_modeler.profile.views import View, ViewKind
+from callpath_modeler.report.layout import shorten
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
+from callpath_modeler.units import percent
+
+_TITLE = 100
+"""Width of a call path, in cells."""
+_NEIGHBOURS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class ViewNode:
+    """A node, or siblings that share a line.
+
+    Attributes
+    ----------
+    forecast : the values
+    view : the view of the node
+    nodes : the node, or the siblings
+    inclusive : whether its inclusive value leads
+    style : width, length of names, and characters of text
+    """
+
+    forecast: ViewForecast
+    view: View
+    nodes: Rows
+    inclusive: bool
+    style: TextStyle = DEFAULT_STYLE
+
+    @cached_property
+    def own_rows(self) -> Rows:
+        """Call paths of the node, ascending."""
+        if len(self.nodes) == 1:
+            return self.view.rows(int(self.nodes[0]))
+        return np.sort(np.concatenate([self.view.rows(node) for node in self.nodes.tolist()]))
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Call paths that contribute to the value, ascending."""
+        rows = self.own_rows
+        if not self.inclusive:
+            return rows
+        tree = self.view.tree
+        outer = rows[outermost(tree, rows)]
+        if len(outer) == 1:
+            return np.arange(outer[0], tree.end[outer[0]], dtype=np.int32)
+        # In preorder, a row is below an earlier row whose subtree has not ended yet.
+        reached = np.zeros(len(tree), np.int32)
+        reached[outer] = tree.end[outer]
+        np.maximum.accumulate(reached, out=reached)
+        return np.flatnonzero(np.arange(len(tree), dtype=np.int32) < reached).astype(np.int32)
+
+    @property
+    def regions(self) -> list[Region]:
+        """The distinct regions of the call paths, in ascending order of their numbers."""
+        tree = self.view.tree
+        return [tree.regions[k] for k in np.unique(tree.region[self.own_rows]).tolist()]
+
+    def title(self, room: int = _TITLE) -> str:
+        """Return the name with its callers; top-down, the middle is shortened to fit `room`."""
+        if len(self.nodes) > 1:
+            return f"{len(self.nodes)} nodes that share a line"
+        node = int(self.nodes[0])
+        if self.view.kind is ViewKind.TOP_DOWN:
+            return shorten([short_name(n) for n in self.view.tree.names(node)], room)
+        return " called by ".join(map(short_name, self.view.names(node)))
+
+    def sites(self) -> list[str]:
+        """Return the file and the line of the call, if all call paths have the same."""
+        tree, rows = self.view.tree, self.own_rows
+        called = rows[tree.parent[rows] != ROOT]
+        sites = {
+            (tree.regions[tree.region[tree.parent[row]]].file, int(tree.site[row]))
+            for row in called.tolist()
+        }
+        if len(sites) != 1 or len(called) < len(rows):
+            return []
+        ((file, line),) = sites
+        return [] if line == NO_LINE else [f"call at {printable(file) or '<unknown file>'}:{line}"]
+
+    def places(self) -> list[str]:
+        """Return the files and lines of the first functions of the node."""
+        places = {_place(region) for region in self.regions[:_NEIGHBOURS]} - {""}
+        return [f"source {place}" for place in sorted(places)]
+
+    def neighbours(self, costs: Costs) -> tuple[str, str]:
+        """Return the callers and the callees of the call paths, each with its part of `costs`."""
+        tree, rows = self.view.tree, self.own_rows
+        value = costs.inclusive[:, 0]
+        called = tree.parent[rows] != ROOT
+        is_caller = np.zeros(len(tree) + 1, bool)  # the last entry stands for callers of roots
+        is_caller[rows] = True
+        below = np.flatnonzero(is_caller[tree.parent])
+        callers = tree.parent[rows[called]]
+        return _named(tree, callers, value[rows[called]]), _named(tree, below, value[below])
+
+
+def _named(tree: CallTree, rows: NDArray[np.integer], values: FloatArray) -> str:
+    """Return the names of functions, the costliest first, with their shares."""
+    regions = tree.region[rows]
+    finite = np.nan_to_num(values, posinf=1.0)
+    cost = np.bincount(regions, weights=finite, minlength=len(tree.regions))
+    present = np.flatnonzero(np.bincount(regions, minlength=len(tree.regions)))
+    order = present[np.argsort(-cost[present], kind="stable")]
+    whole = cost.sum()
+    named = []
+    for region in order[:_NEIGHBOURS].tolist():
+        name = short_name(tree.regions[region].name)
+        shown = whole > 0 and len(order) > 1
+        named.append(f"{name} {percent(float(cost[region] / whole))}" if shown else name)
+    more = [f"{len(order) - _NEIGHBOURS} more"] if len(order) > _NEIGHBOURS else []
+    return ", ".join([*named, *more]) or "nothing"
+
+
+def _place(region: Region) -> str:
+    return f"{region.file}:{region.line}" if region.file and region.line >= 0 else ""
