@@ -10,11 +10,12 @@ import numpy as np
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.diff import Differences, ExperimentDifference
+from callpath_modeler.analysis.measured_only import says_no_scale, with_unknown_scale
 from callpath_modeler.analysis.pairing import common_line, pair_findings, pair_up
 from callpath_modeler.argument_checks import check_probability, check_type
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
-from callpath_modeler.fitted import Fitted
+from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted
 from callpath_modeler.loading import LoadOptions, load, load_both
 from callpath_modeler.modeling import Aggregate
 from callpath_modeler.notebook_repr import HtmlReprMixin
@@ -98,7 +99,7 @@ def difference_of(
     load_options = load_options.of_metric(question.metric)
     wanted = asked.parameter or fit_options.parameter
     held = {name: value for name, value in asked.named.items() if name != wanted}
-    before, after = load_both(base, new, load_options, progress)
+    before, after, wanted = _at_scales(*load_both(base, new, load_options, progress), wanted)
     line = common_line(before, after, wanted, held)
     fit_options = replace(fit_options, parameter=wanted)
 
@@ -151,16 +152,18 @@ def differences_from(
     load_options = (load_options or LoadOptions()).of_metric(metric)
     fit_options = fit_options or FitOptions()
     before = load(base, load_options.of_another())
-    line = common_line(before, new.experiment, new.parameter, new.held)
+    parameter = None if new.has_unknown_scale else new.parameter
+    before, after, parameter = _at_scales(before, new.experiment, parameter)
+    line = common_line(before, after, parameter, new.held)
     old: Fitted | Experiment = before
     if not new.is_measured_only and _enough_points(before, metric, line, fit_options):
         old = models_of_loaded(before, base, metric, load_options, fit_options)
     return differences_of(
         old,
         # Two scales that are compared have no models.
-        new.experiment if new.is_measured_only else new,
+        after if new.is_measured_only else new,
         metric=metric,
-        parameter=new.parameter,
+        parameter=parameter,
         held=new.held,
         confidence=fit_options.confidence,
         aggregate=fit_options.aggregate,
@@ -279,10 +282,20 @@ def differences_of(
         young = fit(after, young.metric.name, how)
     held = settings_of(held or {}, "held")
     held = _said([side for side in (old, young) if side], parameter, held)
+    before, after, parameter = _at_scales(before, after, parameter)
     line = common_line(before, after, parameter, held)
     old, young = _along(old, line), _along(young, line)
     pair = pair_up((before, old), (after, young), metric, line, aggregate)
     return Differences(pair, confidence)
+
+
+def _at_scales(
+    base: Experiment, new: Experiment, parameter: str | None
+) -> tuple[Experiment, Experiment, str | None]:
+    """Return two experiments and the parameter; two of unknown scale are taken as of one scale."""
+    if parameter in {None, UNKNOWN_SCALE} and says_no_scale(base) and says_no_scale(new):
+        return with_unknown_scale(base), with_unknown_scale(new), UNKNOWN_SCALE
+    return base, new, parameter
 
 
 def _said(

@@ -10,7 +10,7 @@ forecast may be made without bands, which follow later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -188,6 +188,11 @@ class Forecast:
     def has_models(self) -> bool:
         """Whether there are predictions."""
         return not self.fitted.is_measured_only
+
+    @property
+    def chains(self) -> Mapping[int, tuple[str, ...]]:
+        """Names of folded call paths by the row of the call path below them."""
+        return self.fitted.experiment.chains
 
     @property
     def tree(self) -> CallTree:

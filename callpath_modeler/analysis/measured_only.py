@@ -155,7 +155,7 @@ def _at_one_scale(
             "--pair: all runs are at one scale",
             hint="omit it, or give profiles of two scales; `cpmodel diff` compares experiments",
         )
-    known = {name: value for name, value in experiment.constants.items() if value > 0}
+    known = _known_scales(experiment)
     if parameter is not None and parameter not in known:
         raise UsageError(
             f"no parameter {parameter!r} is known", hint=f"known: {', '.join(known) or 'none'}"
@@ -163,10 +163,24 @@ def _at_one_scale(
     name = parameter or main_parameter(known)
     if name is not None:
         return experiment, ParameterLine(name)
+    return with_unknown_scale(experiment), ParameterLine(UNKNOWN_SCALE)
+
+
+def _known_scales(experiment: Experiment) -> dict[str, float]:
+    return {name: value for name, value in experiment.constants.items() if value > 0}
+
+
+def says_no_scale(experiment: Experiment) -> bool:
+    """Return whether the runs are at one scale that nothing tells."""
+    return not experiment.parameters and not _known_scales(experiment)
+
+
+def with_unknown_scale(experiment: Experiment) -> Experiment:
+    """Return an experiment of one scale that nothing tells; the scale counts as 1."""
     runs = tuple(
         replace(run, parameters={**run.parameters, UNKNOWN_SCALE: 1.0}) for run in experiment.runs
     )
-    return replace(experiment, runs=runs), ParameterLine(UNKNOWN_SCALE)
+    return replace(experiment, runs=runs)
 
 
 def measured_scale(fitted: Fitted, target: float | None) -> float:

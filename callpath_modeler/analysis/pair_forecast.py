@@ -8,7 +8,7 @@ of several call paths are tested in `analysis.sum_changes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -155,6 +155,15 @@ class PairForecast:
     def has_models(self) -> bool:
         """Whether there are predictions of both."""
         return self.inputs.has_models
+
+    @cached_property
+    def chains(self) -> Mapping[int, tuple[str, ...]]:
+        """Names of folded call paths by the row of the call path below them."""
+        return {
+            int(side.rows[row]): names
+            for side in self.inputs.pair.sides
+            for row, names in side.experiment.chains.items()
+        }
 
     @property
     def tree(self) -> CallTree:

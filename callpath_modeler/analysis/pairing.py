@@ -13,7 +13,7 @@ from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.fitted import Fitted
+from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted
 from callpath_modeler.modeling import Aggregate, Centre
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
@@ -88,6 +88,12 @@ class ExperimentPair:
     def parameter(self) -> str:
         """Parameter of the comparison."""
         return self.line.parameter
+
+    @property
+    def has_unknown_scale(self) -> bool:
+        """Whether both are at one scale that nothing tells."""
+        known = (*self.base.experiment.constants, *self.new.experiment.constants)
+        return self.parameter == UNKNOWN_SCALE and UNKNOWN_SCALE not in known
 
     @property
     def sides(self) -> tuple[AlignedExperiment, AlignedExperiment]:

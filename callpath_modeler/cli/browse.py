@@ -22,6 +22,7 @@ from callpath_modeler.cli.options import (
 from callpath_modeler.cli.table_options import TABLE
 from callpath_modeler.cli.view_options import sort_options, view_options
 from callpath_modeler.errors import UsageError
+from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
@@ -152,5 +153,8 @@ def _refuse_pipes(console: Console, ctx: click.Context) -> None:
     """Raise `UsageError` if there is no terminal."""
     if console.is_interactive:
         return
+    if other := ctx.params["other"]:
+        words = shell_words(["cpmodel", "diff", other, *ctx.params["experiment"]])
+        raise UsageError("browse needs a terminal", hint=f"{words} lists the differences")
     twin = invocation_of(ctx, without=_OF_THE_SCREEN, in_full=True, every=True).line("views")
     raise UsageError("browse needs a terminal", hint=f"{twin} prints the same view")

@@ -167,6 +167,8 @@ class Experiment(HtmlReprMixin):
     balances : [runs] parts of the run time, if they were requested; None = a run has none. Only
         `where` and `at` keep them in agreement with the call tree
     lines : [runs] costs of lines, by metric name, if they were requested
+    chains : names of call paths that were folded, the first caller first, by the row of the call
+        path below them
     """
 
     name: str
@@ -183,6 +185,7 @@ class Experiment(HtmlReprMixin):
     numbers: tuple[RunNumber, ...] = ()
     balances: tuple[Balance | None, ...] = ()
     lines: tuple[RunLines, ...] = ()
+    chains: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.name.isprintable():

@@ -89,8 +89,12 @@ def drop_subtrees(experiment: Experiment, patterns: Iterable[str]) -> Experiment
         for name, values in experiment.columns.items()
     }
     found = (*experiment.findings, _told(experiment, gone, "CPM139"))
-    lines = _moved(experiment, np.where(gone, ROOT, place))
-    return replace(experiment, tree=smaller, columns=columns, findings=found, lines=lines)
+    rows = np.where(gone, ROOT, place)
+    moved = _moved(experiment, rows)
+    chains = _moved_chains(experiment, rows)
+    return replace(
+        experiment, tree=smaller, columns=columns, findings=found, lines=moved, chains=chains
+    )
 
 
 def merge_into_callers(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
@@ -134,7 +138,8 @@ def fold_chains(experiment: Experiment) -> Experiment:
     """Return the experiment without the inner call paths of chains.
 
     An inner call path takes no time of its own in any run, and has a caller and a single callee.
-    The callee moves to the caller, unless it would join another callee there.
+    The callee moves to the caller, unless it would join another callee there. `Experiment.chains`
+    keeps the names.
     """
     tree = experiment.tree
     called = tree.parent != ROOT
@@ -143,7 +148,26 @@ def fold_chains(experiment: Experiment) -> Experiment:
     for values in timed or [*experiment.columns.values()][:1]:
         inner &= (np.nan_to_num(values.exclusive) == 0).all(axis=1)
     inner &= ~_joining(tree, inner)
-    return _folded(experiment, inner) if inner.any() else experiment
+    if not inner.any():
+        return experiment
+    smaller, rows = _folded_rows(experiment, inner)
+    names = _names_of_chains(experiment, inner)
+    return replace(smaller, chains={int(rows[row]): chain for row, chain in names.items()})
+
+
+def _names_of_chains(experiment: Experiment, inner: BoolArray) -> dict[int, tuple[str, ...]]:
+    """Return the names of inner call paths by the row of the call path below them."""
+    tree, known = experiment.tree, experiment.chains
+    last = np.flatnonzero(~inner & (tree.parent != ROOT))
+    last = last[inner[tree.parent[last]]]
+    found = {row: names for row, names in known.items() if not inner[row]}
+    for row in last.tolist():
+        names, above = [known.get(row, ())], int(tree.parent[row])
+        while inner[above]:
+            names.append((*known.get(above, ()), tree.name(above)))
+            above = int(tree.parent[above])
+        found[row] = tuple(name for part in reversed(names) for name in part)
+    return found
 
 
 def _joining(tree: CallTree, inner: BoolArray) -> BoolArray:
@@ -187,8 +211,8 @@ def join_call_sites(experiment: Experiment) -> Experiment:
         name: _merged(values, rows, everywhere, len(united.tree))
         for name, values in experiment.columns.items()
     }
-    lines = _moved(experiment, rows)
-    return replace(experiment, tree=united.tree, columns=columns, lines=lines)
+    moved, chains = _moved(experiment, rows), _moved_chains(experiment, rows)
+    return replace(experiment, tree=united.tree, columns=columns, lines=moved, chains=chains)
 
 
 def without_call_sites(tree: CallTree) -> CallTree:
@@ -203,12 +227,27 @@ def without_call_sites(tree: CallTree) -> CallTree:
 
 def _folded(experiment: Experiment, hidden: BoolArray) -> Experiment:
     """Return the experiment with `hidden` call paths, none of them a root, in their callers."""
+    smaller, rows = _folded_rows(experiment, hidden)
+    own = np.where(hidden, ROOT, rows)
+    return replace(smaller, chains=_moved_chains(experiment, own))
+
+
+def _folded_rows(experiment: Experiment, hidden: BoolArray) -> tuple[Experiment, IntArray]:
+    """Return the same without chains, and the new row of each call path."""
     smaller, rows = _spliced(experiment.tree, hidden)
     columns = {
         name: _merged(values, rows, hidden, len(smaller))
         for name, values in experiment.columns.items()
     }
-    return replace(experiment, tree=smaller, columns=columns, lines=_moved(experiment, rows))
+    moved = _moved(experiment, rows)
+    return replace(experiment, tree=smaller, columns=columns, lines=moved, chains={}), rows
+
+
+def _moved_chains(experiment: Experiment, place: IntArray) -> dict[int, tuple[str, ...]]:
+    """Return the names of folded chains by the new rows; `ROOT` = the call path is gone."""
+    return {
+        int(place[row]): names for row, names in experiment.chains.items() if place[row] != ROOT
+    }
 
 
 def _moved(experiment: Experiment, place: IntArray) -> tuple[RunLines, ...]:

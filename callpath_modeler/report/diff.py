@@ -113,7 +113,7 @@ def known_by(found: ExperimentDifference, changes: Changes, style: TextStyle) ->
 
 def _answer(found: ExperimentDifference, changes: Changes, style: TextStyle) -> str:
     """Return the change at one scale: of the total, and of the call paths that changed most."""
-    where = f"At {setting_text(changes.at)} ({known_by(found, changes, style)})"
+    where = f"At {scale_text(found, changes)} ({known_by(found, changes, style)})"
     parts = []
     if found.pair.metric.additive:
         amounts, by, band = total_texts(found, changes, style)
@@ -121,6 +121,11 @@ def _answer(found: ExperimentDifference, changes: Changes, style: TextStyle) -> 
     told = [_most(found, changes, mark, word) for mark, word in ((1, "worse"), (-1, "better"))]
     parts += [text for text in told if text] or ["no call path is shown to differ"]
     return f"{where}: {'; '.join(parts)}."
+
+
+def scale_text(found: ExperimentDifference, changes: Changes) -> str:
+    """Return the scale of changes as text."""
+    return "an unknown scale" if found.pair.has_unknown_scale else setting_text(changes.at)
 
 
 def total_texts(
@@ -176,7 +181,8 @@ def _context(found: ExperimentDifference) -> str:
         first, last = (parameter_value(float(side.points[k])) for k in (0, -1))
         spread = f"{first} … {last}" if len(side.points) > 1 else first
         runs = counted(len(side.experiment.runs), "run")
-        said = f"{name}: {side.experiment.name}, {runs}, {pair.parameter} = {spread}"
+        scales = "" if pair.has_unknown_scale else f", {pair.parameter} = {spread}"
+        said = f"{name}: {side.experiment.name}, {runs}{scales}"
         told.append(said + left_out(side.experiment))
     flavour = "inclusive" if found.inclusive else "exclusive"
     both = int((found.in_base & found.in_new).sum())
@@ -242,6 +248,8 @@ def _title(found: ExperimentDifference, changes: Changes) -> str:
     told = {k: v for k, v in changes.at.items() if k == line.parameter or k in apart}
     # What models say of the largest scale stands beside what was measured there.
     is_again = changes is found.predicted and found.ran is not None and found.ran is found.measured
+    if found.pair.has_unknown_scale:
+        return "change"
     return _MODELS if is_again else as_option(told)
 
 
@@ -316,14 +324,16 @@ def _before(label: str) -> str:
 
 def _legend(found: ExperimentDifference, header: str) -> list[str]:
     is_predicted = found.costs is found.predicted
-    costs = "predicted" if is_predicted else f"measured at {setting_text(found.costs.at)}"
+    costs = "predicted" if is_predicted else f"measured at {scale_text(found, found.costs)}"
     heads = [
         f"{_title(found, changes)}: change {'predicted ' * (changes is found.predicted)}there"
         for changes in _from_left(found)
+        if not found.pair.has_unknown_scale
     ]
     if found.is_measured and f" {_MODELS} " in header:
         heads.append(f"{_MODELS}: change that models predict at {setting_text(found.changes.at)}")
-    lines = [f"base, new: {costs}; {'; '.join(heads)}; ~ no difference is shown"]
+    meanings = [f"base, new: {costs}", *heads, "~ no difference is shown"]
+    lines = ["; ".join(meanings)]
     if not found.can_tell:
         lines.append(NOISE_UNKNOWN)
     else:

@@ -77,7 +77,7 @@ def difference_cells(
 def scale_title(forecast: PairForecast, changes: Changes) -> str:
     """Return the scale of differences as a title: ``p=64``; "" = it is not known."""
     pair = forecast.inputs.pair
-    if forecast.fitted.has_unknown_scale:
+    if pair.has_unknown_scale:
         return ""
     return as_option({pair.parameter: changes.scale})
 

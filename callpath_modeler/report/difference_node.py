@@ -81,7 +81,7 @@ class DifferenceReport(ViewNode):
         """Return the scale of an answer, and whether values there are measured."""
         changes = self.forecast.answers[place]
         how = known_by(self.found, self.found.answers[place], self.style)
-        if self.forecast.fitted.has_unknown_scale:
+        if self.forecast.inputs.pair.has_unknown_scale:
             return how
         return f"at {setting_text(changes.at)}, {how}"
 
@@ -214,7 +214,7 @@ class DifferenceReport(ViewNode):
         """Return the measured values of one experiment; "" = there are none."""
         pair = self.forecast.inputs.pair
         values = sum_over(centre(side.values[self.rows], pair.centre))
-        if self.forecast.fitted.has_unknown_scale or np.isnan(values).all():
+        if pair.has_unknown_scale or np.isnan(values).all():
             return ""
         texts = [
             f"{parameter_value(point)}: {self.style.amount(value, pair.metric.unit)}"

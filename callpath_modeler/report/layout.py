@@ -240,6 +240,26 @@ def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str
     return lines
 
 
+def chain_text(names: Sequence[str], room: int, ellipsis: str = "…") -> str:
+    """Return a chain of calls as text: ``a > b > z``, or ``a > … (7) … > z`` in less room.
+
+    Parameters
+    ----------
+    names : names of the functions, the first caller first
+    room : width in terminal cells
+    ellipsis : characters that replace names
+    """
+    *above, last = names
+    cut = f"{ellipsis} ({{}}) {ellipsis}"
+    forms = [" > ".join(names)]
+    if len(above) > 1:
+        forms.append(f"{above[0]} > {cut.format(len(above) - 1)} > {last}")
+    if above:
+        forms.append(f"{cut.format(len(above))} > {last}")
+    fitting = (form for form in forms if cell_len(form) <= room)
+    return next(fitting, "") or shorten([last], room, ellipsis)
+
+
 def shorten(names: Sequence[str], space: int | None, ellipsis: str = "…") -> str:
     """Join names by ``/``; drop names from the middle if the text is wider than `space`.
 

@@ -23,6 +23,8 @@ from callpath_modeler.units import percent
 _TITLE = 100
 """Width of a call path, in cells."""
 _NEIGHBOURS = 4
+_CHAIN = 200
+"""Largest number of names of a folded chain that are listed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +83,20 @@ class ViewNode:
         if self.view.kind is ViewKind.TOP_DOWN:
             return shorten([short_name(n) for n in self.view.tree.names(node)], room)
         return " called by ".join(map(short_name, self.view.names(node)))
+
+    def chain(self) -> list[str]:
+        """Return the names of the folded chain that leads to a call path, if there is one."""
+        if self.view.kind is not ViewKind.TOP_DOWN or len(self.nodes) > 1:
+            return []
+        node = int(self.nodes[0])
+        folded = self.forecast.chains.get(node, ())
+        if not folded:
+            return []
+        names = [short_name(name) for name in (*folded, self.view.name(node))]
+        if len(names) > _CHAIN:
+            left_out = len(names) - _CHAIN
+            names[_CHAIN // 2 : -(_CHAIN // 2)] = [f"… ({left_out}) …"]
+        return [f"folded chain: {' > '.join(names)}"]
 
     def sites(self) -> list[str]:
         """Return the file and the line of the call, if all call paths have the same."""

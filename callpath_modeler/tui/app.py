@@ -105,14 +105,15 @@ class Browser(ValueKeys):
 
     def action_command(self) -> None:
         """Show and copy the command that prints this view."""
-        known = self.session.forecast.inputs.asking(predicted=self._predicted)
-        self._say_command(self._given.command(self.session.view_request(), known, self.target))
+        shown = self.session.forecast
+        known = shown.inputs.asking(predicted=self._predicted)
+        text = self._given.command(self.session.view_request(), known, self.target)
+        is_pair = isinstance(shown, PairForecast)
+        self._say_command(text, "lists these differences" if is_pair else "prints this view")
 
-    def _say_command(self, text: str) -> None:
+    def _say_command(self, text: str, what: str = "prints this view") -> None:
         self.copy_to_clipboard(text)
-        self._note(
-            f"{text}\n\nprints this view. It is in the clipboard if the terminal supports that."
-        )
+        self._note(f"{text}\n\n{what}. It is in the clipboard if the terminal supports that.")
 
     # Bookmarks
 

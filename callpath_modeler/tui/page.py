@@ -16,9 +16,10 @@ from callpath_modeler.modeling import Growth
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.view_request import Sort
+from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.columns import has_maxima, max_title, ratio_text
 from callpath_modeler.report.difference_columns import difference_cells
-from callpath_modeler.report.layout import TextColumn, shorten
+from callpath_modeler.report.layout import TextColumn, chain_text, shorten
 from callpath_modeler.report.outlined_view import title
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.views import value_cells
@@ -30,7 +31,7 @@ NAME_LEAST = 26
 _STEP = 2
 
 _ORDER = (
-    *("at_common", "base", "new", "difference", "own_difference", "ratio", "interval"),
+    *("at_common", "base", "new", "difference", "ratio", "interval", "own_difference"),
     *("measured", "value", "band", "model", "maximum", "imbalance"),
     *("share", "growth", "excess", "loss", "own_loss", "trust", "other"),
 )
@@ -295,7 +296,8 @@ def _match(session: Session, place: int, name: str) -> tuple[int, int]:
     if node == SHARED or not session.found.text:
         return 0, 0
     start, end = session.found.part(name)
-    if end or not session.found.part(session.view.name(node))[1]:
+    names = (*_chain(session, node), session.view.name(node))
+    if end or not any(session.found.part(each)[1] for each in names):
         return start, end
     return 0, len(name)
 
@@ -316,9 +318,18 @@ def _name(session: Session, place: int, room: int, *, style: TextStyle) -> tuple
         if session.hides and not session.pattern:
             what += f" below {percent(session.least)}"
     else:
-        what = say(short_name(view.name(int(outline.nodes[place]))))
+        node = int(outline.nodes[place])
+        names = [say(short_name(name)) for name in (*_chain(session, node), view.name(node))]
+        head = f"{indent}{signs[kind]} "
+        return head, chain_text(names, max(4, room - cell_len(head)), say("…"))
     head = f"{indent}{signs[kind]} "
     return head, shorten([what], max(4, room - cell_len(head)), say("…"))
+
+
+def _chain(session: Session, node: int) -> Sequence[str]:
+    """Return the names of the folded call paths above a node."""
+    top_down = session.kind is ViewKind.TOP_DOWN
+    return session.forecast.chains.get(node, ()) if top_down else ()
 
 
 def _line(

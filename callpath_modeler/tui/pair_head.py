@@ -5,23 +5,31 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from callpath_modeler.analysis.pair_forecast import PairForecast
-from callpath_modeler.report.diff import NOISE_UNKNOWN, known_by, total_texts
+from callpath_modeler.report.diff import known_by, total_texts
 from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.session import Session
 from callpath_modeler.units import counted, setting_text
 
+_NOISE_UNKNOWN = "noise not known: no repetitions, no models"
 _LEAST_NAME = 6
 """Least width of the name of an experiment, in cells."""
 
 
-def pair_title(forecast: PairForecast, shown: str, room: int) -> str:
-    """Return the names of both experiments and the shown values, in `room` cells.
+def pair_title(forecast: PairForecast, shown: str, room: int | None = None) -> str:
+    """Return the names of both experiments and the shown values.
 
-    The longer name is shortened first.
+    Parameters
+    ----------
+    forecast : the two experiments
+    shown : the shown values
+    room : width in terminal cells, for which the longer name is shortened first; None = any
     """
-    between = cell_len(f"base  · new  · {shown}")
-    names, free = list(forecast.inputs.names), room - between
+    names = list(forecast.inputs.names)
+    whole = f"base {names[0]} · new {names[1]} · {shown}"
+    if room is None or cell_len(whole) <= room:
+        return whole
+    free = room - cell_len(f"base  · new  · {shown}")
     for this, other in ((0, 1), (1, 0)):
         least = max(_LEAST_NAME, free // 2, free - cell_len(names[other]))
         names[this] = shorten([names[this]], least, "…")
@@ -52,4 +60,4 @@ def pair_notes(session: Session) -> list[str]:
     left_out = int(found.left_out.sum()) if found.changes is found.predicted else 0
     if left_out:
         notes.append(f"{counted(left_out, 'call path')} not predicted, in neither total")
-    return [*notes, "~ noise may explain it" if found.can_tell else NOISE_UNKNOWN]
+    return [*notes, "~ noise may explain it" if found.can_tell else _NOISE_UNKNOWN]

@@ -54,16 +54,16 @@ def head(
     """
     say = style.say
     forecast, fitted = session.forecast, session.forecast.fitted
-    kinds = "  ".join(
-        f"[{k} {kind}]" if kind is session.kind else f"{k} {kind}"
-        for k, kind in enumerate(ViewKind, start=1)
-    )
+    kinds = _kinds(session)
     values = "inclusive" if session.leads_inclusive else "exclusive"
-    room = width - len(kinds) - 3
     shown = f"{fitted.metric.name}, {values}"
     if isinstance(forecast, PairForecast):
+        if cell_len(pair_title(forecast, shown)) > width - len(kinds) - 3:
+            kinds = _kinds(session, brief=True)
+        room = width - len(kinds) - 3
         what = pair_title(forecast, shown, room)
     else:
+        room = width - len(kinds) - 3
         what = shorten([f"{fitted.experiment.name} · {shown}"], room, "…")
     first = Text(say(f" {set_cell_size(what, max(room, 0))} "), style="bold")
     first.append(say(kinds), "not bold")
@@ -78,6 +78,14 @@ def head(
         if cell_len(f"{line.plain}  {say(part)}") <= width:
             line.append(f"  {say(part)}", "not bold")
     return [first[:width], line[:width]]
+
+
+def _kinds(session: Session, *, brief: bool = False) -> str:
+    """Return the views with their keys; `brief` = only the keys of the other views."""
+    return ("  ", " ")[brief].join(
+        f"[{k} {kind}]" if kind is session.kind else str(k) if brief else f"{k} {kind}"
+        for k, kind in enumerate(ViewKind, start=1)
+    )
 
 
 def _at(session: Session, target: float) -> str:
@@ -246,7 +254,7 @@ def pane(
         chart = report.chart(of_chart, room)
         left = width - of_chart - 2 if chart else width
         text = list(report.model())
-    text = [f"note: {note}", *text] if note else text
+    text = [*([f"note: {note}"] if note else []), *report.chain(), *text]
     text += [*report.alternatives(), *report.facts()]
     lines = [row for one in text for row in wrap(say(one), left, indent="  ")]
     code = [_cut(row, width) for row in code]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -47,7 +48,13 @@ class SearchHits:
 
 
 def search_view(
-    view: View, text: str, start: int, decides: Costs, *, inclusive: bool
+    view: View,
+    text: str,
+    start: int,
+    decides: Costs,
+    *,
+    inclusive: bool,
+    chains: Mapping[int, Sequence[str]],
 ) -> SearchHits:
     """Return the nodes whose name contains a text: call paths, or functions at the top of the view.
 
@@ -57,11 +64,18 @@ def search_view(
     text : text in any case
     start : in the top-down view, search below this node; `ROOT` = everywhere
     decides, inclusive : the column that orders the nodes
+    chains : names of folded call paths, which also match, by the call path below them
     """
     tree, typed, text = view.tree, text, text.casefold()
     if view.kind is ViewKind.TOP_DOWN:
-        named = np.array([text in region.name.casefold() for region in tree.regions], bool)
-        nodes = np.flatnonzero(named[tree.region]) if len(tree) else np.empty(0, np.intp)
+
+        def contains(name: str) -> bool:
+            return text in name.casefold()
+
+        named = np.array([contains(region.name) for region in tree.regions], bool)
+        matches = named[tree.region] if len(tree) else np.empty(0, bool)
+        matches[[row for row, names in chains.items() if any(map(contains, names))]] = True
+        nodes = np.flatnonzero(matches)
         if start != ROOT:
             nodes = nodes[(nodes >= start) & (nodes < tree.end[start])]
     else:

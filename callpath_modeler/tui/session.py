@@ -167,6 +167,7 @@ class Session(State):
             self.tree_cursor.start,
             self.forecast.decides,
             inclusive=self.leads_inclusive,
+            chains=self.forecast.chains,
         )
         if len(self.found.nodes):
             self._reveal(self.found.go(0))
