@@ -100,8 +100,8 @@ class NodeDifferences:
     ----------
     base, new : value at the leading scale; NaN = does not occur, or no prediction
     change : new minus base; a node that does not occur costs nothing; NaN = occurs in neither
-    ratio, low, high : new over base with its interval; NaN = one of the two costs nothing, or the
-        noise is not known
+    ratio, low, high : new over base with its interval; NaN = one of the two costs nothing, or
+        several nodes share a line; ends are also NaN if the noise is not known
     p : probability of a difference of this size, or larger, by chance; NaN = not known
     mark : 1 = new is significantly worse, -1 = better, 0 = no significant difference
     share : change as a fraction of the larger total of the two
@@ -351,7 +351,9 @@ class PairForecast:
         change = _change(values)
         with np.errstate(divide="ignore", invalid="ignore"):
             base, new = values[:, _BASE], values[:, _NEW]
-            ratio = np.where((base > 0) & (new > 0), new / base, np.nan)
+            # Siblings that share a line may be other call paths in each experiment.
+            has_ratio = (base > 0) & (new > 0) & (nodes != SHARED)
+            ratio = np.where(has_ratio, new / base, np.nan)
         other = values[:, 2:] if values.shape[1] > 2 else np.column_stack([nothing, nothing])
         return NodeDifferences(
             base=base,

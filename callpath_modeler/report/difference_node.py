@@ -69,7 +69,9 @@ class DifferenceReport(ViewNode):
         lines.append(f"{self._difference(main)}: {self._verdict(main)}")
         if others != amounts:  # a node without callees has the same values twice
             lines.append(f"{kind}: {others}")
-            lines.append(f"{self._difference(other)}: {self._verdict(other)}")
+            verdict = self._verdict(other)
+            is_same = verdict == self._verdict(main)
+            lines.append(self._difference(other) + f": {verdict}" * (not is_same))
         if len(self.forecast.answers) > 1:
             lines.append(f"{self._where(1)}: {self._amounts(main.other_base, main.other_new)}")
         for name, side in self._sides():

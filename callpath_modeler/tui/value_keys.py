@@ -88,7 +88,7 @@ class ValueKeys(BrowserFrame):
                 for name, side in zip(("base", "new"), shown.inputs.pair.sides, strict=True)
                 if side.fitted is None
             ]
-            return f"{' and '.join(lacking)} has too few scales for models"
+            return f"too few scales for models: {', '.join(lacking)}"
         return wanted(shown.fitted, "press b")
 
     def action_basis(self) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.pruning import (
+    drop_subtrees,
     fold_chains,
     fold_recursion,
     join_call_sites,
@@ -88,6 +89,21 @@ def test_chains_without_cost_are_left_out():
     kept = {path: cost for path, cost in values.items() if not path.endswith(("run", "loop"))}
     expected = {path.replace("run/loop/", ""): cost for path, cost in kept.items()}
     assert costs(found) == expected
+    assert found.chains == {1: ("run", "loop")}
+
+
+def test_the_names_of_a_chain_stay_with_its_end():
+    values = {"main": [1.0, 1.0], "main/a": [0.0, 0.0], "main/a/b": [0.0, 0.0]}
+    values |= {"main/a/b/f": [2.0, 2.0], "main/a/b/f/f": [1.0, 1.0], "main/a/b/f/g": [3.0, 3.0]}
+    values |= {"main/h": [2.0, 2.0]}
+    folded = fold_chains(made(values))
+    assert folded.chains == {1: ("a", "b")}
+    assert fold_recursion(folded).chains == {1: ("a", "b")}
+    assert fold_chains(folded).chains == {1: ("a", "b")}
+    without = drop_subtrees(folded, ["main/h"])
+    assert (without.chains, len(without.tree)) == ({1: ("a", "b")}, 4)
+    assert drop_subtrees(folded, ["main/f"]).chains == {}
+    assert merge_into_callers(folded, ["main/f"]).chains == {}
 
 
 def test_a_chain_stays_if_its_end_would_join_another_callee():

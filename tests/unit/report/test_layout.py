@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from callpath_modeler.report.layout import TextColumn, shorten, table, tree_table, wrap
+from callpath_modeler.report.layout import TextColumn, chain_text, shorten, table, tree_table, wrap
 
 VALUES = TextColumn("p=64", ["1.23e+06 s", "4 s"])
 BAND = TextColumn("95% band", ["10 … 20 s", "3 … 5 s"])
@@ -136,3 +136,23 @@ def test_paths_that_look_alike_keep_their_ends_beside_their_marks_where_there_is
         20: marks,
         7: marks,
     }
+
+
+@pytest.mark.parametrize(
+    ("room", "shown"),
+    [
+        (80, "a > bb > cc > dd > z"),
+        (20, "a > bb > cc > dd > z"),
+        (19, "a > … (3) … > z"),
+        (14, "… (4) … > z"),
+        (10, "z"),
+    ],
+)
+def test_a_chain_keeps_its_ends_and_counts_the_others(room, shown):
+    assert chain_text(["a", "bb", "cc", "dd", "z"], room) == shown
+
+
+def test_a_chain_of_one_name_is_shortened_as_a_name():
+    assert chain_text(["z"], 10) == "z"
+    assert chain_text(["a", "z"], 4) == "z"
+    assert len(chain_text(["function_with_a_long_name"], 10)) <= 10

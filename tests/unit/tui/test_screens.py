@@ -12,8 +12,9 @@ from driver import GIVEN, drive
 
 from call_sites import write_series, write_source
 from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.pipeline import FitOptions, measured_of
+from callpath_modeler.pipeline import FitOptions, fit, measured_of
 from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.pruning import fold_chains
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.assemble import ReadOptions
 from callpath_modeler.report.source_text import SourceFiles
@@ -155,3 +156,24 @@ def test_the_losing_line_is_marked_in_the_source(databases, name, keys, size):
 def test_the_losing_lines_are_listed_without_the_source(databases, size):
     steps = compared("call sites without source", size, "u")
     drive(steps, databases[0], size=size, target=64.0, given=GIVEN)
+
+
+CHAIN = ("start", "run", "TimeLoop::advance", "Integrator::step", "Stage::apply", "solve")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+def test_a_folded_chain_shows_its_names(size):
+    values, path = {"main": [1.0] * 5}, "main"
+    for name in CHAIN:
+        path += f"/{name}"
+        values[path] = [0.0] * 5
+    values[path] = [0.1 * p for p in POINTS]
+    values |= {
+        f"{path}/compute": [5.0] * 5,
+        "main/output": [0.0] * 5,
+        "main/output/write": [2.0] * 5,
+    }
+    made = fold_chains(experiment(values, POINTS))
+    found = fit(made, None, FitOptions())
+    assert found.experiment.tree.path(1) == "main/solve"
+    drive(compared("folded chain", size, ["slash", *"advance", "enter"]), found, size=size)
