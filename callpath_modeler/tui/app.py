@@ -101,7 +101,8 @@ class Browser(ValueKeys):
 
     def action_help(self) -> None:
         """Show all keys."""
-        self._note(keys.help_text(self.size.width - 2))
+        is_pair = isinstance(self.session.forecast, PairForecast)
+        self._note(keys.help_text(self.size.width - 2, is_pair=is_pair))
 
     def action_command(self) -> None:
         """Show and copy the command that prints this view."""

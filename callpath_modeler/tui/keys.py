@@ -102,9 +102,21 @@ in its title. Trust: the band lies within ●●●● 10 %, ●●●○ 25 %, 
 processes. A target that was run at least twice is measured; the column model is then the error of
 the models. Chart: ● measured, ░ band, ┊ end of the data, ◆ target."""
 
+_MEANINGS_OF_PAIR = """\
+Base, new: values of both experiments. Difference: new minus base; red is worse, green is better.
+Ratio: new over base; new, gone: the call path occurs in one of them only. ~: noise may explain the
+difference. Own diff.: difference of the exclusive values. d with another path changes the base; d
+with an empty line shows one experiment. Chart: ● measured, ░ band, ┊ end of the data, ◆ target."""
 
-def help_text(width: int) -> str:
-    """Return the help: all keys, and the meaning of the columns, in lines of `width`."""
+
+def help_text(width: int, *, is_pair: bool = False) -> str:
+    """Return the help: all keys, and the meaning of the columns, in lines of `width`.
+
+    Parameters
+    ----------
+    width : width in terminal cells
+    is_pair : whether the columns are those of two experiments
+    """
     lines = []
     for line in _HELP.splitlines():
         start, *rest = line[_INDENT:].split("   ")
@@ -117,7 +129,8 @@ def help_text(width: int) -> str:
     # Long lines continue below their start.
     below = " " * (_INDENT + 3)
     lines = [part for line in lines for part in wrap(line, width, subsequent_indent=below)]
-    return "\n".join([*lines, "", *wrap(_MEANINGS, min(width, _READABLE))])
+    meanings = _MEANINGS_OF_PAIR if is_pair else _MEANINGS
+    return "\n".join([*lines, "", *wrap(meanings, min(width, _READABLE))])
 
 
 OF_MODELS = ("[ ] target ½ ×2", "[ ] target /2 x2", "t target")

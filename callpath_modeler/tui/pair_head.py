@@ -47,7 +47,7 @@ def pair_answer(forecast: PairForecast, target: float, *, style: TextStyle) -> l
         if parts:
             parts.append(f"at {setting_text(changes.at)}: {amounts}, {by} ({how})")
         else:
-            parts += [amounts, by, *([band] if band else []), how]
+            parts += [amounts, how, by, *([f"({band})"] if band else [])]
     return parts
 
 

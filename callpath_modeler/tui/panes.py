@@ -69,7 +69,8 @@ def head(
     first.append(say(kinds), "not bold")
     line = Text(f" {_at(session, target)} ", style="bold")
     if forecast.has_models:
-        line.append(slider(session, target, min(_SLIDER, width // 4), style=style), "not bold")
+        room = width // (8 if isinstance(forecast, PairForecast) else 4)
+        line.append(slider(session, target, min(_SLIDER, room), style=style), "not bold")
     if isinstance(forecast, PairForecast):
         parts = pair_answer(forecast, target, style=style)
     else:

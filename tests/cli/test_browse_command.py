@@ -6,6 +6,7 @@ import csv
 import io
 import shlex
 
+import numpy as np
 import pytest
 from click import Context
 
@@ -16,6 +17,7 @@ from callpath_modeler.analysis.pair_forecast import pair_forecast
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import CallpathModelerError, UsageError
+from callpath_modeler.loading import load
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.outlined_view import node_columns
 from callpath_modeler.tui.session import Session
@@ -313,3 +315,43 @@ def test_a_configured_target_is_not_typed_behind_pairs(stored, clean, words, typ
     with ctx:
         given = browse.browser_services(Console(), ctx, *options, fitted)
     assert given.pair == typed
+
+
+def test_the_command_line_names_an_experiment_to_compare_with(run, stored, monkeypatch):
+    seen = []
+
+    def browse_(browser):
+        seen.append(browser._given)
+
+    monkeypatch.setattr(browse, "_refuse_pipes", lambda *_: None)
+    monkeypatch.setattr("callpath_modeler.tui.app.Browser.run", browse_)
+    assert run("browse", stored, "--compare", stored).status == 0
+    assert seen[0].other == str(stored)
+    run("browse", stored, "--compare", stored, "--web").fails(2, "--compare is for the terminal")
+
+
+def test_without_a_terminal_the_command_that_compares_is_named(run, stored):
+    words = f"cpmodel diff {stored} {stored} lists the differences"
+    run("browse", stored, "--compare", stored).fails(2, "browse needs a terminal", words)
+
+
+def test_single_runs_are_compared_as_measured_also_with_a_series(surroundings, lulesh, stored):
+    """The largest common scale is that of the single run, and nothing is predicted."""
+    run = min(lulesh.iterdir())
+    options = pipeline.FitOptions(confidence=0.9)
+    alone = pipeline.measured_of(load([run]), "time", options)
+    whole = pipeline.models_of([stored], "time", None, options)
+    for base, shown in ((run, alone), (stored, alone), (run, whole)):
+        inputs = surroundings.compare(str(base), shown, False)
+        made = pair_forecast(inputs, 1000.0)
+        assert not inputs.has_models
+        assert made.scale == alone.points[0]
+        assert made.costs.total[:2] == pytest.approx(made.costs.total[0], rel=0.5)
+
+
+def test_the_ranks_of_both_experiments_are_shown(surroundings, session, stored):
+    both = two(surroundings, session, stored)
+    answer = surroundings.processes(["main"], np.array([1]), both.forecast, True)
+    lines = texts(answer.listing(80).head + [e.lines[0] for e in answer.listing(80).entries])
+    assert lines[0].startswith("base: ")
+    assert any(line.startswith("new: ") for line in lines)

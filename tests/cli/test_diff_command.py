@@ -289,3 +289,17 @@ def test_a_changed_cause_of_growth_is_named(run, tmp_path):
     told = {row["callpath"]: (row["why_base"], row["why_new"]) for row in rows}
     assert told["main/MPI_Send"] == ("-", "longer messages")
     assert told["main/solve"] == ("-", "-")
+
+
+def test_two_profiles_whose_scale_nothing_tells_are_compared_as_of_one_scale(run, tmp_path):
+    base, new = tmp_path / "base.folded", tmp_path / "new.folded"
+    base.write_text("main;a 10\nmain;b 20\n")
+    new.write_text("main;a 15\nmain;c 20\n")
+    found = run("diff", base, new, "-f", "csv")
+    assert found.status == 0, found.err
+    changes = {row["callpath"]: row for row in csv.DictReader(io.StringIO(found.out))}
+    assert float(changes["main/a"]["change_at_scale[1]"]) == 5
+    assert changes["main/c"]["occurs"] == "new"
+    text = run("diff", base, new).out
+    assert "At an unknown scale (measured): 30.0 before, 35.0 now" in " ".join(text.split())
+    assert "scale =" not in text

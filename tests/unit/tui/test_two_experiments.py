@@ -54,7 +54,13 @@ def single(costs):
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])
 @pytest.mark.parametrize(
-    ("name", "keys"), [("two series", ""), ("two series, flat", "3"), ("two series, callers", "2")]
+    ("name", "keys"),
+    [
+        ("two series", ""),
+        ("two series, flat", "3"),
+        ("two series, callers", "2"),
+        ("two series, help", "?"),
+    ],
 )
 def test_two_series_are_as_they_were(series, name, keys, size):
     base, new = series
