@@ -285,6 +285,8 @@ class PairForecast:
         for costs in (self.costs, self._occurs, self.decides, self._changes):
             view.values(view.roots, costs)
         self.worth(view, view.roots, inclusive=True)
+        if view.kind is not ViewKind.TOP_DOWN:
+            self.of_nodes(view, view.roots)  # sums of runs and of bands, for the tests
 
     def of_nodes(self, view: View, nodes: Rows) -> tuple[NodeDifferences, NodeDifferences]:
         """Return exclusive and inclusive values of nodes."""

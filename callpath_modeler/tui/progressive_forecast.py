@@ -39,13 +39,13 @@ def forecast_progressively(
     if isinstance(made, PairForecast):
         if is_wanted():
             yield state.prepare(state.kind, made)
+        _prepare_all(state, made, is_wanted)
         trim_heap()
         return
     if made is not state.forecast and is_wanted():
         yield state.prepare(state.kind, made)
-    for kind in ViewKind:
-        if is_wanted() and inputs is state.forecast.inputs:
-            state.prepare(kind, made)
+    if inputs is state.forecast.inputs:
+        _prepare_all(state, made, is_wanted)
     trim_heap()
     complete = made.with_bands(is_wanted) if is_wanted() else None
     del made  # because it is as large as the new one
@@ -53,6 +53,13 @@ def forecast_progressively(
         _ = complete.turning  # it is cached from then on
         yield state.prepare(state.kind, complete)
     trim_heap()
+
+
+def _prepare_all(state: State, made: ViewForecast, is_wanted: Callable[[], bool]) -> None:
+    """Prepare all views for values that are on the screen."""
+    for kind in ViewKind:
+        if is_wanted():
+            state.prepare(kind, made)
 
 
 def _values(state: State, inputs: ForecastInputs | PairInputs, target: float) -> ViewForecast:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from callpath_modeler.analysis.pair_forecast import (
 )
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.measured_only import wanted
 from callpath_modeler.tui.background import IsWanted
@@ -25,6 +27,8 @@ from callpath_modeler.tui.progressive_forecast import forecast_progressively
 from callpath_modeler.tui.services import BrowserServices
 from callpath_modeler.tui.session import Session
 from callpath_modeler.tui.state import PreparedForecast
+
+_Made = TypeVar("_Made")
 
 _PAIRS_AT_ONCE = 300
 """Number of call paths up to which two experiments are compared before a key is answered."""
@@ -115,9 +119,15 @@ class ValueKeys(BrowserFrame):
             self._show_forecast(PreparedForecast(_values_at(inputs, target, bands=True)))
             return
 
+        session = self.session
+
+        def show(ready: PreparedForecast) -> None:
+            if self.session is session:
+                self._show_forecast(ready)
+
         def work(is_wanted: IsWanted) -> None:
-            for ready in forecast_progressively(self.session, inputs, target, is_wanted):
-                self._background.show(self._show_forecast, ready)
+            for ready in forecast_progressively(session, inputs, target, is_wanted):
+                self._background.show(show, ready)
                 del ready  # bands take long, and the previous predictions need much memory
 
         self._background.do(work, "target")
@@ -138,10 +148,16 @@ class ValueKeys(BrowserFrame):
             return self._given.compare(self._other, fitted, self._predicted)
         return ForecastInputs(fitted, predicted=self._predicted and not pair)
 
-    def _load_values(
-        self, load: Callable[[], ViewForecast], show: Callable[[ViewForecast], None]
-    ) -> None:
-        """Load values in a thread and show them; an error leaves everything unchanged."""
+    def _load(self, load: Callable[[], _Made], show: Callable[[_Made], None]) -> None:
+        """Load values in a thread and show them; an error leaves everything unchanged.
+
+        Values are not shown if the number of experiments on the screen changed meanwhile.
+        """
+        session = self.session
+
+        def show_if_wanted(made: _Made) -> None:
+            if self.session is session:
+                show(made)
 
         def work(_: IsWanted) -> None:
             try:
@@ -149,7 +165,7 @@ class ValueKeys(BrowserFrame):
             except CallpathModelerError as error:
                 self._background.show(self._complain, in_words(error))
                 return
-            self._background.show(show, made)
+            self._background.show(show_if_wanted, made)
 
         self._background.do(work, "target")
 
@@ -180,7 +196,7 @@ class ValueKeys(BrowserFrame):
             self.session.sort = made.usual_sort
             self._show_values(made, "")
 
-        self._load_values(load, show)
+        self._load(load, show)
 
     def _show_values(self, made: ViewForecast, message: str) -> None:
         """Show other values in the session."""
@@ -202,11 +218,8 @@ class ValueKeys(BrowserFrame):
         shown, predicted, target = self.session.forecast.fitted, self._predicted, self.target
         self._message = f"{other}: comparing …"
 
-        def load() -> ViewForecast:
-            return pair_forecast(self._given.compare(other, shown, predicted), target)
-
-        def show(made: ViewForecast) -> None:
-            self._other = other
+        def load() -> Session:
+            made = pair_forecast(self._given.compare(other, shown, predicted), target)
             before = self.session.shortly()
             request = ViewRequest(
                 kind=before.kind,
@@ -215,9 +228,16 @@ class ValueKeys(BrowserFrame):
                 least=before.least,
                 sort=made.usual_sort,
             )
-            self._show_session(Session(made, request))
+            session = Session(made, request)
+            for kind in ViewKind:
+                session.prepare(kind, made)
+            return session
 
-        self._load_values(load, show)
+        def show(session: Session) -> None:
+            self._other = other
+            self._show_session(session)
+
+        self._load(load, show)
 
     def _show_session(self, session: Session) -> None:
         self.session = self.table.session = session
@@ -269,7 +289,7 @@ class ValueKeys(BrowserFrame):
             inputs = self._inputs_of(name, self._pair)
             return _values_at(inputs, self.target, bands=self._is_small)
 
-        self._load_values(load, lambda made: self._show_values(made, name))
+        self._load(load, lambda made: self._show_values(made, name))
 
 
 def _values_at(inputs: ForecastInputs | PairInputs, target: float, *, bands: bool) -> ViewForecast:

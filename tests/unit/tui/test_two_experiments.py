@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,15 @@ SLOWER = {path: law for path, law in SLOWER.items() if path != "main/io"}
 SLOWER |= {"main/output": 0.4 + 0 * P, "main/output/MPI_File_write": 0.05 * P}
 OLD = {"main": 1.0, "main/solve": 4.0, "main/solve/MPI_Wait": 0.5, "main/io": 0.4}
 NEW = {"main": 1.0, "main/solve": 6.0, "main/solve/MPI_Wait": 0.5, "main/output": 0.3}
+
+
+VISITS = Metric("visits", "1")
+
+
+def with_visits(fitted):
+    """The same experiment with a second metric to choose."""
+    declared = {"time": "", "visits": ""}
+    return replace(fitted, experiment=replace(fitted.experiment, declared=declared))
 
 
 def models(laws, seed):
@@ -174,17 +184,15 @@ def test_the_hot_path_of_the_loss_is_followed_by_a_key(series):
 
 def test_another_metric_is_compared(series):
     base, new = series
-    visits = Metric("visits", "1")
     other = {path: 10 * law for path, law in LAWS.items()}
     of_visits = [
-        fit(runs(laws, k, metric=visits), None, FitOptions())
+        fit(runs(laws, k, metric=VISITS), None, FitOptions())
         for k, laws in enumerate((LAWS, other))
     ]
-    declared = {"time": "", "visits": ""}
-    new = replace(new, experiment=replace(new.experiment, declared=declared))
+    new = with_visits(new)
 
     def compare(_, fitted, predicted):
-        before = of_visits[0] if fitted.metric == visits else base
+        before = of_visits[0] if fitted.metric == VISITS else base
         return PairInputs(fitted, differences_of(before, fitted), ("a", "b"), predicted=predicted)
 
     async def steps(screen):
@@ -199,6 +207,37 @@ def test_another_metric_is_compared(series):
         compare=compare,
         models_of=lambda *_: of_visits[1],
         runs_of=lambda _: of_visits[1].experiment,
+    )
+    drive(steps, new, given=given)
+
+
+def test_values_of_two_experiments_that_come_late_are_not_shown_with_one(series):
+    base, new = series
+    go_on, asked = threading.Event(), []
+    visited = fit(runs(LAWS, 1, metric=VISITS), None, FitOptions())
+    new = with_visits(new)
+
+    def models_of(*_):
+        asked.append(go_on.wait(10))
+        return visited
+
+    def compare(_, fitted, predicted):
+        before = visited if fitted is visited else base
+        return PairInputs(fitted, differences_of(before, fitted), ("a", "b"), predicted=predicted)
+
+    async def steps(screen):
+        await screen.press("d", *"old", "enter", "m", "down")
+        await screen.pilot.press("enter")
+        await screen.pilot.press("d", "ctrl+u", "enter")
+        assert screen.app.session is screen.session
+        go_on.set()
+        await screen.press()
+        assert asked == [True]
+        assert screen.session.forecast.fitted is new
+        screen.says("95% band")
+
+    given = replace(
+        GIVEN, compare=compare, models_of=models_of, runs_of=lambda _: visited.experiment
     )
     drive(steps, new, given=given)
 
