@@ -64,7 +64,7 @@ def measured_changes(
         views.append(rows)
         points.append(point)
         samples.append(sample_at(_with_total(pair, rows, side.values), point))
-        # Centres are those that are modelled, and sums are of centres: as `cpmodel rank` shows.
+        # Models and `cpmodel rank` use the same centres, and sums of centres.
         own = centre(side.values[:, [point]], pair.centre)
         view = inclusive_values(pair.tree, own) if inclusive else own
         costs.append(_with_total(pair, view, own)[:, 0])

@@ -91,7 +91,7 @@ class ExperimentPair:
 
     @property
     def has_unknown_scale(self) -> bool:
-        """Whether both are at one scale that nothing tells."""
+        """Whether both have a single scale, which is unknown."""
         known = (*self.base.experiment.constants, *self.new.experiment.constants)
         return self.parameter == UNKNOWN_SCALE and UNKNOWN_SCALE not in known
 

@@ -1,4 +1,4 @@
-"""What the browser asks of the command line: models, targets, files, comparisons, commands."""
+"""Services of the command line for the browser: models, targets, files, comparisons."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def browser_services(
     fitting: FitOptions,
     fitted: Fitted | None = None,
 ) -> BrowserServices:
-    """Return what the browser asks of the command line: models, targets, files, commands.
+    """Return the services of the command line for the browser: models, targets, files, commands.
 
-    `fitted` is what the browser shows first, if it is known.
+    `fitted` are the models on the first screen, if they exist.
     """
     from callpath_modeler.bookmarks import BookmarkFile
     from callpath_modeler.tui.services import BrowserServices

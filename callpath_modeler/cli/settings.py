@@ -32,7 +32,7 @@ _OF_ONE_RUN = frozenset({
     "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
     "advise", "output", "force", "format", "columns", "no_header", "junit", "what", "pair", "base",
     "matrix", "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse",
-    "predicted", "application", "plot", "color_by", "per_process", "web", "port",
+    "predicted", "application", "plot", "color_by", "per_process", "web", "port", "compare",
 })  # fmt: skip
 """Options that only make sense for one call of a command."""
 

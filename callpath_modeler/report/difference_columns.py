@@ -99,8 +99,8 @@ def difference_text_of(change: float, unit: str, *, style: TextStyle) -> str:
 def difference_styles(values: NodeDifferences) -> list[str]:
     """Return the colour of each difference.
 
-    Where the noise is known, a difference beyond noise has a colour. Otherwise, one of a noticeable
-    part of the total has.
+    With known noise, differences beyond noise have colours. Otherwise, differences of a noticeable
+    part of the total have.
     """
     marks = np.where(
         np.isnan(values.p),

@@ -39,7 +39,7 @@ _LEAST_CHART, _LEAST_AREA = 6, 12
 
 @dataclass(frozen=True, eq=False)
 class DifferenceReport(ViewNode):
-    """The description of a node: its values are those of two experiments."""
+    """The description of a node with its values in two experiments."""
 
     forecast: PairForecast
 
@@ -181,11 +181,11 @@ class DifferenceReport(ViewNode):
         return lines
 
     def alternatives(self) -> list[str]:
-        """Return no lines, because alternative models are those of one experiment."""
+        """Return no lines, because alternative models describe a single experiment."""
         return []
 
     def imbalance(self) -> str:
-        """Return no text, because imbalance is that of one experiment."""
+        """Return no text, because imbalance describes a single experiment."""
         return ""
 
     def facts(self) -> list[str]:
@@ -213,7 +213,7 @@ class DifferenceReport(ViewNode):
         return [*lines, *self.sites(), *self.places()]
 
     def _measured(self, name: str, side: AlignedExperiment) -> str:
-        """Return the measured values of one experiment; "" = there are none."""
+        """Return the measured values of one experiment; "" without any."""
         pair = self.forecast.inputs.pair
         values = sum_over(centre(side.values[self.rows], pair.centre))
         if pair.has_unknown_scale or np.isnan(values).all():

@@ -233,8 +233,9 @@ def test_the_command_of_a_view_in_the_browser_is_complete(run, stored, tmp_path)
     assert [float(row["high_exclusive[s]"] or "nan") for row in rows] == pytest.approx(
         of_time.high.tolist(), nan_ok=True
     )
-    answer = here.compare(str(stored), session.forecast, False)
-    assert run(*shlex.split(answer.command)[1:], "-f", "csv").out.count("\n") > 50
+    inputs = here.compare(str(stored), fitted, False)
+    line = here.command(session.view_request(), inputs, 500.0)
+    assert run(*shlex.split(line)[1:], "-f", "csv").out.count("\n") > 50
 
 
 def test_what_is_told_of_the_newer_of_two_has_the_options_of_both(run, series, tmp_path):
