@@ -29,10 +29,11 @@ ELSEWHERE: Mapping[str, Place] = {
 """Options that describe the runs, which have their own tables."""
 
 _OF_ONE_RUN = frozenset({
+    "compare",
     "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
     "advise", "output", "force", "format", "columns", "no_header", "junit", "what", "pair", "base",
     "matrix", "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse",
-    "predicted", "application", "plot", "color_by", "per_process", "web", "port", "compare",
+    "predicted", "application", "plot", "color_by", "per_process", "web", "port",
 })  # fmt: skip
 """Options that only make sense for one call of a command."""
 
