@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
@@ -81,6 +82,7 @@ class ReadOptions:
     strict : a profile that cannot be used is an error instead of a finding
     jobs : largest number of processes that read; 0 = one for each processor. Few small files are
         read by one process, because this takes less time
+    executor : reads the profiles instead of processes of this machine
     """
 
     metrics: tuple[str, ...] | None = ()
@@ -95,6 +97,7 @@ class ReadOptions:
     lines: bool = False
     strict: bool = False
     jobs: int = 1
+    executor: Executor | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.locations is not None:
@@ -107,6 +110,7 @@ class ReadOptions:
         check_type(self.parameter_sources, Mapping, "parameter_sources")
         check_type(self.units, Mapping, "units")
         check_count(self.jobs, 0, "--jobs")
+        check_type(self.executor, (Executor, NoneType), "executor")
 
 
 def assemble(
@@ -255,6 +259,7 @@ def _read_all(
         call_sites=options.call_sites,
         lines=options.lines,
         jobs=options.jobs,
+        executor=options.executor,
         progress=progress,
     )
     for file, outcome in outcomes:
