@@ -31,7 +31,7 @@ ELSEWHERE: Mapping[str, Place] = {
 _OF_ONE_RUN = frozenset({
     "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
     "advise", "executor", "output", "force", "format", "columns", "no_header", "junit", "what",
-    "pair", "base", "matrix", "group", "depth", "zoom", "filter", "open", "close", "lines",
+    "pair", "base", "shard", "matrix", "group", "depth", "zoom", "filter", "open", "close", "lines",
     "reverse", "predicted", "application", "plot", "color_by", "per_process", "web", "port",
 })  # fmt: skip
 """Options that only make sense for one call of a command.

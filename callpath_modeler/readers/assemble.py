@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,7 +37,7 @@ from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.base import RunSource
 from callpath_modeler.readers.coverage import coverage_findings
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.parallel_reading import Progress, read_files
+from callpath_modeler.readers.parallel_reading import Outcome, Progress, read_files
 from callpath_modeler.readers.parameters import Settled, settle_parameters
 from callpath_modeler.readers.process_clusters import ProcessTimes
 from callpath_modeler.readers.process_selection import ProcessSelection
@@ -172,9 +172,35 @@ def assemble_groups(
     if not files:
         raise InputError("no profiles were given", hint="give profiles or directories of runs")
     findings: list[Finding] = []
-    distinct = _without_repeats(files, findings)
-    read = _read_all(distinct, registry, options, findings, progress)
+    distinct = without_repeats(files, findings)
+    read = _collected(outcomes_of(distinct, registry, options, progress), options, findings)
     return [_experiment_of(runs, options, [*findings]) for runs in groups(read)]
+
+
+def assemble_outcomes(
+    outcomes: Iterable[tuple[RunFile, Outcome]],
+    options: ReadOptions,
+    findings: Sequence[Finding] = (),
+    *,
+    select: Callable[[list[ReadRun]], list[ReadRun]],
+) -> Experiment:
+    """Return the experiment of profiles that were read before.
+
+    Parameters
+    ----------
+    outcomes : profiles with their runs or errors
+    options : options of reading; those that concern single profiles are ignored
+    findings : findings about the profiles
+    select : function that selects runs, before their parameters are determined
+
+    Raises
+    ------
+    InputError, DataError, UsageError
+        As in `assemble`.
+    """
+    noted = [*findings]
+    read = _collected(outcomes, options, noted)
+    return _experiment_of(select(read), options, noted)
 
 
 def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) -> Experiment:
@@ -232,7 +258,8 @@ def _experiment_of(
     return replace(_unite(read, runs, settled.origins, options, findings), numbers=settled.numbers)
 
 
-def _without_repeats(files: Sequence[RunFile], findings: list[Finding]) -> list[RunFile]:
+def without_repeats(files: Sequence[RunFile], findings: list[Finding]) -> list[RunFile]:
+    """Return every profile once; one that is given twice is a finding."""
     seen: dict[Path, RunFile] = {}
     for file in files:
         if file.path.resolve() in seen:
@@ -241,16 +268,14 @@ def _without_repeats(files: Sequence[RunFile], findings: list[Finding]) -> list[
     return list(seen.values())
 
 
-def _read_all(
+def outcomes_of(
     files: Sequence[RunFile],
     registry: Registry,
     options: ReadOptions,
-    findings: list[Finding],
-    progress: Progress | None,
-) -> list[ReadRun]:
-    read: list[ReadRun] = []
-    errors: list[InputError] = []
-    outcomes = read_files(
+    progress: Progress | None = None,
+) -> Iterator[tuple[RunFile, Outcome]]:
+    """Return an iterator over profiles with their runs or errors, as `read_files` does."""
+    return read_files(
         *(files, registry, options.metrics, options.locations),
         requirements=options.requirements,
         units=options.units,
@@ -262,6 +287,14 @@ def _read_all(
         executor=options.executor,
         progress=progress,
     )
+
+
+def _collected(
+    outcomes: Iterable[tuple[RunFile, Outcome]], options: ReadOptions, findings: list[Finding]
+) -> list[ReadRun]:
+    """Return the runs of all profiles; an error becomes a finding, or is raised."""
+    read: list[ReadRun] = []
+    errors: list[InputError] = []
     for file, outcome in outcomes:
         if isinstance(outcome, InputError):
             errors.append(outcome)
