@@ -309,7 +309,7 @@ def _numbers(content: bytes, dtype: str, count: int) -> np.ndarray:
     found = np.frombuffer(content, dtype)
     if len(found) != count:
         raise ValueError("values are not one for each call path")
-    if np.any(np.abs(found) > min(LARGEST, np.finfo(found.dtype).max)):
+    if np.any(np.abs(found) > min(LARGEST, float(np.finfo(found.dtype).max))):
         raise ValueError(f"a value is beyond {LARGEST:g}")
     return np.where(np.isnan(found), found.dtype.type(np.nan), found)
 
