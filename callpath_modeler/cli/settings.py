@@ -41,6 +41,7 @@ An executor runs what it is sent and returns pickles, so no file beside profiles
 
 _APART: Mapping[str, frozenset[str]] = {
     "fit": frozenset({"metric"}),  # which models are kept
+    "merge": frozenset({"metric"}),
     "refine": frozenset({"metric"}),  # filters are about time
     # Where measured values are held; a further pair; expected costs in place of verdicts.
     "excess": frozenset({"at", "target", "expect"}),
