@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -123,6 +124,7 @@ def difference_of(
         predicted=question.predicted,
         aggregate=fit_options.aggregate,
         jobs=fit_options.jobs,
+        executor=fit_options.executor,
     )
 
 
@@ -168,6 +170,7 @@ def differences_from(
         confidence=fit_options.confidence,
         aggregate=fit_options.aggregate,
         jobs=fit_options.jobs,
+        executor=fit_options.executor,
     )
 
 
@@ -184,6 +187,7 @@ def compare(
     confidence: float = 0.95,
     aggregate: Aggregate = "auto",
     jobs: int = 1,
+    executor: Executor | None = None,
 ) -> Compared:
     """Return the difference of two experiments, from their models or from measured values.
 
@@ -201,6 +205,7 @@ def compare(
         that are called significant is due to chance
     aggregate : centre of repetitions, if there are no models
     jobs : largest number of processes that make models; 0 = one for each processor
+    executor : makes the models instead of processes of this machine
 
     Returns
     -------
@@ -278,7 +283,8 @@ def differences_of(
         metric, parameter = metric or known.metric.name, parameter or known.parameter
     if old and young and old.models.aggregate != young.models.aggregate:
         # The minimum of some repetitions and the mean of others would always differ.
-        how = replace(fit_options_of(young, jobs), aggregate=old.models.aggregate)
+        workers = FitOptions(jobs=jobs, executor=executor)
+        how = replace(fit_options_of(young, workers), aggregate=old.models.aggregate)
         young = fit(after, young.metric.name, how)
     held = settings_of(held or {}, "held")
     held = _said([side for side in (old, young) if side], parameter, held)

@@ -74,7 +74,10 @@ def check(
 
 
 def _check(
-    models: Fitted, expectations: Expectations, target: Mapping[str, float], jobs: int = 1
+    models: Fitted,
+    expectations: Expectations,
+    target: Mapping[str, float],
+    like: FitOptions | None = None,
 ) -> Check:
     made = {models.metric.name: models}
 
@@ -82,7 +85,7 @@ def _check(
         if name is None:
             return models
         if name not in made:
-            found = fit(models.experiment, name, fit_options_of(models, jobs))
+            found = fit(models.experiment, name, fit_options_of(models, like))
             made[name] = found.holding(models.said, models.parameter)
         return made[name]
 
@@ -134,7 +137,7 @@ def check_of(
         _blame(expectations, cause, parameter if is_of_file else None)
         raise
     at = asked.named or ({} if asked.value is None else {models.parameter: asked.value})
-    found = _check(models, expectations, at, fit_options.jobs)
+    found = _check(models, expectations, at, fit_options)
     assumed = {name: one.fitted.held[name] for one in found.outcomes for name in one.fitted.assumed}
     findings = (*models.experiment.findings, *models.findings, *slice_findings(assumed, [*assumed]))
     return found, findings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from types import NoneType
 
 import numpy as np
 
-from callpath_modeler import store
+from callpath_modeler import shards, store
 from callpath_modeler.argument_checks import check_type, parse_enum
 from callpath_modeler.arrays import BoolArray
 from callpath_modeler.bookmarks import NAME as BOOKMARKS
@@ -29,7 +30,15 @@ from callpath_modeler.profile.pruning import (
     merge_into_callers,
     refuse_unnamed,
 )
-from callpath_modeler.readers.assemble import ReadOptions, assemble, assemble_groups
+from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.assemble import (
+    ReadOptions,
+    assemble,
+    assemble_groups,
+    assemble_outcomes,
+    outcomes_of,
+    without_repeats,
+)
 from callpath_modeler.readers.base import Agreement, VerifyingReader
 from callpath_modeler.readers.coverage import with_coverage_of
 from callpath_modeler.readers.discover import discover, natural_order, write_manifest
@@ -40,6 +49,7 @@ from callpath_modeler.readers.program import AS_TOLD, with_scaling_of
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.run_filter import RunSelection, is_metadata, metadata_value
 from callpath_modeler.readers.runs import ReadRun
+from callpath_modeler.shards import Shard
 from callpath_modeler.units import parameter_value
 
 _MOST_GROUPS = 50
@@ -159,6 +169,90 @@ def selected(experiment: Experiment, options: LoadOptions) -> Experiment:
     """
     _refuse_unnamed([experiment], options)
     return _chosen(experiment, options, RunSelection(options.where))
+
+
+def load_shard(
+    sources: Sequence[str | Path],
+    options: LoadOptions,
+    number: int,
+    count: int,
+    progress: Progress | None = None,
+) -> Shard:
+    """Return a shard: every `count`-th profile, from profile `number` on.
+
+    Parameters
+    ----------
+    sources : profiles of all shards, as for `load`
+    options : options of reading
+    number, count : which shard of how many, from 1
+    progress : called with the number of files that are read, and of all files
+
+    Raises
+    ------
+    UsageError
+        If an option needs the profiles of all shards.
+    InputError
+        If there is no profile.
+    """
+    processes = options.read.processes
+    if processes is not None and processes.auto:
+        raise UsageError(
+            "--split-ranks auto needs the times of all profiles, and a shard has only some",
+            hint="state the groups, e.g. --split-ranks rank=0",
+        )
+    registry = Registry.of_installed(options.reader)
+    findings: list[Finding] = []
+    paths = _profiles(sources)
+    files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
+    files = without_repeats(files, findings)
+    mine = files[number - 1 :: count]
+    outcomes = list(outcomes_of(mine, registry, options.read, progress))
+    read = options.read
+    names = "\n".join(str(file.path) for file in files).encode(errors="surrogateescape")
+    asked = {
+        "--metric": str(read.metrics),
+        "--locations": str(read.locations),
+        "--unit": str(sorted(read.units.items())),
+        "--ranks or --split-ranks": repr(processes),
+        "--fold call-sites": str(not read.call_sites),
+        "profiles": f"{zlib.crc32(names):08x}",
+    }
+    return Shard(number, count, asked, read.metrics, outcomes, findings)
+
+
+def load_shards(
+    paths: Sequence[str | Path], options: LoadOptions
+) -> tuple[Experiment, tuple[str, ...] | None]:
+    """Return the experiment of all shards, and the names of the metrics that were requested.
+
+    Parameters
+    ----------
+    paths : files of all shards, in any order
+    options : as for `load`; those of reading single profiles are ignored
+
+    Raises
+    ------
+    InputError
+        If a file is not a shard.
+    DataError
+        If a shard is missing, or if they do not belong together.
+    """
+    opened = [(path, shards.read(path)) for path in _expand(paths)]
+    outcomes = shards.together(opened)
+    runs = (run for _, found in outcomes if not isinstance(found, InputError) for run in found)
+    _refuse_late(
+        options,
+        next((run.reduction for run in runs), Reduction.MEAN),
+        f"{opened[0][0]}: %s is for reading profiles; this shard was read before",
+        "cpmodel fit PROFILES --shard K/N %s ... -o FILE",
+        but="--param",
+    )
+    selection = RunSelection(options.where)
+    whole = assemble_outcomes(
+        outcomes, options.read, opened[0][1].findings, select=selection.by_metadata
+    )
+    _refuse_unnamed([whole], options)
+    return _chosen(whole, options, selection), opened[0][1].metrics
 
 
 def load_both(
@@ -323,24 +417,20 @@ def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelectio
 
 def _opened(path: Path, options: LoadOptions) -> Experiment:
     """Return a stored experiment; raise an error for options that only apply to profiles."""
+    if shards.is_shard(path):
+        raise UsageError(
+            f"{path}: one shard of an experiment, not all of it",
+            hint="cpmodel merge FILE... -o NAME.cpm, with all shards",
+        )
     experiment = store.read_experiment(path)
-    read = options.read
-    given = (
-        read.locations not in {None, experiment.reduction},
-        read.processes is not None and read.processes.ranks is not None,
-        read.processes is not None and not read.processes.ranks,
-        bool(read.parameter_sources),
-        bool(read.units),
-        options.name_pattern is not None,
-        options.reader is not None,
+    _refuse_late(
+        options,
+        experiment.reduction,
+        f"{path}: %s is for reading profiles; this store was read before "
+        f"({experiment.reduction.words})",
+        "cpmodel fit PROFILES %s ... -o NAME.cpm",
     )
-    for option, is_given in zip(OF_PROFILES, given, strict=True):
-        if is_given and option not in options.preset:
-            raise UsageError(
-                f"{path}: {option} is for reading profiles; this store was read before "
-                f"({experiment.reduction.words})",
-                hint=f"cpmodel fit PROFILES {option} ... -o NAME.cpm",
-            )
+    read = options.read
     if read.scaling is not None:
         experiment = replace(experiment, scaling=read.scaling, scaling_reason=AS_TOLD)
     if Folding.CALL_SITES in options.fold and experiment.tree.has_sites:
@@ -351,6 +441,28 @@ def _opened(path: Path, options: LoadOptions) -> Experiment:
             )
         experiment = join_call_sites(experiment)
     return experiment
+
+
+def _refuse_late(
+    options: LoadOptions, reduction: Reduction, message: str, hint: str, *, but: str = ""
+) -> None:
+    """Raise `UsageError` for an option of reading single profiles, which were read before.
+
+    `but` names one that is still possible. %s in message and hint stands for the option.
+    """
+    read = options.read
+    given = (
+        read.locations not in {None, reduction},
+        read.processes is not None and read.processes.ranks is not None,
+        read.processes is not None and not read.processes.ranks,
+        bool(read.parameter_sources),
+        bool(read.units),
+        options.name_pattern is not None,
+        options.reader is not None,
+    )
+    for option, is_given in zip(OF_PROFILES, given, strict=True):
+        if is_given and option != but and option not in options.preset:
+            raise UsageError(message.replace("%s", option), hint=hint.replace("%s", option))
 
 
 def _alike(experiment: Experiment, other: Experiment) -> Experiment:

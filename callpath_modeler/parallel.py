@@ -1,47 +1,53 @@
-"""Parallel `map` over processes or threads.
+"""Parallel `map` over threads, processes, or any executor of `concurrent.futures`.
 
-Threads are for functions that release the interpreter lock, such as the compiled library. For other
-functions, a worker is a copy of this process if a copy is safe, else a new interpreter. It has one
-item at a time, which it receives and returns on a socket. It exits when the other end is closed.
-Workers ignore Ctrl-C: this process handles it and ends them.
+Threads are for functions that release the interpreter lock, such as the compiled library. Processes
+are those of loky: new interpreters, which need no guard in the script that starts them. An executor
+of the caller may work on other machines; see `callpath_modeler.executors`. Workers ignore Ctrl-C:
+this process handles it and ends them.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import signal
-import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from itertools import islice, repeat
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from callpath_modeler.errors import WorkerDiedError
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
+from callpath_modeler.executors import workers_of
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Progress = Callable[[int, int], None]
+_Task = list[tuple[int, Item]]
+"""Items with their numbers."""
+_Answers = list[tuple[bool, Any]]
+"""For each item of a task: whether it succeeded, and its result. Empty = all failed."""
 
-_COPY_COSTS, _FRESH_COSTS = 0.05, 0.7
-"""Seconds to start a worker, as a copy or as a new interpreter, which mostly imports."""
-_THREAD_COSTS = 0.01
+_PROCESS_COSTS, _THREAD_COSTS = 0.7, 0.01
+"""Seconds to start a process, which mostly imports, and a thread."""
 
-_FRESH = """\
-import json, sys
-sys.path[:] = json.loads(sys.argv[1])
-from callpath_modeler.parallel import serve_as_told
-serve_as_told()
-"""
+_TASKS_PER_WORKER = 16
+"""A task holds several small items, so that a worker gets at most about so many tasks."""
+
+_FAILED: tuple[bool, Any] = False, None
+
+_ORPHAN_CHECK = 1.0
+"""Seconds after which a worker whose parent is gone ends."""
 
 
 def processors() -> int:
@@ -56,65 +62,33 @@ def worth(jobs: int, seconds: float, *, threads: bool = False) -> int:
 
     0 jobs stand for the number of processors.
     """
-    if threads:
-        cost = _THREAD_COSTS
-    elif os.name != "posix":
-        return 1
-    else:
-        cost = _COPY_COSTS if _is_alone() else _FRESH_COSTS
+    cost = _THREAD_COSTS if threads else _PROCESS_COSTS
     return max(1, min(jobs or processors(), int(seconds / cost)))
 
 
-class Threads(AbstractContextManager["Threads"]):
-    """Threads that share the work of `map`.
+class Pool(AbstractContextManager["Pool"]):
+    """Workers that share the work of `map`; they start with the first work.
 
-    They are for functions that release the interpreter lock most of the time. Then nothing has to
-    be copied, and starting threads costs almost nothing.
+    A context manager: its own workers have ended when it is left. An executor of the caller stays.
     """
 
-    def __init__(self, count: int) -> None:
-        """Use up to `count` threads; below two, the calling thread does the work."""
-        self._count = count
+    def __init__(
+        self, count: int, *, threads: bool = False, executor: Executor | None = None
+    ) -> None:
+        """Use up to `count` workers; below two, the calling thread does the work.
 
-    def __exit__(self, *_: object) -> None:
-        """Do nothing; the method exists because `Workers` has one."""
-
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
-        """Yield the result of `function` for each item, in order; items are generated on demand."""
-        if self._count < 2:
-            yield from map(function, items)
-            return
-        from concurrent.futures import Future, ThreadPoolExecutor
-
-        ahead: deque[Future[Result]] = deque()
-        with ThreadPoolExecutor(self._count) as pool:
-            try:
-                for item in items:
-                    ahead.append(pool.submit(function, item))
-                    # Results that are not yet consumed occupy memory.
-                    if len(ahead) > 2 * self._count:
-                        yield ahead.popleft().result()
-                while ahead:
-                    yield ahead.popleft().result()
-            finally:
-                for left in ahead:
-                    left.cancel()
-
-
-class Workers:
-    """Processes that share the work of `map`; they start with the first work.
-
-    A context manager: the processes have ended when it is left.
-    """
-
-    def __init__(self, count: int) -> None:
-        """Use up to `count` processes; below two, this process does the work."""
-        self._count = count
-        self._workers: list[_Worker] = []
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
+        Parameters
+        ----------
+        count : number of workers
+        threads : workers are threads of this process
+        executor : does the work instead, whatever `count` is, which then only limits how far ahead
+            of the results items are taken
+        """
+        self._given = executor
+        self._count = max(count, workers_of(executor)) if executor else count
+        self._threads = threads
+        self._own = ExitStack()
+        self._started: Executor | None = None
 
     def __exit__(
         self,
@@ -122,29 +96,30 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the workers, even during work."""
-        while self._workers:
-            self._workers.pop().end()
+        """End the own workers, even during work."""
+        self._started = None
+        self._own.close()
 
     def map(
         self,
         function: Callable[[Item], Result],
         items: Iterable[Item],
+        /,
         *,
         sizes: Sequence[float] | None = None,
         told: Callable[[int], None] = lambda _: None,
         named: Callable[[Item], str] = lambda _: "",
     ) -> Iterator[Result]:
-        """Yield the result of `function` for each item, in order; finish one map before the next.
+        """Yield the result of `function` for each item, in order.
 
-        An item that fails in a worker is repeated in this process when it is its turn. So errors
-        are the same as without workers, and come in the same order.
+        An item that fails in a worker is repeated in this thread when it is its turn. So errors are
+        the same as without workers, and come in the same order.
 
         Parameters
         ----------
-        function : function; it is pickled, as are items and results
+        function : function; for processes it is pickled, as are items and results
         items : generated when a worker is free, or all at once if `sizes` are given
-        sizes : sizes of the items; the largest are started first
+        sizes : sizes of the items; the largest are started first, and small ones share a task
         told : called with the number of finished items
         named : returns the name of an item for an error
 
@@ -153,202 +128,220 @@ class Workers:
         WorkerDiedError
             If a worker ends before it has answered.
         """
-        while len(self._workers) < self._count > 1 and self._start(function):
-            pass
-        if self._workers:
-            queue: Iterator[tuple[int, Item]] = enumerate(items)
-            if sizes is not None:
-                queue = iter(sorted(queue, key=lambda pair: -sizes[pair[0]]))
-            yield from _shared(self._workers, function, queue, told, named)
+        if self._given is None and self._count < 2:
+            told(0)
+            for done, item in enumerate(items, start=1):
+                result = function(item)
+                told(done)
+                yield result
             return
-        told(0)
-        for done, item in enumerate(items, start=1):
-            result = function(item)
-            told(done)
-            yield result
+        numbered = enumerate(items)
+        tasks: Iterator[_Task[Item]]
+        if sizes is None:
+            tasks = ([each] for each in numbered)
+        else:
+            tasks = _tasks(list(numbered), sizes, _TASKS_PER_WORKER * self._count)
+        # Results that are not yet consumed occupy memory.
+        yield from _shared(
+            *(self._executor(), 2 * self._count, function, tasks, told, named),
+            in_order=sizes is None,
+        )
 
-    def _start(self, function: Callable[[Any], Any]) -> bool:
-        """Start a worker for a function; return whether the system allows it."""
-        from multiprocessing.connection import Pipe
-
-        try:
-            ours, theirs = Pipe()
-        except OSError:
-            return False
-        try:
-            with _deaf():
-                if _is_alone():
-                    others = [ours, *(worker.channel for worker in self._workers)]
-                    self._workers.append(_Worker(_copied(theirs, others, function), ours, function))
-                else:
-                    self._workers.append(_Worker(_fresh(theirs), ours))
-        except OSError:
-            ours.close()
-            return False
-        finally:
-            theirs.close()
-        return True
+    def _executor(self) -> Executor:
+        """Return the executor; the own one is made with the first work."""
+        if self._given is not None:
+            return self._given
+        if self._started is None:
+            self._started = self._own.enter_context(
+                _threads(self._count) if self._threads else _processes(self._count)
+            )
+        return self._started
 
 
-@dataclass(slots=True)
-class _Worker:
-    pid: int
-    channel: Connection
-    knows: Callable[[Any], Any] | None = None
-
-    def ask(self, function: Callable[[Item], object], item: Item) -> None:
-        """Send an item, and the function unless the worker already has it."""
-        new = None if self.knows is function else function
-        self.channel.send_bytes(pickle.dumps((new, item), protocol=5))
-        self.knows = function
-
-    def answer(self) -> tuple[bool, Any]:
-        """Return whether the worker succeeded, and its result."""
-        received = self.channel.recv_bytes()
-        try:
-            done, result = pickle.loads(received)  # noqa: S301 - our own
-        except Exception:  # noqa: BLE001 - a broken result is computed again
-            return False, None
-        return done, result
-
-    def end(self) -> int:
-        """End the worker if it runs; return its exit code, negative for a signal."""
-        if self.channel.closed:
-            return 0
-        self.channel.close()
-        # Other code of this process may have waited for the child already.
-        with suppress(ProcessLookupError, ChildProcessError):
-            os.kill(self.pid, signal.SIGKILL)
-            return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return 0
+def _tasks(numbered: _Task[Item], sizes: Sequence[float], count: int) -> Iterator[_Task[Item]]:
+    """Yield groups of items, the largest items first and alone, about `count` in all."""
+    order = sorted(numbered, key=lambda pair: -sizes[pair[0]])
+    enough = sum(sizes) / count
+    group: _Task[Item] = []
+    size = 0.0
+    for pair in order:
+        group.append(pair)
+        size += sizes[pair[0]]
+        if size >= enough:
+            yield group
+            group, size = [], 0.0
+    if group:
+        yield group
 
 
 def _shared(
-    workers: Sequence[_Worker],
+    executor: Executor,
+    room: int,
     function: Callable[[Item], Result],
-    queue: Iterator[tuple[int, Item]],
+    tasks: Iterator[_Task[Item]],
     told: Callable[[int], None],
     named: Callable[[Item], str],
+    *,
+    in_order: bool,
 ) -> Iterator[Result]:
-    """Yield results in the order of the numbers of the items."""
-    from multiprocessing.connection import wait
+    """Yield results in the order of the numbers of the items.
 
-    idle = list(workers)
-    busy: dict[object, tuple[_Worker, int, Item]] = {}
-    answers: dict[int, tuple[bool, Any]] = {}
+    At most `room` tasks are in work. If tasks come `in_order`, finished ones count too, because
+    results that are not yet consumed occupy memory.
+    """
+    pickled = not isinstance(executor, ThreadPoolExecutor)
+    in_work: dict[Future[_Answers], _Task[Item]] = {}
+    results: dict[int, tuple[bool, Any]] = {}
     turn = done = 0
     told(done)
-    while True:
-        while idle and (asked := next(queue, None)):
-            worker, (number, item) = idle.pop(), asked
-            with _alive(worker, item, named):
-                worker.ask(function, item)
-            busy[worker.channel] = worker, number, item
-        if turn in answers:
-            is_done, result = answers.pop(turn)
-            # An item that failed is kept, and is computed here.
-            yield result if is_done else function(result)
-            turn += 1
-        elif not busy:
-            return
-        else:
-            for channel in wait([worker.channel for worker, _, _ in busy.values()]):
-                worker, number, item = busy.pop(channel)
-                with _alive(worker, item, named):
-                    is_done, result = worker.answer()
-                answers[number] = (True, result) if is_done else (False, item)
-                idle.append(worker)
-                told(done := done + 1)
+    try:
+        while True:
+            room_left = room - len(in_work) - (len(results) if in_order else 0)
+            for task in islice(tasks, max(room_left, 0)):
+                in_work[_submitted(executor, function, task, pickled=pickled)] = task
+            if not in_work:
+                return
+            for future in wait(in_work, return_when=FIRST_COMPLETED).done:
+                answers = _answers_of(future, in_work, named)
+                task = in_work.pop(future)
+                for (number, item), answer in zip(task, answers or repeat(_FAILED), strict=False):
+                    is_done, result = _unpickled(*answer) if pickled else answer
+                    # An item that failed is kept, and is worked on here.
+                    results[number] = (True, result) if is_done else (False, item)
+                told(done := done + len(task))
+            while turn in results:
+                is_done, result = results.pop(turn)
+                yield result if is_done else function(result)
+                turn += 1
+    finally:
+        for future in in_work:
+            future.cancel()
+
+
+def _submitted(
+    executor: Executor, function: Callable[[Item], Result], task: _Task[Item], *, pickled: bool
+) -> Future[_Answers]:
+    """Return the future of a task. One that cannot be sent counts as failed, so it is done here."""
+    items = [item for _, item in task]
+    not_sent: Future[_Answers] = Future()
+    try:
+        if not pickled:
+            return executor.submit(_answers, function, items)
+        request = pickle.dumps((function, items), protocol=5)
+        # The first work starts the processes.
+        with _deaf():
+            return executor.submit(_answers_to, request)
+    except BrokenExecutor as cause:
+        not_sent.set_exception(cause)
+    except Exception:  # noqa: BLE001 - it cannot be pickled, or the system allows no process
+        not_sent.set_result([])
+    return not_sent
+
+
+def _answers(function: Callable[[Item], object], items: Sequence[Item]) -> _Answers:
+    """Return whether a function succeeds for each item, and its result; in a worker."""
+    found: _Answers = []
+    for item in items:
+        try:
+            found.append((True, function(item)))
+        except BaseException:  # noqa: BLE001 - the caller repeats it and reports the error
+            found.append((False, None))
+    return found
+
+
+def _answers_to(request: bytes) -> _Answers:
+    """Return the answers to a pickled request; each result is pickled by itself.
+
+    So one that cannot be pickled, or read again, does not take others with it.
+    """
+    try:
+        function, items = pickle.loads(request)  # noqa: S301 - our own
+    except Exception:  # noqa: BLE001 - the caller does the work and reports the error
+        return []
+    return _answers(partial(_pickled_result, function), items)
+
+
+def _pickled_result(function: Callable[[Item], object], item: Item) -> bytes:
+    return pickle.dumps(function(item), protocol=5)
+
+
+def _answers_of(
+    future: Future[_Answers],
+    in_work: Mapping[Future[_Answers], _Task[Item]],
+    named: Callable[[Item], str],
+) -> _Answers:
+    """Return the answers of a finished task; raise `WorkerDiedError` if its worker is gone."""
+    try:
+        answers = future.result()
+    except Exception as cause:
+        # No function of ours raises in a worker, and an executor does not tell whose worker died.
+        lost = [each for each in in_work if each.done()]
+        names = dict.fromkeys(named(item) for each in lost for _, item in in_work[each])
+        about = _listed([name for name in names if name])
+        raise WorkerDiedError(
+            f"a worker process ended during its work{about}",
+            hint="memory may have run out: try fewer at a time, or -j 1",
+        ) from cause
+    return answers
+
+
+def _unpickled(is_done: bool, result: bytes) -> tuple[bool, Any]:
+    try:
+        return is_done, pickle.loads(result) if is_done else None  # noqa: S301 - our own
+    except Exception:  # noqa: BLE001 - the caller does the work
+        return False, None
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return ` (a or b or 3 others)`, or nothing."""
+    told = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
+    return f" ({' or '.join(told)})" if told else ""
 
 
 @contextmanager
-def _alive(worker: _Worker, item: Item, named: Callable[[Item], str]) -> Iterator[None]:
-    """Raise `WorkerDiedError` if a worker ends within the block."""
+def _threads(count: int) -> Iterator[Executor]:
+    executor = ThreadPoolExecutor(count)
     try:
-        yield
-    except (EOFError, OSError) as cause:
-        code = worker.end()
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"status {code}"
-        about = f"{name}: " if (name := named(item)) else ""
-        raise WorkerDiedError(
-            f"{about}a worker process ended with {how}",
-            hint="memory may have run out: try fewer at a time, or -j 1",
-        ) from cause
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _processes(count: int) -> Iterator[Executor]:
+    from loky import ProcessPoolExecutor
+
+    executor = ProcessPoolExecutor(
+        count,
+        initializer=_end_as_orphan,
+        initargs=(os.getpid(),),
+        env={"OPENBLAS_NUM_THREADS": "1"},
+    )
+    try:
+        yield executor
+    finally:
+        executor.shutdown(kill_workers=True)
+
+
+def _end_as_orphan(parent: int) -> None:
+    """Make this process end soon after its parent is gone; in a worker."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_ORPHAN_CHECK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager
 def _deaf() -> Iterator[None]:
     """Make processes that start within the block ignore Ctrl-C."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _is_alone() -> bool:
-    """Return whether this process may be copied: a copy would lose further threads.
-
-    On macOS it is never copied, because the system's libraries do not support it.
-    """
-    tasks = Path("/proc/self/task")
-    return sys.platform == "linux" and tasks.is_dir() and len(list(tasks.iterdir())) == 1
-
-
-def _copied(
-    channel: Connection, others: Iterable[Connection], function: Callable[[Any], Any]
-) -> int:
-    """Return the process id of a copy of this process that serves `channel`."""
-    pid = os.fork()
-    if pid:
-        return pid
-    try:
-        # A channel stays open as long as any process has its other end.
-        for other in others:
-            other.close()
-        _serve(channel, function)
-    finally:
-        os._exit(1)
-
-
-def _fresh(channel: Connection) -> int:
-    """Return the process id of a new interpreter that serves `channel` on its standard input."""
-    # Unlike `multiprocessing`, this does not run a script without `if __name__ == "__main__"`.
-    words = [sys.executable, "-P", "-c", _FRESH, json.dumps([str(folder) for folder in sys.path])]
-    streams = [(os.POSIX_SPAWN_DUP2, channel.fileno(), 0), (os.POSIX_SPAWN_DUP2, 2, 1)]
-    alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    return os.posix_spawn(sys.executable, words, alone, file_actions=streams)
-
-
-def serve_as_told() -> None:
-    """Serve the channel on standard input."""
-    from multiprocessing.connection import Connection
-
-    channel = Connection(os.dup(0))
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    _serve(channel)
-
-
-def _serve(channel: Connection, function: Callable[[Any], Any] | None = None) -> None:
-    """Answer requests until the other end is closed."""
-    requests: SimpleQueue[bytes] = SimpleQueue()
-    Thread(target=_hear, args=(channel, requests), daemon=True).start()
-    while True:
-        try:
-            new, item = pickle.loads(requests.get())  # noqa: S301 - our own
-            function = new or function
-            assert function is not None
-            answer = pickle.dumps((True, function(item)), protocol=5)
-        except BaseException:  # noqa: BLE001 - the caller repeats it and reports the error
-            answer = pickle.dumps((False, None))
-        with suppress(OSError):
-            channel.send_bytes(answer)
-
-
-def _hear(channel: Connection, requests: SimpleQueue[bytes]) -> None:
-    """Receive requests, and exit when the other end is closed."""
-    try:
-        while True:
-            requests.put(channel.recv_bytes())
-    finally:
-        os._exit(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
@@ -34,7 +35,7 @@ from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted, Surface, sliced
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Aggregate, Method, Models, SearchSpace
 from callpath_modeler.modeling.compiled.library import compiled
-from callpath_modeler.parallel import Threads, Workers, worth
+from callpath_modeler.parallel import Pool, worth
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import main_parameter
@@ -67,6 +68,7 @@ class FitOptions:
     confidence : probability that a band holds a measurement
     jobs : largest number of processes or threads; 0 = one for each processor. The models are the
         same for every number
+    executor : makes the models instead of processes or threads of this machine
     """
 
     parameter: str | None = None
@@ -76,6 +78,7 @@ class FitOptions:
     aggregate: Aggregate = "auto"
     confidence: float = 0.95
     jobs: int = field(default=1, compare=False)
+    executor: Executor | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_choice(self.method, get_args(modeling.Method), "method")
@@ -83,6 +86,7 @@ class FitOptions:
         check_type(self.space, (SearchSpace, NoneType), "space")
         check_probability(self.confidence, "--confidence")
         check_count(self.jobs, 0, "--jobs")
+        check_type(self.executor, (Executor, NoneType), "executor")
         if self.folds is not None:
             check_count(self.folds, 2, "--folds")
 
@@ -220,12 +224,12 @@ def _fitted(
     )
 
 
-def _sharing(options: FitOptions, rows: int, *, several: bool) -> Workers | Threads:
+def _sharing(options: FitOptions, rows: int, *, several: bool) -> Pool:
     """Return the workers for `rows`: threads if most of the work is in the compiled library."""
     seconds = rows * (_SECONDS_PER_SURFACE if several else _SECONDS_PER_LINE)
-    if compiled() and options.method == "mixture" and not several:
-        return Threads(worth(options.jobs, seconds, threads=True))
-    return Workers(worth(options.jobs, seconds))
+    threads = compiled() and options.method == "mixture" and not several
+    count = worth(options.jobs, seconds, threads=threads)
+    return Pool(count, threads=threads, executor=options.executor)
 
 
 def _parameters(experiment: Experiment, options: FitOptions) -> tuple[str, ...]:
@@ -297,8 +301,9 @@ def _settings(options: FitOptions, parameters: tuple[str, ...]) -> dict[str, str
     }
 
 
-def fit_options_of(fitted: Fitted, jobs: int = 1) -> FitOptions:
-    """Return the options of existing models, for a number of processes."""
+def fit_options_of(fitted: Fitted, like: FitOptions | None = None) -> FitOptions:
+    """Return the options of existing models, with the workers of `like`."""
+    like = like or FitOptions()
     settings, models = fitted.settings, fitted.models
     folds = settings["cross-validation"].removesuffix(" folds")
     return FitOptions(
@@ -308,7 +313,8 @@ def fit_options_of(fitted: Fitted, jobs: int = 1) -> FitOptions:
         folds=int(folds) if folds.isdecimal() else None,
         aggregate=settings["repetitions"],  # type: ignore[arg-type] # as it was given
         confidence=models.confidence,
-        jobs=jobs,
+        jobs=like.jobs,
+        executor=like.executor,
     )
 
 

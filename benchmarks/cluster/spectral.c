@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { STEPS = 2, DIMENSIONS = 2, PENCIL = 8000000, SPECTRUM = 24000, COARSE = 256, PARAMETERS = 2048 };
+enum { STEPS = 1, DIMENSIONS = 2, PENCIL = 8000000, SPECTRUM = 24000, COARSE = 256, PARAMETERS = 2048 };
 
 static int p, rank, width;
 static MPI_Comm row, column;

@@ -9,18 +9,49 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, output_file
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    FORCE,
+    fit_options,
+    load_options,
+    output_file,
+)
+from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.profile.experiment import Experiment
+
+
+_MOST_SHARDS = 10**6
+
+
+def _shard(
+    _ctx: click.Context, _option: click.Parameter, text: str | None
+) -> tuple[int, int] | None:
+    """Return number and count of a shard."""
+    if text is None:
+        return None
+    number, _, count = text.partition("/")
+    if number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count) <= _MOST_SHARDS:
+        return int(number), int(count)
+    raise UsageError(f"--shard {text!r} is not K/N", hint="e.g. 3/64: the third of 64 shards")
 
 
 @click.command("fit", cls=Configured)
 @EXPERIMENT
 @click.option("-m", "--metric", "metrics", metavar="NAME", multiple=True, help="Default: all.")
 @output_file("File of the result. Default: the program's name.", "NAME.cpm")
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@FORCE
+@click.option(
+    "--shard",
+    metavar="K/N",
+    callback=_shard,
+    help="Only read every N-th profile, from the K-th on, for `cpmodel merge`.",
+)
 @load_options
 @fit_options
 @click.pass_obj
@@ -31,19 +62,48 @@ def command(
     metrics: tuple[str, ...],
     output: Path | None,
     force: bool,
+    shard: tuple[int, int] | None,
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
     """Read the runs, model every call path, and store experiment and models as NAME.cpm."""
-    from collections import Counter
     from dataclasses import replace
 
-    from callpath_modeler import loading, pipeline, store
+    from callpath_modeler import loading, shards
     from callpath_modeler.units import counted
 
     wanted = replace(load, read=replace(load.read, metrics=metrics or None))
     # Requirements say why times grow, so a store answers as its profiles do.
-    read = loading.load(experiment, wanted.with_requirements(), console.progress("read"))
+    wanted, told = wanted.with_requirements(), console.progress("read")
+    if shard is None:
+        read = loading.load(experiment, wanted, told)
+        store_models(console, read, metrics, fitting, output, force=force)
+        return
+    if output is None:
+        raise UsageError("--shard needs a name for its file", hint="e.g. -o part3.cpm")
+    part = loading.load_shard(experiment, wanted, *shard, told)
+    shards.write(part, output, overwrite=force)
+    console.result(
+        f"{output}: shard {part.number} of {part.count}, {counted(len(part.outcomes), 'profile')}\n"
+    )
+    console.findings(part.findings)
+
+
+def store_models(
+    console: Console,
+    read: Experiment,
+    metrics: Sequence[str],
+    fitting: FitOptions,
+    output: Path | None,
+    *,
+    force: bool,
+) -> None:
+    """Make models of some metrics, or of all, store them, and print what is stored."""
+    from collections import Counter
+
+    from callpath_modeler import pipeline, store
+    from callpath_modeler.units import counted
+
     path = output or Path(Path(read.name).name + store.SUFFIX)
     fits = [pipeline.fit(read, name, fitting) for name in metrics or read.columns]
     store.write(fits, path, overwrite=force)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "info": "Describe the data: runs, parameters, metrics, call paths, data quality.",
     "fit": "Model every call path and store the result.",
+    "merge": "Join the shards of `fit --shard`, model every call path and store the result.",
     "rank": "Rank call paths by cost at a target scale.",
     "show": "Show one call path: formula, chart, band, alternatives, excess work.",
     "why": "Say why the time of a call path grows: work, messages, waiting, imbalance.",

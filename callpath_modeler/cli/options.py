@@ -14,6 +14,8 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shortened
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions
@@ -34,6 +36,18 @@ def _every_parameter(
     names = {text.partition("=")[0] for text in given}
     others = (ctx.default_map or {}).get(option.name or "", ())
     return (*given, *(text for text in others if text.partition("=")[0] not in names))
+
+
+def _connected(ctx: click.Context, _option: click.Parameter, name: str | None) -> Executor | None:
+    """Return the executor of a name; a rank of MPI that only works for another one ends here."""
+    if name is None or ctx.resilient_parsing:
+        return None
+    from callpath_modeler.executors import ServedError, open_executor
+
+    try:
+        return ctx.with_resource(open_executor(name))
+    except ServedError:
+        ctx.exit()
 
 
 EXPERIMENT = click.argument("experiment", nargs=-1, required=True, metavar="EXP...")
@@ -131,6 +145,13 @@ _JOBS = click.option(
     show_default=True,
     help="Number of processes that read and model; 0: one for each processor.",
 )
+_EXECUTOR = click.option(
+    "--executor",
+    metavar="NAME",
+    is_eager=True,
+    callback=_connected,
+    help="Workers on other nodes instead: mpi, or dask:ADDRESS of a scheduler.",
+)
 _METRIC = (
     click.option("-m", "--metric", metavar="NAME", help="Metric. Default: the run time."),
     click.option("-i", "--inclusive", is_flag=True, help="Use inclusive values."),
@@ -206,7 +227,7 @@ _FIT = (
 
 def load_options(command: F) -> F:
     """Add the options that select and read runs; they arrive as ``load``."""
-    return option_group(command, (*_LOAD, _JOBS), "load", _make_load)
+    return option_group(command, (*_LOAD, _JOBS, _EXECUTOR), "load", _make_load)
 
 
 def fit_options(command: F) -> F:
@@ -276,6 +297,7 @@ def _make_load(
     reader: str | None,
     strict: bool,
     jobs: int,
+    executor: Executor | None,
 ) -> LoadOptions:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.profile.experiment import Scaling
@@ -296,6 +318,7 @@ def _make_load(
         processes=_processes(ranks, split_ranks),
         strict=strict,
         jobs=jobs,
+        executor=executor,
     )
     return LoadOptions(read, where, ignore, hide, fold, pattern, reader, preset=_preset())
 
@@ -398,6 +421,8 @@ def _make_fit(
 ) -> FitOptions:
     from callpath_modeler.pipeline import FitOptions
 
+    # A command that only reads models has no such options.
+    workers = click.get_current_context().params
     return FitOptions(
         parameter=parameter,
         method=method,  # type: ignore[arg-type] # click allows no other
@@ -405,7 +430,8 @@ def _make_fit(
         folds=folds,
         aggregate=aggregate,  # type: ignore[arg-type] # click allows no other
         confidence=confidence,
-        jobs=click.get_current_context().params.get("jobs", 1),
+        jobs=workers.get("jobs", 1),
+        executor=workers.get("executor"),
     )
 
 

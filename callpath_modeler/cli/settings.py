@@ -31,14 +31,18 @@ ELSEWHERE: Mapping[str, Place] = {
 _OF_ONE_RUN = frozenset({
     "compare",
     "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
-    "advise", "output", "force", "format", "columns", "no_header", "junit", "what", "pair", "base",
-    "matrix", "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse",
-    "predicted", "application", "plot", "color_by", "per_process", "web", "port",
+    "advise", "executor", "output", "force", "format", "columns", "no_header", "junit", "what",
+    "pair", "base", "shard", "matrix", "group", "depth", "zoom", "filter", "open", "close", "lines",
+    "reverse", "predicted", "application", "plot", "color_by", "per_process", "web", "port",
 })  # fmt: skip
-"""Options that only make sense for one call of a command."""
+"""Options that only make sense for one call of a command.
+
+An executor runs what it is sent and returns pickles, so no file beside profiles may name one.
+"""
 
 _APART: Mapping[str, frozenset[str]] = {
     "fit": frozenset({"metric"}),  # which models are kept
+    "merge": frozenset({"metric"}),
     "refine": frozenset({"metric"}),  # filters are about time
     # Where measured values are held; a further pair; expected costs in place of verdicts.
     "excess": frozenset({"at", "target", "expect"}),

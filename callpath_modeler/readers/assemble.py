@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
@@ -36,7 +37,7 @@ from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.base import RunSource
 from callpath_modeler.readers.coverage import coverage_findings
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.parallel_reading import Progress, read_files
+from callpath_modeler.readers.parallel_reading import Outcome, Progress, read_files
 from callpath_modeler.readers.parameters import Settled, settle_parameters
 from callpath_modeler.readers.process_clusters import ProcessTimes
 from callpath_modeler.readers.process_selection import ProcessSelection
@@ -81,6 +82,7 @@ class ReadOptions:
     strict : a profile that cannot be used is an error instead of a finding
     jobs : largest number of processes that read; 0 = one for each processor. Few small files are
         read by one process, because this takes less time
+    executor : reads the profiles instead of processes of this machine
     """
 
     metrics: tuple[str, ...] | None = ()
@@ -95,6 +97,7 @@ class ReadOptions:
     lines: bool = False
     strict: bool = False
     jobs: int = 1
+    executor: Executor | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.locations is not None:
@@ -107,6 +110,7 @@ class ReadOptions:
         check_type(self.parameter_sources, Mapping, "parameter_sources")
         check_type(self.units, Mapping, "units")
         check_count(self.jobs, 0, "--jobs")
+        check_type(self.executor, (Executor, NoneType), "executor")
 
 
 def assemble(
@@ -168,9 +172,35 @@ def assemble_groups(
     if not files:
         raise InputError("no profiles were given", hint="give profiles or directories of runs")
     findings: list[Finding] = []
-    distinct = _without_repeats(files, findings)
-    read = _read_all(distinct, registry, options, findings, progress)
+    distinct = without_repeats(files, findings)
+    read = _collected(outcomes_of(distinct, registry, options, progress), options, findings)
     return [_experiment_of(runs, options, [*findings]) for runs in groups(read)]
+
+
+def assemble_outcomes(
+    outcomes: Iterable[tuple[RunFile, Outcome]],
+    options: ReadOptions,
+    findings: Sequence[Finding] = (),
+    *,
+    select: Callable[[list[ReadRun]], list[ReadRun]],
+) -> Experiment:
+    """Return the experiment of profiles that were read before.
+
+    Parameters
+    ----------
+    outcomes : profiles with their runs or errors
+    options : options of reading; those that concern single profiles are ignored
+    findings : findings about the profiles
+    select : function that selects runs, before their parameters are determined
+
+    Raises
+    ------
+    InputError, DataError, UsageError
+        As in `assemble`.
+    """
+    noted = [*findings]
+    read = _collected(outcomes, options, noted)
+    return _experiment_of(select(read), options, noted)
 
 
 def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) -> Experiment:
@@ -228,7 +258,8 @@ def _experiment_of(
     return replace(_unite(read, runs, settled.origins, options, findings), numbers=settled.numbers)
 
 
-def _without_repeats(files: Sequence[RunFile], findings: list[Finding]) -> list[RunFile]:
+def without_repeats(files: Sequence[RunFile], findings: list[Finding]) -> list[RunFile]:
+    """Return every profile once; one that is given twice is a finding."""
     seen: dict[Path, RunFile] = {}
     for file in files:
         if file.path.resolve() in seen:
@@ -237,16 +268,14 @@ def _without_repeats(files: Sequence[RunFile], findings: list[Finding]) -> list[
     return list(seen.values())
 
 
-def _read_all(
+def outcomes_of(
     files: Sequence[RunFile],
     registry: Registry,
     options: ReadOptions,
-    findings: list[Finding],
-    progress: Progress | None,
-) -> list[ReadRun]:
-    read: list[ReadRun] = []
-    errors: list[InputError] = []
-    outcomes = read_files(
+    progress: Progress | None = None,
+) -> Iterator[tuple[RunFile, Outcome]]:
+    """Return an iterator over profiles with their runs or errors, as `read_files` does."""
+    return read_files(
         *(files, registry, options.metrics, options.locations),
         requirements=options.requirements,
         units=options.units,
@@ -255,8 +284,17 @@ def _read_all(
         call_sites=options.call_sites,
         lines=options.lines,
         jobs=options.jobs,
+        executor=options.executor,
         progress=progress,
     )
+
+
+def _collected(
+    outcomes: Iterable[tuple[RunFile, Outcome]], options: ReadOptions, findings: list[Finding]
+) -> list[ReadRun]:
+    """Return the runs of all profiles; an error becomes a finding, or is raised."""
+    read: list[ReadRun] = []
+    errors: list[InputError] = []
     for file, outcome in outcomes:
         if isinstance(outcome, InputError):
             errors.append(outcome)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.parallel import Workers, worth
+from callpath_modeler.parallel import Pool, worth
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.discover import RunFile
@@ -35,6 +36,7 @@ def read_files(
     call_sites: bool = True,
     lines: bool = False,
     jobs: int = 1,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Iterator[tuple[RunFile, Outcome]]:
     """Yield the runs of each profile, all with the reduction of the first readable one.
@@ -46,6 +48,7 @@ def read_files(
     metrics, reduction, requirements, units, balance, processes : as in `read_runs`
     call_sites, lines : as in `read_runs`
     jobs : maximum number of processes; 0 = one for each processor
+    executor : reads the profiles instead of processes of this machine
     progress : function that gets the number of profiles read, and the number of all profiles
 
     Yields
@@ -69,11 +72,12 @@ def read_files(
 
     given = requirements, units, balance, processes, call_sites, lines
     tried = partial(_tried, registry, metrics, *given)
-    sizes = [_size(file.path) for file in files] if jobs != 1 else None
+    shared = jobs != 1 or executor is not None
+    sizes = [_size(file.path) for file in files] if shared else None
     seconds = _SECONDS_PER_FILE * len(files) + _SECONDS_PER_BYTE * sum(sizes or ())
     agreed = reader = None
-    with Workers(min(len(files), worth(jobs, seconds))) as workers:
-        outcomes = workers.map(
+    with Pool(min(len(files), worth(jobs, seconds)), executor=executor) as pool:
+        outcomes = pool.map(
             partial(tried, reduction), files, sizes=sizes, told=told, named=_path_of
         )
         for file, outcome in zip(files, outcomes, strict=True):

@@ -62,6 +62,24 @@ class Gzipped(Single):
         return gzip.compress(members[""], 1, mtime=0)
 
 
+class Checked(Single):
+    """One file with a checksum in its head; its only member is the rest."""
+
+    def members(self, content: bytes) -> Members | None:
+        return {"": content[HEAD:]}
+
+    def packed(self, members: Members) -> bytes:
+        return checked(members[""])
+
+
+HEAD = 12
+
+
+def checked(body: bytes) -> bytes:
+    """Return a shard with a body, whatever it is."""
+    return b"cpmshrd1" + zlib.crc32(body).to_bytes(4, "little") + body
+
+
 class Zipped(Single):
     """A ZIP archive."""
 

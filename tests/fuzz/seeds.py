@@ -525,6 +525,23 @@ def stores() -> list[bytes]:
     return found
 
 
+@cache
+def shards() -> list[bytes]:
+    """Return shards: of a table, and of a profile with processes and a damaged one."""
+    from callpath_modeler import loading, shards
+
+    table = "callpath,p,time\n" + "".join(f"main/f,{p},{p}\n" for p in (2, 4, 8, 16, 32))
+    found = []
+    for contents in ({"a.csv": table.encode()}, {"a.p2.cubex": cubex()[0], "a.p4.cubex": b"PK"}):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in contents.items():
+                (Path(folder) / name).write_bytes(content)
+            part = loading.load_shard([folder], loading.LoadOptions(), 1, 1)
+            shards.write(part, Path(folder) / "part")
+            found.append((Path(folder) / "part").read_bytes())
+    return found
+
+
 def gzipped(of: Callable[[], Sequence[bytes]]) -> Callable[[], list[bytes]]:
     """Return seeds that are packed."""
     return lambda: [gzip.compress(content, 1, mtime=0) for content in of()]

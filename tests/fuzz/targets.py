@@ -19,7 +19,7 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import Region
 from fuzz import seeds
-from fuzz.forms import Cubex, Directory, Gzipped, Single, Store, Zipped, unzipped
+from fuzz.forms import Checked, Cubex, Directory, Gzipped, Single, Store, Zipped, unzipped
 from fuzz.judge import check_refusal
 
 
@@ -84,6 +84,14 @@ def _store(path: Path) -> None:
         store.read_models(path, experiment, values.metric.name, None)
         np.nansum(values.exclusive)
     store.verify(path)
+
+
+def _shard(path: Path) -> None:
+    from callpath_modeler import shards
+    from callpath_modeler.loading import LoadOptions, load_shards
+
+    shards.read(path)
+    load_shards([path], LoadOptions())
 
 
 def _expectations(path: Path) -> None:
@@ -328,6 +336,7 @@ _TARGETS = (
     Target("tau", Directory("run.p2", is_folder=True), _reader("tau"), seeds.tau),
     Target("tau-packed", Gzipped("a.ppk"), _reader("tau"), seeds.tau_packed),
     Target("store", Store("e.cpm", is_folder=True), _store, seeds.stores),
+    Target("shard", Checked("part.cpm"), _shard, seeds.shards, 1 << 14),
     Target("manifest", Single("runs.toml"), _manifest, _texts(seeds.MANIFEST), 1 << 13),
     Target("expectations", Single("e.toml"), _expectations, _texts(seeds.EXPECTATIONS), 1 << 13),
     Target("configuration", Single("cpmodel.toml"), _configuration, _texts(seeds.CONFIGURATION),

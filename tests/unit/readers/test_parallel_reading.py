@@ -6,7 +6,7 @@ import pytest
 
 from callpath_modeler import parallel
 from callpath_modeler.errors import DataError, InputError
-from callpath_modeler.parallel import Workers
+from callpath_modeler.parallel import Pool
 from callpath_modeler.profile.schema import Extent, Reduction
 from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.readers.parallel_reading import read_files
@@ -23,12 +23,11 @@ def reader():
 
 @pytest.fixture
 def eager(monkeypatch):
-    """Two jobs use two fresh processes for the smallest work, and each start is recorded."""
+    """Two jobs use two processes for the smallest work, and their numbers are recorded."""
     started = []
-    start = Workers._start
-    monkeypatch.setattr(Workers, "_start", lambda self, f: started.append(self) or start(self, f))
-    monkeypatch.setattr(parallel, "_is_alone", lambda: False)
-    monkeypatch.setattr(parallel, "_FRESH_COSTS", 1e-6)
+    start = parallel._processes
+    monkeypatch.setattr(parallel, "_processes", lambda n: started.append(n) or start(n))
+    monkeypatch.setattr(parallel, "_PROCESS_COSTS", 1e-6)
     return started
 
 
@@ -54,7 +53,7 @@ def test_runs_and_refusals_come_in_the_order_of_the_files(reader, tmp_path, eage
         list(read_files(given, registry(reader), None, None, jobs=jobs, progress=told_to))
         for jobs, told_to in ((1, None), (2, lambda *done: told.append(done)))
     ]
-    assert len(eager) == 2
+    assert eager == [2]
     assert told == [(done, 4) for done in range(5)]
     for (file, one), (other, two) in zip(*results, strict=True):
         assert file == other
@@ -78,7 +77,7 @@ def test_the_first_profile_says_how_all_are_reduced_whichever_is_read_first(
     for jobs in (1, 2):
         with pytest.raises(DataError, match=r"app\.p8\.fake: holds no mean"):
             assemble(given, registry(reader), ReadOptions(jobs=jobs))
-    assert len(eager) == 4
+    assert eager == [2, 2]
 
 
 def test_a_trace_is_as_large_as_what_lies_beside_it(reader, tmp_path, monkeypatch):
@@ -88,7 +87,7 @@ def test_a_trace_is_as_large_as_what_lies_beside_it(reader, tmp_path, monkeypatc
         seen.update(zip((item.path.name for item in items), sizes, strict=True))
         return map(function, items)
 
-    monkeypatch.setattr(Workers, "map", noted)
+    monkeypatch.setattr(Pool, "map", noted)
     given = files(reader, tmp_path, {2: source(2), 4: source(4)})
     beside = tmp_path / "app.p2"
     (beside / "deeper").mkdir(parents=True)

@@ -1,0 +1,46 @@
+"""`cpmodel merge`: the shards of an experiment become one store with models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.fit import store_models
+from callpath_modeler.cli.options import FORCE, fit_options, load_options, output_file
+
+if TYPE_CHECKING:
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
+
+
+@click.command("merge", cls=Configured)
+@click.argument("experiment", nargs=-1, required=True, metavar="SHARD...")
+@click.option("-m", "--metric", "metrics", metavar="NAME", multiple=True, help="Default: all read.")
+@output_file("File of the result. Default: the program's name.", "NAME.cpm")
+@FORCE
+@load_options
+@fit_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    metrics: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> None:
+    """Join all shards of `cpmodel fit --shard`, model every call path, and store the result.
+
+    The result is the same as that of one `cpmodel fit` with the same options. Options of reading
+    single profiles belong to `fit --shard`.
+    """
+    from callpath_modeler import loading
+
+    read, asked = loading.load_shards(experiment, load)
+    store_models(console, read, metrics or asked or (), fitting, output, force=force)
