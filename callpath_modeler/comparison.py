@@ -235,6 +235,7 @@ def compare(
         confidence=confidence,
         aggregate=aggregate,
         jobs=jobs,
+        executor=executor,
     )
     return compared_at(differences, target, inclusive=inclusive, predicted=predicted)
 
@@ -265,6 +266,7 @@ def differences_of(
     confidence: float = 0.95,
     aggregate: Aggregate = "auto",
     jobs: int = 1,
+    executor: Executor | None = None,
 ) -> Differences:
     """Return the differences of two experiments at any target, with the parameters of `compare`.
 
