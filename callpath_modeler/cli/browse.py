@@ -11,6 +11,11 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured, unset
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.expectation_option import (
+    EXPECT_COSTS,
+    expected_costs_of,
+    with_expectation,
+)
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -66,6 +71,7 @@ _LISTED = 500
     metavar="N",
     help="Port of --web. Default: a free one.",
 )
+@EXPECT_COSTS
 @target_options
 @load_options
 @fit_options
@@ -86,6 +92,7 @@ def command(
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     sort: str | None,
     reverse: bool,
+    expect: str | None,  # noqa: ARG001
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
@@ -115,6 +122,7 @@ def command(
     if not web:
         load = load.with_lines()
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
+    question = replace(question, expect=expected_costs_of(click.get_current_context()))
     fitted, target = values_and_target_of(
         experiment,
         question,
@@ -210,6 +218,7 @@ class _Services:
         self._paths: tuple[str, ...] = ctx.params["experiment"]
         self._same = invocation_of(ctx, without=_SAID_ANEW, in_full=True)
         self._asked = parse_target(ctx.params["target"], ctx.params["at"], fitting.parameter)
+        self._expected = expected_costs_of(ctx)
         self._fitting = replace(fitting, parameter=self._asked.parameter or fitting.parameter)
         self._shown = fitted
         self._modelled = fitted
@@ -246,7 +255,9 @@ class _Services:
             name: at for name, at in self._asked.named.items() if name != self._fitting.parameter
         }
         others = ",".join(f"{name}={_exactly(at)}" for name, at in held.items()) or None
-        question = PredictionQuery(at=others, metric=metric, pairs=tuple(pair.split()))
+        question = PredictionQuery(
+            at=others, metric=metric, pairs=tuple(pair.split()), expect=self._expected
+        )
         load = self._load.of_metric(metric)
         found, _ = answers.values_of_loaded(
             experiment, self._paths, question, load, self._fitting, FURTHER
@@ -280,7 +291,8 @@ class _Services:
         from callpath_modeler.tui.cli_options import to_cli_options
 
         words = [*self._asked_of(inputs, target), *to_cli_options(request)]
-        return self._same.line("views", shell_words(words))
+        same = with_expectation(self._ctx, self._same, inputs.fitted)
+        return same.line("views", shell_words(words))
 
     def _asked_of(self, inputs: ForecastInputs, target: float) -> list[str]:
         """Return the options for values at a target."""
@@ -302,7 +314,8 @@ class _Services:
         shown, output = ForecastView(forecast, request), OutputRequest(None, path, force=False)
         if output.form == TABLE:
             words = shell_words(self._asked_of(forecast.inputs, forecast.target))
-            again = replace(self._same, options=f"{words} {self._same.options}".rstrip())
+            same = with_expectation(self._ctx, self._same, forecast.fitted)
+            again = replace(same, options=f"{words} {self._same.options}".rstrip())
             style = output.style(self._console)
             output.write_lines(self._console, views_text(shown, style=style, invocation=again))
         else:

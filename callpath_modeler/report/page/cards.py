@@ -99,7 +99,7 @@ def _card(
         tag("summary", "Numbers"),
         _numbers(ranking, row, curve),
         *([plain_table(requirement_rows(ranking, cause), "Requirements")] if cause else []),
-        *_excess(steps, row),
+        *_excess(ranking.fitted, steps, row),
         tag(
             "p",
             tag("code", content.making.invocation.line("show", names.mark(row))),
@@ -263,7 +263,7 @@ def _numbers(ranking: Ranking, row: int, curve: Curve) -> Html:
     return plain_table(lines, "Measured values and model")
 
 
-def _excess(steps: list[ExcessStep], row: int) -> list[Html]:
+def _excess(fitted: Fitted, steps: list[ExcessStep], row: int) -> list[Html]:
     if not steps:
         return []
     lines: list[tuple[str, ...]] = [("excess work", "inclusive", "exclusive")]
@@ -271,4 +271,5 @@ def _excess(steps: list[ExcessStep], row: int) -> list[Html]:
         (step.title, percent(step.inclusive[row], 1), percent(step.exclusive[row], 1))
         for step in steps
     ]
-    return [plain_table(lines, "Excess work between scales")]
+    base = "" if fitted.ideal is None else f", {fitted.ideal.meaning}"
+    return [plain_table(lines, f"Excess work between scales{base}")]
