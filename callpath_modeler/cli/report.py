@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.process_profile import ProcessProfile
     from callpath_modeler.report.efficiency import EfficiencyView
     from callpath_modeler.report.page.content import Provenance
     from callpath_modeler.target_query import PredictionQuery
@@ -106,6 +107,7 @@ def command(
     )
     fitted = ranking.fitted
     known = ForecastInputs(fitted, predicted=question.predicted) if fitted.metric.additive else None
+    processes, why_none = _processes(ranking, top, load)
     content = PageContent(
         ranking=ranking,
         forecast=forecast(known, ranking.target) if known is not None else None,
@@ -115,6 +117,8 @@ def command(
         making=provenance_of(click.get_current_context(), experiment, fitted),
         top=top,
         efficiency=_efficiency(console, experiment, ranking, load, fitting),
+        processes=processes,
+        no_processes=why_none,
     )
     console.write(page(content), output, overwrite=force)
     console.findings(findings)
@@ -150,6 +154,45 @@ def _efficiency(
     except (DataError, UsageError) as error:
         return f"{error.message} ({error.hint})." if error.hint else f"{error.message}."
     return EfficiencyView(answer.efficiency, Scheme.MULTIPLICATIVE, TOP, answer.confidence)
+
+
+def _processes(
+    ranking: Ranking, top: int, load: LoadOptions
+) -> tuple[dict[int, ProcessProfile], str]:
+    """Return the values of processes at the largest scale, by call path, or why there are none.
+
+    Only the first call paths with a value there are read. A single process is not shown.
+    """
+    import numpy as np
+
+    from callpath_modeler.errors import CallpathModelerError
+    from callpath_modeler.process_profile import process_profiles
+    from callpath_modeler.target_query import Target
+
+    fitted, rows = ranking.fitted, ranking.order[:top]
+    rows = rows[~np.isnan(ranking.at_largest[rows])]
+    if not fitted.metric.additive or not len(rows):
+        return {}, ""
+    at = {fitted.parameter: float(fitted.points[-1]), **fitted.measured_at}
+    try:
+        found = process_profiles(
+            fitted.experiment,
+            [[row] for row in rows.tolist()],
+            fitted.metric.name,
+            inclusive=ranking.inclusive,
+            target=Target(named={} if fitted.has_unknown_scale else at),
+            options=load,
+        )
+    except CallpathModelerError as error:
+        return {}, f"{error.message}."
+    known = {
+        row: each
+        for row, each in zip(rows.tolist(), found, strict=True)
+        if not isinstance(each, DataError)
+    }
+    errors = [each for each in found if isinstance(each, DataError)]
+    why = f"{errors[0].message}." if errors and not known else ""
+    return {row: each for row, each in known.items() if len(each.ranks) > 1}, why
 
 
 def provenance_of(ctx: click.Context, sources: Sequence[str], fitted: Fitted) -> Provenance:
