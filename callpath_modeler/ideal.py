@@ -47,6 +47,14 @@ class Ideal(ABC):
             no NaN
         """
 
+    def factor(self, base: float, scale: float) -> float | None:
+        """Return the factor from the cost at the base to the expected cost, if all have the same.
+
+        None = call paths have different factors.
+        """
+        del base, scale
+        return None
+
     def runs(self, base: float, scale: float, runs: FloatArray) -> FloatArray | None:
         """Return the expected cost at `scale` of each run, [call paths, runs]; None = not known."""
         return self.cost(base, scale, runs)

@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band
+from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.excess_bands import excess_band, expected_band
 from callpath_modeler.analysis.excess_patterns import doubtful, overlap
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
 from callpath_modeler.analysis.rank import (
@@ -231,7 +233,16 @@ class Forecast:
 
     @cached_property
     def _expected(self) -> Costs:
-        """Expected costs per process at the target, [call paths, 1]."""
+        """Expected costs per process at the target, [call paths, 1]; NaN = nothing is expected."""
+        base, factor = self.fitted.base, None
+        if self._loss is not None and np.isfinite(self.target):
+            factor = ideal_of(self.fitted).factor(base, self.target)
+        if factor is not None:
+            # Sums over 10^6 call paths take a tenth of a second, and those at the base are known.
+            whole = self.at_base
+            one = per_process(self.fitted.experiment, self.fitted.parameter, np.ones(1), base)
+            by = factor * float(one[0])
+            return whole if by == 1.0 else Costs(whole.exclusive * by, whole.inclusive * by)
         found = expected_at(self.fitted, self.target, predicted=not self.repetitions)
         return Costs.of(self.fitted.experiment.tree, found)
 
@@ -262,7 +273,8 @@ class Forecast:
         if not self.is_comparison or self._loss is None:
             return self.decides
         share, value = self.decides.exclusive[:, 0], self.value.exclusive[:, 0]
-        excess = self._loss.excess(value, share, self._expected.exclusive[:, 0])
+        expected = np.nan_to_num(self._expected.exclusive[:, 0])
+        excess = self._loss.excess(value, share, expected)
         return Costs.of(self.fitted.experiment.tree, excess)
 
     @cached_property
@@ -375,9 +387,10 @@ class Forecast:
         share = decides / self.whole if self.whole > 0 else nothing
         band = Band(nothing, nothing, nothing)
         if self._loss is not None and expected is not None:
+            expected = np.nan_to_num(expected)
             # What does not occur where the target was measured gains its expected cost.
             left_out = np.isnan(value) & (self.repetitions == 0)
-            found = self._loss.excess(value, share, np.nan_to_num(expected))
+            found = self._loss.excess(value, share, expected)
             band = Band(np.where(left_out, nothing, found), nothing, nothing)
             if isinstance(self.bands, ModelBands) and reaches is not None:
                 spent = expected_band(expected, expected_addends, self._loss.of_target)

@@ -57,6 +57,10 @@ class ScalingIdeal(Ideal):
         """Weak or strong."""
         return self.kind
 
+    def factor(self, base: float, scale: float) -> float:
+        """Return the factor of all call paths."""
+        return float(ideal_cost(self.kind, base, scale, np.ones(1))[0])
+
     def cost(self, base: float, scale: float, cost: FloatArray) -> FloatArray:
         """Return the cost at `scale` under perfect scaling."""
         return ideal_cost(self.kind, base, scale, cost)
@@ -102,9 +106,13 @@ class GrowthIdeal(Ideal):
         """The growth."""
         return f"expected g({self.parameter}) = {self.text}"
 
+    def factor(self, base: float, scale: float) -> float:
+        """Return the factor of all call paths."""
+        return self.function.ratio(base, scale)
+
     def cost(self, base: float, scale: float, cost: FloatArray) -> FloatArray:
         """Return the cost at the base, grown to `scale`."""
-        return cost * self.function.ratio(base, scale)
+        return cost * self.factor(base, scale)
 
     def gap(self, base: float, scale: float) -> str:
         """Return why the growth has no value at one of the scales."""
