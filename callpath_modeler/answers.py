@@ -17,6 +17,7 @@ from callpath_modeler.analysis.scale_pairs import with_pairs
 from callpath_modeler.analysis.verification import Verification, verify
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
+from callpath_modeler.excess_expectation import with_expected_costs
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions, load, load_groups
 from callpath_modeler.pipeline import (
@@ -215,6 +216,7 @@ def values_of_loaded(
         _check_is_named(target, default_factor)
         fitted = models_of_loaded(experiment, sources, question.metric, load_options, fit_options)
         fitted, scale = _at_target(fitted, target, default_factor)
+        fitted = _expecting(fitted, question, load_options, fit_options)
         return (with_pairs(fitted, pairs) if pairs else fitted), scale
     if pairs and has_target:
         raise UsageError(
@@ -235,7 +237,19 @@ def values_of_loaded(
     value = target.named.get(found.parameter, target.value)
     if value is not None and value not in found.points:
         _raise_too_few(experiment, question.metric, fit_options)
-    return found, measured_scale(found, value)
+    scale = measured_scale(found, value)
+    return _expecting(found, question, load_options, fit_options), scale
+
+
+def _expecting(
+    fitted: Fitted, question: PredictionQuery, load_options: LoadOptions, fit_options: FitOptions
+) -> Fitted:
+    """Return models with the expected costs of a question, if it has any."""
+    if question.expect is None:
+        return fitted
+    return with_expected_costs(
+        fitted, question.expect, load_options, fit_options, is_required=not question.has_verdicts
+    )
 
 
 def _raise_too_few(experiment: Experiment, metric: str | None, options: FitOptions) -> None:

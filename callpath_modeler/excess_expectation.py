@@ -1,50 +1,37 @@
-"""Expected costs of excess work, in the words of the command line: ``--expect``."""
+"""Expected costs of excess work: those of ``--expect`` for some runs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from callpath_modeler import modeling
+from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.analysis.excess import per_process, scaling_over
-from callpath_modeler.analysis.expectations.expectation import Expectations
+from callpath_modeler.analysis.expectation_text import ExcessExpectation
 from callpath_modeler.analysis.expectations.growths import growth_ideal
-from callpath_modeler.analysis.expectations.interpretation import read
-from callpath_modeler.analysis.ideals import GrowthIdeal, Ideal, ReferenceIdeal
+from callpath_modeler.analysis.ideals import GrowthIdeal, ReferenceIdeal
 from callpath_modeler.analysis.pairing import ExperimentPair, common_line, pair_up
 from callpath_modeler.analysis.predict import predict
+from callpath_modeler.analysis.scale_pairs import (
+    expected_pairs,
+    measured_line,
+    no_excess_work,
+)
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.ideal import Ideal
 from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.modeling import Centre, Function, GrowthSyntaxError, parse_function
+from callpath_modeler.modeling import Centre
 from callpath_modeler.pipeline import FitOptions, models_of_loaded
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.parameter_line import ParameterLine
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.program import with_scaling_of
-
-_EXAMPLES = "e.g. --expect 'O(log p)', --expect expectations.toml, or a directory of runs"
-
-
-@dataclass(frozen=True, slots=True)
-class ExcessExpectation:
-    """The content of ``--expect``: a growth, a file of expectations, or another experiment.
-
-    Attributes
-    ----------
-    text : what the user wrote
-    growth : the growth and its parameter; None = it is none
-    expectations : the expectations of a file; None = it is none. Without both, `text` is the path
-        of another experiment
-    """
-
-    text: str
-    growth: tuple[Function, str | None] | None = None
-    expectations: Expectations | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,43 +44,29 @@ class ComparedRuns:
     metric : the metric
     line : parameter of the scales, and fixed values of the others
     centre : centre of repetitions
-    target : a scale that is predicted; None = only measured scales are compared
+    scaling : scaling of call paths that a file of expectations does not name
     """
 
     experiment: Experiment
     metric: Metric
     line: ParameterLine
     centre: Centre
-    target: float | None = None
+    scaling: Scaling
 
+    @classmethod
+    def between(
+        cls, experiment: Experiment, metric: Metric, line: ParameterLine, centre: Centre
+    ) -> ComparedRuns:
+        """Return the runs along a line, with their own scaling."""
+        along = with_scaling_of(experiment.at(line.held)) if line.held else experiment
+        return cls(experiment, metric, line, centre, scaling_over(along, line.parameter))
 
-def parse_expectation(text: str) -> ExcessExpectation:
-    """Return the content of ``--expect``.
-
-    A path that exists is a file of expectations if its suffix is ``.toml``, else an experiment. All
-    else is a growth.
-
-    Raises
-    ------
-    UsageError
-        If the text is neither a path nor a growth.
-    InputError
-        If the file of expectations is invalid.
-    """
-    if text.endswith(".toml"):
-        return ExcessExpectation(text, expectations=read(Path(text)))
-    if text in list(Scaling):
-        raise UsageError(f"--expect {text} is a kind of scaling", hint=f"--scaling {text}")
-    try:
-        if text.strip() and Path(text).exists():
-            return ExcessExpectation(text)
-    except (OSError, ValueError):
-        pass  # The text is too long for a path, or has a null character.
-    try:
-        return ExcessExpectation(" ".join(text.split()), growth=parse_function(text))
-    except GrowthSyntaxError as cause:
-        message = f"--expect is neither a growth nor an existing path: {cause}"
-        raise UsageError(message, hint=_EXAMPLES) from None
+    @classmethod
+    def of(cls, fitted: Fitted) -> ComparedRuns:
+        """Return the runs of some models, with the scaling of their excess work."""
+        line = ParameterLine(fitted.parameter, fitted.held, fitted.measured_at, fitted.assumed)
+        scaling = scaling_over(fitted.experiment, fitted.parameter)
+        return cls(fitted.experiment, fitted.metric, line, fitted.models.aggregate, scaling)
 
 
 def expected_costs(
@@ -133,17 +106,96 @@ def expected_costs(
             expectation.expectations,
             runs.experiment.tree,
             parameter,
-            _scaling(runs),
+            runs.scaling,
             lambda one: (one.metric or first) == metric.name,
         )
     return _reference(expectation.text, runs, load_options, fit_options)
 
 
-def _scaling(runs: ComparedRuns) -> Scaling:
-    """Return the scaling of the runs along the line, as excess work recognises it."""
-    held = runs.line.held
-    along = with_scaling_of(runs.experiment.at(held)) if held else runs.experiment
-    return scaling_over(along, runs.line.parameter)
+def ideal_between(
+    expectation: ExcessExpectation | None,
+    experiment: Experiment,
+    metric: str | None,
+    load_options: LoadOptions,
+    fit_options: FitOptions,
+    held: Mapping[str, float] | None = None,
+) -> Ideal | None:
+    """Return the costs that an expectation expects between measured scales of an experiment.
+
+    Parameters
+    ----------
+    expectation : result of `parse_expectation`; None = perfect scaling, so the result is None
+    experiment : the runs
+    metric : name of the metric; None = the first duration
+    load_options, fit_options : options of loading another experiment and of making its models, with
+        the parameter of the scales and the centre of repetitions
+    held : measured values of other parameters; by default the largest ones
+
+    Raises
+    ------
+    UsageError, DataError
+        As `measured_line` and `expected_costs`.
+    """
+    if expectation is None:
+        return None
+    line = measured_line(experiment, fit_options.parameter, held or {})
+    one = experiment.metric(metric)
+    centre = aggregate_for(experiment, one.name, line.parameter, fit_options.aggregate)
+    runs = ComparedRuns.between(experiment, one, line, centre)
+    return expected_costs(expectation, runs, load_options, fit_options)
+
+
+def with_expected_costs(
+    fitted: Fitted,
+    expectation: ExcessExpectation,
+    load_options: LoadOptions,
+    fit_options: FitOptions,
+    *,
+    is_required: bool,
+) -> Fitted:
+    """Return models whose excess work is relative to an expectation.
+
+    The base is the smallest scale from which a cost is expected.
+
+    Parameters
+    ----------
+    fitted : the models, or measured values
+    expectation : result of `parse_expectation`
+    load_options, fit_options : options of loading another experiment and of making its models
+    is_required : False = a file of expectations that states no growth changes nothing, because its
+        verdicts are shown
+
+    Raises
+    ------
+    UsageError
+        If nothing is compared, or as `expected_costs` and `expected_pairs`.
+    DataError
+        As `expected_costs`.
+    """
+    is_file = expectation.expectations is not None
+    compared = fitted.metric.additive and len(fitted.points) > 1
+    if not compared and is_file and not is_required:
+        return fitted
+    if not fitted.metric.additive:
+        raise no_excess_work(fitted.metric)
+    if not compared:
+        raise UsageError(
+            "--expect: runs of one scale have no excess work",
+            hint="give profiles of two scales; `cpmodel diff` compares experiments at one scale",
+        )
+    runs = ComparedRuns.of(fitted)
+    try:
+        ideal = expected_costs(expectation, runs, load_options, fit_options)
+    except UsageError:
+        if is_file and not is_required:
+            return fitted
+        raise
+    last = float(fitted.points[-1])
+    chosen = fitted.pairs or (((float(fitted.points[0]), last),) if fitted.is_measured_only else ())
+    measured = fitted.line.points(fitted.parameter)
+    pairs = expected_pairs(measured, runs.line, chosen, None, ideal)
+    base = pairs[0][0] if not chosen else float(fitted.points[0])
+    return replace(fitted, ideal=ideal, base_point=int(np.flatnonzero(fitted.points == base)[0]))
 
 
 def _reference(
@@ -156,9 +208,9 @@ def _reference(
     line = common_line(other, runs.experiment, parameter, runs.line.held)
     pair = pair_up((other, None), (runs.experiment, None), name, line, runs.centre)
     home = _homes(pair)
-    costs, measured, predicted = {}, {}, {}
-    scales = pair.new.points.tolist() + ([] if runs.target is None else [runs.target])
+    costs, measured = {}, {}
     known = pair.base.points if line.held == line.measured_at else pair.base.points[:0]
+    scales = pair.new.points.tolist()
     for scale in scales:
         place = np.flatnonzero(known == scale)
         if len(place):
@@ -167,21 +219,33 @@ def _reference(
             middle = np.nan_to_num(modeling.centre(pair.base.values[:, place], runs.centre)[:, 0])
             costs[scale] = _folded(per_process(other, parameter, middle, scale), home, pair)
             measured[scale] = _folded(per_process(other, parameter, cube, scale), home, pair)
-    missing = [scale for scale in scales if scale not in costs]
-    fitted = _models(other, source, name, options, fit_options, line) if missing else None
-    if fitted is not None:
-        for scale in missing:
-            found = predict(fitted, scale)
-            value = pair.base.spread(np.nan_to_num(found.value), absent=0.0)
-            added = pair.base.spread(found.added, absent=0.0)
-            costs[scale] = _folded(per_process(other, parameter, value, scale), home, pair)
-            predicted[scale] = _folded(added, home, pair)
+    found: list[Fitted | None] = []
+
+    def predicted_at(scale: float) -> tuple[FloatArray, FloatArray] | None:
+        """Return predicted costs at a scale; the models are made when they are first needed."""
+        if not found:
+            found.append(_models(other, source, name, options, fit_options, line))
+        (fitted,) = found
+        if fitted is None:
+            return None
+        predicted = predict(fitted, scale)
+        value = pair.base.spread(np.nan_to_num(predicted.value), absent=0.0)
+        added = pair.base.spread(predicted.added, absent=0.0)
+        cost = _folded(per_process(other, parameter, value, scale), home, pair)
+        return cost, _folded(added, home, pair)
+
     largest = np.nansum(np.nan_to_num(pair.base.values[:, -1]), axis=1)
     whole = largest.sum() or 1.0
     here = np.isin(np.arange(len(home)), pair.new.rows)
     moved = float(largest[~here & (home >= 0)].sum() / whole)
     lost = float(largest[home < 0].sum() / whole)
-    return ReferenceIdeal(source, parameter, costs, measured, predicted, moved, lost)
+    ideal = ReferenceIdeal(
+        source, parameter, costs, measured, moved=moved, lost=lost, predict=predicted_at
+    )
+    for scale in scales:
+        # The notes of the ideal name the scales that were measured here and predicted there.
+        ideal.gap(scale, scale)
+    return ideal
 
 
 def _homes(pair: ExperimentPair) -> IntArray:

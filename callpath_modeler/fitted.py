@@ -12,6 +12,7 @@ from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
+from callpath_modeler.ideal import Ideal
 from callpath_modeler.modeling import (
     FitStatus,
     Models,
@@ -80,6 +81,8 @@ class Fitted(HtmlReprMixin):
     is_measured_only : there are no models, because there are too few scales, or because two scales
         are compared; `points` has one or two of them
     pairs : pairs of measured scales whose excess work is shown as well
+    ideal : expected costs that the user chose; None = perfect scaling. A slice has none
+    base_point : number of the point from which excess work is counted
     """
 
     experiment: Experiment
@@ -98,6 +101,8 @@ class Fitted(HtmlReprMixin):
     run_time: Fitted | None = None
     is_measured_only: bool = False
     pairs: tuple[tuple[float, float], ...] = ()
+    ideal: Ideal | None = None
+    base_point: int = 0
 
     def __repr__(self) -> str:
         return (
@@ -219,14 +224,27 @@ class Fitted(HtmlReprMixin):
         """The runs along the parameter: all runs, or those at `measured_at`."""
         return self.experiment.at(self.measured_at)
 
+    @property
+    def base(self) -> float:
+        """The measured scale from which excess work is counted."""
+        return float(self.points[self.base_point])
+
     def at_smallest(self) -> FloatArray:
         """Return the cost of each call path at the smallest scale, [call paths], SI base units.
 
         The cost is measured. It is predicted if `held` has a value that was not measured.
         """
+        return self._at_point(0)
+
+    def at_base(self) -> FloatArray:
+        """Return the cost of each call path at `base`, as `at_smallest` does."""
+        return self._at_point(self.base_point)
+
+    def _at_point(self, point: int) -> FloatArray:
+        """Return the cost of each call path at a measured point, [call paths]."""
         if self.held == self.measured_at:
-            return self.measured[:, 0]
-        return self.models.values(self.points[:1])[:, 0]
+            return self.measured[:, point]
+        return self.models.values(self.points[point : point + 1])[:, 0]
 
     def statuses(self, rows: ArrayLike) -> list[str]:
         """Return the statuses of some call paths, in lower case."""

@@ -17,9 +17,9 @@ from callpath_modeler.analysis.process_distribution import (
     ProcessDistribution,
     distribution,
 )
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import CallpathModelerError, DataError, InputError, UsageError
+from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.loading import LoadOptions
 from callpath_modeler.profile.activities import in_subtrees
 from callpath_modeler.profile.calltree import ROOT
@@ -28,12 +28,17 @@ from callpath_modeler.profile.matching import CommonTree
 from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.profile.pruning import Folding
 from callpath_modeler.profile.schema import Metric, Reduction
-from callpath_modeler.readers.base import CallSiteSource, RunSource, opened_runs
+from callpath_modeler.readers.base import (
+    CallSiteSource,
+    ProfileSource,
+    RunSource,
+    opened_runs,
+)
 from callpath_modeler.readers.declared_units import in_given_units
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.plugin_errors import naming_the_reader
 from callpath_modeler.readers.process_selection import fulfilling
-from callpath_modeler.readers.process_values import Expected, ProcessValues, process_values
+from callpath_modeler.readers.process_values import Choice, ProcessValues, process_values
 from callpath_modeler.readers.reductions import statistic_of_present
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import name_of
@@ -142,7 +147,77 @@ def process_profile(
     UsageError
         If there is no such metric or parameter, or if the processes were split into groups.
     """
+    (found,) = process_profiles(
+        experiment, [rows], metric, inclusive=inclusive, target=target, options=options
+    )
+    if isinstance(found, DataError):
+        raise found
+    return found
+
+
+def process_profiles(
+    experiment: Experiment,
+    choices: Sequence[Sequence[int] | IntArray],
+    metric: str | None = None,
+    *,
+    inclusive: bool = False,
+    target: Target | None = None,
+    options: LoadOptions | None = None,
+) -> list[ProcessProfile | DataError]:
+    """Return the values of processes in several choices of call paths.
+
+    Each profile is opened once. Parameters and errors are those of `process_profile`, except for
+    the rows, which are given for each choice.
+
+    Returns
+    -------
+    list
+        For a choice without values of processes in any run, the error.
+    """
     options = options or LoadOptions()
+    _refuse_groups(options)
+    chosen_metric = experiment.metric(metric)
+    at, numbers = _runs_at(experiment, target or Target())
+    asked = [np.asarray(rows, np.intp) for rows in choices]
+    masks = [_mask(experiment, rows, inclusive=inclusive) for rows in asked]
+    renumbered = [each.subject for each in experiment.findings if each.code == RENUMBERED]
+    common = CommonTree(experiment.tree, options.ignore, options.hide, renumbered)
+    registry = Registry.of_installed(options.reader)
+    found: list[dict[int, ProcessValues]] = [{} for _ in asked]
+    skipped: list[dict[str, DataError]] = [{} for _ in asked]
+    for number in numbers:
+        run = experiment.runs[number]
+        column = experiment.columns[chosen_metric.name].exclusive[:, number]
+        wanted = [_choice(mask, column, experiment.reduction) for mask in masks]
+        with _opened(run, registry) as opened:
+            source = opened.source
+            if experiment.tree.has_sites and isinstance(source, CallSiteSource):
+                source = source.with_call_sites()
+            rows_here = common.rows_of(source.call_tree)
+            each = _of_run(source, chosen_metric.name, rows_here, wanted, options)
+        for values, kept, left in zip(each, found, skipped, strict=True):
+            if isinstance(values, DataError):
+                left[run.source] = values
+            else:
+                kept[number] = values
+    profiles: list[ProcessProfile | DataError] = []
+    for rows, kept, left in zip(asked, found, skipped, strict=True):
+        if not kept:
+            name, first = next(iter(left.items()))
+            profiles.append(DataError(f"{name}: {first.message}", hint=first.hint))
+            continue
+        told = {name: why.message for name, why in left.items()}
+        of_runs = tuple(kept.values())
+        profiles.append(
+            ProcessProfile(
+                experiment, rows, inclusive, of_runs[0].metric, at, tuple(kept), of_runs, told
+            )
+        )
+    return profiles
+
+
+def _refuse_groups(options: LoadOptions) -> None:
+    """Raise `UsageError` for options that change the processes or the call paths of profiles."""
     selection = options.read.processes
     if selection is not None and (selection.conditions or selection.auto):
         raise UsageError(
@@ -154,53 +229,40 @@ def process_profile(
             "the values of single processes are those of call paths that profiles have",
             hint=f"omit --fold {joined[0]}",
         )
-    chosen_metric = experiment.metric(metric)
-    at, numbers = _runs_at(experiment, target or Target())
-    rows = np.asarray(rows, np.intp)
+
+
+def _of_run(
+    source: ProfileSource,
+    metric: str,
+    rows: IntArray,
+    choices: Sequence[Choice],
+    options: LoadOptions,
+) -> Sequence[ProcessValues | DataError]:
+    """Return the values of processes in each choice of one run, or the errors."""
+    stated = in_given_units(tuple(source.metrics), options.read.units, source.extent)
+    selection, used = options.read.processes, None
+    if selection is not None and selection.ranks is not None:
+        used = fulfilling(selection.ranks, source)
+    try:
+        return process_values(source, stated, metric, rows, choices, used)
+    except DataError as error:
+        return [error] * len(choices)
+
+
+def _mask(experiment: Experiment, rows: IntArray, *, inclusive: bool) -> BoolArray:
+    """Return which call paths are summed, [call paths]."""
+    if inclusive:
+        return in_subtrees(experiment.tree, rows)
     chosen = np.zeros(len(experiment.tree), np.bool_)
     chosen[rows] = True
-    if inclusive:
-        chosen = in_subtrees(experiment.tree, rows)
-    renumbered = [each.subject for each in experiment.findings if each.code == RENUMBERED]
-    common = CommonTree(experiment.tree, options.ignore, options.hide, renumbered)
-    registry = Registry.of_installed(options.reader)
-    found: dict[int, ProcessValues] = {}
-    skipped: dict[str, str] = {}
-    first: CallpathModelerError | None = None
-    for number in numbers:
-        run = experiment.runs[number]
-        column = experiment.columns[chosen_metric.name].exclusive[:, number]
-        known = np.where(chosen, column, np.nan)
-        row = ROOT if np.isnan(known).all() else int(np.nanargmax(known))
-        value = float("nan") if row == ROOT else float(known[row])
-        with _opened(run, registry) as opened:
-            source = opened.source
-            if experiment.tree.has_sites and isinstance(source, CallSiteSource):
-                source = source.with_call_sites()
-            stated = in_given_units(tuple(source.metrics), options.read.units, source.extent)
-            used = None
-            if selection is not None and selection.ranks is not None:
-                used = fulfilling(selection.ranks, source)
-            try:
-                found[number] = process_values(
-                    source,
-                    stated,
-                    chosen_metric.name,
-                    common.rows_of(source.call_tree),
-                    chosen,
-                    Expected(row, value, experiment.reduction),
-                    used,
-                )
-            except DataError as error:
-                first = first or DataError(f"{run.source}: {error.message}", hint=error.hint)
-                skipped[run.source] = error.message
-    if not found:
-        assert first is not None, "a scale has a run"
-        raise first
-    values = tuple(found.values())
-    return ProcessProfile(
-        experiment, rows, inclusive, values[0].metric, at, tuple(found), values, skipped
-    )
+    return chosen
+
+
+def _choice(chosen: BoolArray, column: FloatArray, reduction: Reduction) -> Choice:
+    """Return call paths, the costliest of which is compared with its value in `column`."""
+    known = np.where(chosen, column, np.nan)
+    row = ROOT if np.isnan(known).all() else int(np.nanargmax(known))
+    return Choice(chosen, row, float("nan") if row == ROOT else float(known[row]), reduction)
 
 
 def _runs_at(experiment: Experiment, target: Target) -> tuple[dict[str, float], list[int]]:

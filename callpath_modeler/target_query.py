@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from callpath_modeler.analysis.expectation_text import ExcessExpectation
 from callpath_modeler.analysis.trust import FAR
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
@@ -32,6 +33,9 @@ class PredictionQuery:
     inclusive : use inclusive values
     predicted : use predictions even where the target was measured
     pairs : pairs of measured scales to compare, each as ``"8,128"``; empty = all scales
+    expect : expected costs of excess work; None = perfect scaling
+    has_verdicts : the verdicts of a file of expectations are shown, so that it need not state
+        growths
     is_target_required : False = a target is ignored where pairs or few scales need no models
     """
 
@@ -42,6 +46,8 @@ class PredictionQuery:
     predicted: bool = False
     pairs: tuple[str, ...] = ()
     is_target_required: bool = True
+    expect: ExcessExpectation | None = None
+    has_verdicts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,7 +309,7 @@ def measured_efficiency(
     """
     usable = np.array([balance is not None for balance in experiment.balances], np.bool_)
     if not usable.any():
-        raise _unknown(experiment)
+        raise _unknown(experiment, metric)
     experiment = experiment.where(usable)
     line, settings = _line(experiment, parameter, held or {})
     if line.held:
@@ -365,11 +365,14 @@ def memory_findings(experiment: Experiment) -> tuple[Finding, ...]:
     )
 
 
-def _unknown(experiment: Experiment) -> DataError:
-    """Return the error of an experiment none of whose runs has parts."""
+def _unknown(experiment: Experiment, metric: str) -> DataError:
+    """Return the error of an experiment none of whose runs has parts of a metric."""
     told = [each for each in experiment.findings if each.code in {"CPM170", "CPM172"}]
     first = f": {told[0].subject}: {told[0].message}" if told else ""
     hint = "; ".join(dict.fromkeys(each.remedy for each in told)) or "see `cpmodel info`"
+    if not experiment.metric(metric).can_be_run_time:
+        times = [v.metric.name for v in experiment.columns.values() if v.metric.can_be_run_time]
+        hint = f"choose a time of threads: -m {times[0]}" if times else "measure a time of threads"
     return DataError(f"there are no factors of parallel efficiency{first}", hint=hint)
 
 

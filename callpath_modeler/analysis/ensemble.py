@@ -14,8 +14,8 @@ from types import NoneType
 import numpy as np
 
 from callpath_modeler.analysis.aggregation import aggregate_for
-from callpath_modeler.analysis.excess import per_process, scaling_over
-from callpath_modeler.analysis.ideals import Ideal, ScalingIdeal
+from callpath_modeler.analysis.excess import Excess, excess_beyond, per_process, scaling_over
+from callpath_modeler.analysis.ideals import ScalingIdeal, ideal_of
 from callpath_modeler.analysis.scale_pairs import (
     Pair,
     expected_pairs,
@@ -28,6 +28,7 @@ from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.ideal import Ideal
 from callpath_modeler.modeling import Aggregate, Centre, centre
 from callpath_modeler.notebook_repr import LossesPlotMixin
 from callpath_modeler.profile.experiment import Experiment, Scaling
@@ -278,6 +279,30 @@ def losses(
     return _losses_along(experiment, chosen, line, ideal, how, pairs_of(pair), base)
 
 
+def measured_excess_of(fitted: Fitted, more: Sequence[Pair] = ()) -> list[Excess]:
+    """Return the excess work between the base of models and each larger measured scale.
+
+    Scales at which no cost is expected are excluded.
+
+    Parameters
+    ----------
+    fitted : the models, of an additive metric
+    more : further pairs of measured scales
+    """
+    ideal, base, tree = ideal_of(fitted), fitted.base, fitted.experiment.tree
+    points, cost = _measured_costs(
+        fitted.line, fitted.metric.name, fitted.parameter, fitted.models.aggregate
+    )
+    larger = fitted.points[fitted.points > base].tolist()
+    found = []
+    for pair in dict.fromkeys([*((base, scale) for scale in larger), *more]):
+        if not ideal.gap(*pair):
+            before, after = (cost[:, int(np.flatnonzero(points == at)[0])] for at in pair)
+            expected = ideal.cost(*pair, np.nan_to_num(before))
+            found.append(excess_beyond(tree, pair, expected, after))
+    return found
+
+
 def losses_of_pairs(fitted: Fitted) -> Losses | None:
     """Return the excess work between the pairs of scales that the user chose for some models.
 
@@ -293,7 +318,7 @@ def losses_of_pairs(fitted: Fitted) -> Losses | None:
     if not (fitted.pairs and fitted.metric.additive):
         return None
     line = ParameterLine(fitted.parameter, fitted.held, fitted.measured_at, fitted.assumed)
-    ideal = ScalingIdeal(scaling_over(fitted.experiment, fitted.parameter))
+    ideal = ideal_of(fitted)
     how = fitted.models.aggregate
     return _losses_along(fitted.line, fitted.metric, line, ideal, how, fitted.pairs, None)
 
@@ -306,7 +331,7 @@ def ensemble_of(fitted: Fitted) -> tuple[Costs, int]:
     if not fitted.metric.additive or fitted.has_unknown_scale or not fitted.experiment.parameters:
         nothing = np.full((len(fitted.experiment.tree), 1), np.nan)
         return Costs(nothing, nothing), 0
-    ideal = ScalingIdeal(scaling_over(fitted.experiment, fitted.parameter))
+    ideal = ideal_of(fitted)
     how = fitted.models.aggregate
     return ensemble_excess(fitted.line, fitted.metric, fitted.parameter, ideal, how)
 

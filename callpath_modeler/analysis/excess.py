@@ -42,10 +42,11 @@ class Excess:
     ----------
     base, scale : the smaller and the larger number of processes
     exclusive, inclusive : [call paths], fractions of the run time at `scale`
-    lost : [call paths], exclusive cost per process at `scale` beyond that of perfect scaling, in
-        the unit of the metric
-    efficiency : [call paths], relative parallel efficiency of each subtree: its inclusive cost
-        under perfect scaling over its inclusive cost; NaN = the cost is zero or not known
+    lost : [call paths], exclusive cost per process at `scale` beyond the expected cost, in the unit
+        of the metric
+    efficiency : [call paths], expected inclusive cost of each subtree over its inclusive cost; NaN
+        = the cost is zero or not known. Under weak or strong scaling, it is the relative parallel
+        efficiency
     """
 
     base: float
@@ -89,12 +90,28 @@ def excess_work(
     """
     scaling = parse_enum(Scaling, scaling, "scaling")
     (p, cost_p), (q, cost_q) = (_costs(tree, *each) for each in (base, scale))
-    lost = np.nan_to_num(cost_q) - ideal_cost(scaling, p, q, np.nan_to_num(cost_p))
-    run_time = np.nansum(cost_q)
+    expected = ideal_cost(scaling, p, q, np.nan_to_num(cost_p))
+    return excess_beyond(tree, (p, q), expected, cost_q)
+
+
+def excess_beyond(
+    tree: CallTree, pair: tuple[float, float], expected: FloatArray, cost: FloatArray
+) -> Excess:
+    """Return the excess work of n call paths beyond expected costs.
+
+    Parameters
+    ----------
+    tree : call tree of n call paths
+    pair : the smaller and the larger scale
+    expected : [n] expected exclusive cost per process at the larger scale
+    cost : [n] exclusive cost per process there; NaN = did not occur
+    """
+    lost = np.nan_to_num(cost) - expected
+    run_time = np.nansum(cost)
     relative = lost / run_time if run_time > 0 else np.zeros_like(lost)
-    whole = tree.inclusive(np.nan_to_num(cost_q))
+    whole = tree.inclusive(np.nan_to_num(cost))
     efficiency = efficiency_of(whole, tree.inclusive(lost))
-    return Excess(p, q, relative, tree.inclusive(relative), lost, efficiency)
+    return Excess(*pair, relative, tree.inclusive(relative), lost, efficiency)
 
 
 def efficiency_of(cost: FloatArray, lost: FloatArray) -> FloatArray:

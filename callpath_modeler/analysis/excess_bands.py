@@ -9,6 +9,21 @@ from callpath_modeler.analysis.sums import COLUMNS, ends_of_sums
 from callpath_modeler.arrays import FloatArray
 
 
+def expected_band(expected: FloatArray, addends: FloatArray | None, one: float) -> Band:
+    """Return expected costs per process with their bands, [n].
+
+    Parameters
+    ----------
+    expected : expected costs per process, [n]
+    addends : [n, columns] additive numbers of the costs as they were read; None = there is no band
+    one : factor that converts a cost to one process
+    """
+    if addends is None:
+        return Band(expected, expected, expected)
+    low, high = ends_of_sums(expected / one, addends)
+    return Band(expected, low * one, high * one)
+
+
 def excess_band(
     value: FloatArray,
     addends: FloatArray,

@@ -18,14 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.excess_bands import excess_band
+from callpath_modeler.analysis.excess import per_process
+from callpath_modeler.analysis.excess_bands import excess_band, expected_band
 from callpath_modeler.analysis.excess_patterns import doubtful, overlap
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
 from callpath_modeler.analysis.rank import (
     Loss,
     cost_per_process,
+    expected_addends,
+    expected_at,
     loss_at,
     repetitions_compared,
     share_at_target,
@@ -58,15 +62,15 @@ class NodeForecasts:
 
     Attributes
     ----------
-    at_base : value at the smallest scale; NaN = did not occur there, or no model
+    at_base : value at the base of excess work; NaN = did not occur there, or no model
     at_largest : measured value at the largest scale; NaN = did not occur there
     value, low, high : value at the target with its band or interval; NaN = not known, or no band
         yet
     modelled : the part of the value that belongs to call paths with a model
     predicted : prediction for that part
     share_at_largest, share : fractions of the total
-    excess, excess_low, excess_high : excess work between the smallest scale and the target, with
-        its band; NaN ends = costs are measured, or there is no band yet
+    excess, excess_low, excess_high : excess work between the base and the target, with its band;
+        NaN ends = costs are measured, or there is no band yet
     doubted : whether the repetitions of both scales of a comparison overlap, so that noise may
         explain the excess work
     growth : code of the fastest growth in the value; -1 = no model
@@ -221,8 +225,8 @@ class Forecast:
 
     @property
     def base(self) -> float:
-        """The smallest measured scale, the base of excess work."""
-        return float(self.fitted.points[0])
+        """The base of excess work: the smallest measured scale from which a cost is expected."""
+        return self.fitted.base
 
     @property
     def has_bands(self) -> bool:
@@ -249,6 +253,27 @@ class Forecast:
     def _loss(self) -> Loss | None:
         return loss_at(self.fitted, self.target, self.total[0])
 
+    @cached_property
+    def _expected(self) -> Costs:
+        """Expected costs per process at the target, [call paths, 1]; NaN = nothing is expected."""
+        base, factor = self.fitted.base, None
+        if self._loss is not None and np.isfinite(self.target):
+            factor = ideal_of(self.fitted).factor(base, self.target)
+        if factor is not None:
+            # Sums over 10^6 call paths take a tenth of a second, and those at the base are known.
+            whole = self.at_base
+            one = per_process(self.fitted.experiment, self.fitted.parameter, np.ones(1), base)
+            by = factor * float(one[0])
+            return whole if by == 1.0 else Costs(whole.exclusive * by, whole.inclusive * by)
+        found = expected_at(self.fitted, self.target, predicted=not self.repetitions)
+        return Costs.of(self.fitted.experiment.tree, found)
+
+    @cached_property
+    def _expected_addends(self) -> Costs | None:
+        """Additive numbers for bands of expected costs; None = they have no band."""
+        found = expected_addends(self.fitted, self.target)
+        return None if found is None else Costs.of(self.fitted.experiment.tree, found)
+
     @property
     def at_base(self) -> Costs:
         """Costs at the base of excess work, [call paths, 1]."""
@@ -270,13 +295,14 @@ class Forecast:
         if not self.is_comparison or self._loss is None:
             return self.decides
         share, value = self.decides.exclusive[:, 0], self.value.exclusive[:, 0]
-        excess = self._loss.excess(value, share, self.at_base.exclusive[:, 0])
+        expected = np.nan_to_num(self._expected.exclusive[:, 0])
+        excess = self._loss.excess(value, share, expected)
         return Costs.of(self.fitted.experiment.tree, excess)
 
     @cached_property
     def _runs(self) -> tuple[Costs, Costs] | None:
         """Costs of the runs at both scales of a comparison, as `repetitions_of_pair` does."""
-        if not self.is_comparison:
+        if not self.is_comparison or self._loss is None:
             return None
         return repetitions_compared(self.fitted, self.target)
 
@@ -297,8 +323,8 @@ class Forecast:
         """Excess work of the whole program; NaN = not defined."""
         if self._loss is None:
             return float("nan")
-        base = np.array([self.at_base.total[0]])
-        return float(self._loss.excess(np.array([self.total[0]]), np.ones(1), base)[0])
+        expected = np.array([self._expected.total[0]])
+        return float(self._loss.excess(np.array([self.total[0]]), np.ones(1), expected)[0])
 
     def worth(self, view: View, nodes: Rows, *, inclusive: bool) -> FloatArray:
         """Return the values of nodes that the hot path follows, [nodes]."""
@@ -354,6 +380,10 @@ class Forecast:
         predicted = value if self.predicted is self.value else of(self.predicted)
         reaches = None if self.bands is None else of(self.bands.costs)
         runs = None if self._runs is None else [of(costs) for costs in self._runs]
+        expected = None if self._loss is None else of(self._expected)
+        spread = None
+        if isinstance(self.bands, ModelBands) and self._expected_addends is not None:
+            spread = of(self._expected_addends)
         own, whole = (
             self._foreseen(
                 value=value[kind][:, 0],
@@ -362,6 +392,8 @@ class Forecast:
                 modelled=modelled[kind][:, 0],
                 predicted=predicted[kind][:, 0],
                 decides=decides[kind][:, 0],
+                expected=None if expected is None else expected[kind][:, 0],
+                expected_addends=None if spread is None else spread[kind],
                 reaches=None if reaches is None else reaches[kind],
                 overlaps=None if runs is None else overlap(runs[0][kind], runs[1][kind]),
                 codes=largest(known.growth[kind]),
@@ -378,6 +410,8 @@ class Forecast:
         modelled: FloatArray,
         predicted: FloatArray,
         decides: FloatArray,
+        expected: FloatArray | None,
+        expected_addends: FloatArray | None,
         reaches: FloatArray | None,
         overlaps: BoolArray | None,
         codes: NDArray[np.integer],
@@ -389,17 +423,18 @@ class Forecast:
             low, high = self.bands.ends(value, reaches)
             trust = self.bands.trust(value, low, high, reaches)
         share = decides / self.whole if self.whole > 0 else nothing
-        excess = nothing
-        if self._loss is not None:
-            # What does not occur where the target was measured gains what it cost at the base.
+        band = Band(nothing, nothing, nothing)
+        if self._loss is not None and expected is not None:
+            expected = np.nan_to_num(expected)
+            # What does not occur where the target was measured gains its expected cost.
             left_out = np.isnan(value) & (self.repetitions == 0)
-            excess = np.where(left_out, nothing, self._loss.excess(value, share, at_base))
-        band = Band(excess, nothing, nothing)
-        if self._loss is not None and isinstance(self.bands, ModelBands) and reaches is not None:
-            expected = self._loss.of_base * np.nan_to_num(at_base)
-            spent = Band(expected, expected, expected)
-            whole = self.total[0], self.bands.costs.total
-            band = excess_band(value, reaches, whole, spent, self._loss.of_target)
+            found = self._loss.excess(value, share, expected)
+            band = Band(np.where(left_out, nothing, found), nothing, nothing)
+            if isinstance(self.bands, ModelBands) and reaches is not None:
+                spent = expected_band(expected, expected_addends, self._loss.of_target)
+                whole = self.total[0], self.bands.costs.total
+                made = excess_band(value, reaches, whole, spent, self._loss.of_target)
+                band = replace(made, value=band.value)
         return NodeForecasts(
             at_base=at_base,
             at_largest=at_largest,
@@ -410,10 +445,10 @@ class Forecast:
             predicted=predicted,
             share_at_largest=at_largest / total if total > 0 else nothing,
             share=share,
-            excess=excess,
+            excess=band.value,
             excess_low=band.low,
             excess_high=band.high,
-            doubted=doubtful(excess, overlaps),
+            doubted=doubtful(band.value, overlaps),
             growth=codes.astype(np.int16),
             trust=trust,
         )

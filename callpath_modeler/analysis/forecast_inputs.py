@@ -75,12 +75,12 @@ class ForecastInputs:
 
     @cached_property
     def all_at_base(self) -> Costs:
-        """Values at the smallest scale, [call paths, 1]."""
-        return Costs.of(self.fitted.experiment.tree, np.asarray(self.fitted.at_smallest()))
+        """Values at the base of excess work, [call paths, 1]."""
+        return Costs.of(self.fitted.experiment.tree, np.asarray(self.fitted.at_base()))
 
     @cached_property
     def at_base(self) -> Costs:
-        """Values at the smallest scale of call paths with a model, [call paths, 1]."""
+        """Values at the base of excess work of call paths with a model, [call paths, 1]."""
         if self.modelled.all():
             return self.all_at_base
         modelled = np.where(self.modelled, self.all_at_base.exclusive[:, 0], np.nan)

@@ -11,14 +11,15 @@ generalises both: E_q = C_p g(q) / g(p). Another experiment states E_q itself.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from callpath_modeler.analysis.excess import ideal_cost
+from callpath_modeler.analysis.excess import ideal_cost, scaling_over
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.ideal import Ideal
 from callpath_modeler.modeling import Function
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.units import counted, parameter_value, percent, setting_text
@@ -28,63 +29,6 @@ _FORMULAS = {
     Scaling.WEAK: "(C_q - C_p) / T_q",
 }
 _GROWN = "(C_q - C_p g(q) / g(p)) / T_q"
-
-
-class Ideal(ABC):
-    """Expected cost per process of every call path at a scale, from the cost at a base."""
-
-    @property
-    @abstractmethod
-    def formula(self) -> str:
-        """Formula of excess work between p and q."""
-
-    @property
-    @abstractmethod
-    def meaning(self) -> str:
-        """What is expected, in a few words."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Further facts for the reader of a table."""
-        return ()
-
-    @property
-    def scaling(self) -> Scaling | None:
-        """Weak or strong scaling; None = another expectation."""
-        return None
-
-    @property
-    def is_relative(self) -> bool:
-        """Whether the expected cost depends on the cost at the base."""
-        return True
-
-    @abstractmethod
-    def cost(self, base: float, scale: float, cost: FloatArray) -> FloatArray:
-        """Return the expected cost at `scale`.
-
-        Parameters
-        ----------
-        base, scale : the smaller and the larger scale
-        cost : exclusive cost per process at the base, [call paths] or [call paths, runs]; there is
-            no NaN
-        """
-
-    def runs(self, base: float, scale: float, runs: FloatArray) -> FloatArray | None:
-        """Return the expected cost at `scale` of each run, [call paths, runs]; None = not known."""
-        return self.cost(base, scale, runs)
-
-    def added(self, scale: float) -> FloatArray | None:
-        """Return additive numbers for bands of an expected cost; None = it has no band.
-
-        They are [call paths, columns], as those of `analysis.sums.addable`.
-        """
-        del scale
-        return None
-
-    def gap(self, base: float, scale: float) -> str:
-        """Return why there is no expected cost at `scale`; "" = there is one."""
-        del base, scale
-        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +56,10 @@ class ScalingIdeal(Ideal):
     def scaling(self) -> Scaling:
         """Weak or strong."""
         return self.kind
+
+    def factor(self, base: float, scale: float) -> float:
+        """Return the factor of all call paths."""
+        return float(ideal_cost(self.kind, base, scale, np.ones(1))[0])
 
     def cost(self, base: float, scale: float, cost: FloatArray) -> FloatArray:
         """Return the cost at `scale` under perfect scaling."""
@@ -158,9 +106,13 @@ class GrowthIdeal(Ideal):
         """The growth."""
         return f"expected g({self.parameter}) = {self.text}"
 
+    def factor(self, base: float, scale: float) -> float:
+        """Return the factor of all call paths."""
+        return self.function.ratio(base, scale)
+
     def cost(self, base: float, scale: float, cost: FloatArray) -> FloatArray:
         """Return the cost at the base, grown to `scale`."""
-        return cost * self.function.ratio(base, scale)
+        return cost * self.factor(base, scale)
 
     def gap(self, base: float, scale: float) -> str:
         """Return why the growth has no value at one of the scales."""
@@ -237,15 +189,18 @@ class ReferenceIdeal(Ideal):
     moved : share of the other experiment's cost at its largest scale in call paths that do not
         occur here; it belongs to their callers
     lost : the same for call paths without a caller that occurs here; it is not expected anywhere
+    predict : function that returns the costs at another scale, and their additive numbers; its
+        results are kept in `costs` and `predicted`. None = there are no models
     """
 
     source: str
     parameter: str
-    costs: Mapping[float, FloatArray]
-    measured: Mapping[float, FloatArray] = field(default_factory=dict)
-    predicted: Mapping[float, FloatArray] = field(default_factory=dict)
+    costs: dict[float, FloatArray]
+    measured: dict[float, FloatArray] = field(default_factory=dict)
+    predicted: dict[float, FloatArray] = field(default_factory=dict)
     moved: float = 0.0
     lost: float = 0.0
+    predict: Callable[[float], tuple[FloatArray, FloatArray] | None] | None = None
 
     @property
     def formula(self) -> str:
@@ -287,8 +242,17 @@ class ReferenceIdeal(Ideal):
     def cost(self, base: float, scale: float, cost: FloatArray) -> FloatArray:
         """Return the costs of the other experiment at `scale`."""
         del base
-        found = self.costs[scale]
+        found = self._at(scale)
+        assert found is not None
         return found if cost.ndim == 1 else found[:, None]
+
+    def _at(self, scale: float) -> FloatArray | None:
+        """Return the costs at a scale; None = they are not known."""
+        if scale not in self.costs and self.predict is not None and np.isfinite(scale):
+            found = self.predict(scale)
+            if found is not None:
+                self.costs[scale], self.predicted[scale] = found
+        return self.costs.get(scale)
 
     def runs(self, base: float, scale: float, runs: FloatArray) -> FloatArray | None:
         """Return the costs of the other experiment's runs at `scale`."""
@@ -297,6 +261,7 @@ class ReferenceIdeal(Ideal):
 
     def added(self, scale: float) -> FloatArray | None:
         """Return additive numbers for bands of predicted costs."""
+        self._at(scale)
         return self.predicted.get(scale)
 
     def gap(self, base: float, scale: float) -> str:
@@ -304,4 +269,9 @@ class ReferenceIdeal(Ideal):
         del base
         at = setting_text({self.parameter: scale})
         unknown = f"{self.source} was not measured at {at}, and it has no models"
-        return "" if scale in self.costs else unknown
+        return unknown if self._at(scale) is None else ""
+
+
+def ideal_of(fitted: Fitted) -> Ideal:
+    """Return the expected costs of models: those the user chose, else perfect scaling."""
+    return fitted.ideal or ScalingIdeal(scaling_over(fitted.experiment, fitted.parameter))

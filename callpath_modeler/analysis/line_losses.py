@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.analysis.excess import ideal_cost, is_summed, scaling_over
+from callpath_modeler.analysis.excess import is_summed
+from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre
@@ -51,36 +52,48 @@ class LineLosses:
 
 
 def line_losses(fitted: Fitted, rows: Rows) -> LineLosses:
-    """Return the excess work of lines between the smallest and the largest measured scale.
+    """Return the excess work of lines between its base and the largest measured scale.
+
+    There are no values of lines if another experiment states the expected costs, because it does
+    not divide them by these lines.
 
     Parameters
     ----------
     fitted : the measured costs, of an additive metric
     rows : call paths whose lines are chosen, ascending
     """
-    base, scale = float(fitted.points[0]), float(fitted.points[-1])
-    before, after = (_costs(fitted, rows, point) for point in (0, len(fitted.points) - 1))
+    base, scale, ideal = fitted.base, float(fitted.points[-1]), ideal_of(fitted)
+    alone, last = np.ones(len(fitted.experiment.tree)), len(fitted.points) - 1
     whole = float(np.nansum(fitted.measured[:, -1]))
-    if is_summed(fitted.experiment, fitted.parameter):
-        whole /= scale
-        before = {place: cost / base for place, cost in before.items()}
-        after = {place: cost / scale for place, cost in after.items()}
     if not whole > 0:
         return LineLosses(base, scale, {})
     if base == scale:
-        return LineLosses(base, scale, {place: cost / whole for place, cost in after.items()})
-    kind = scaling_over(fitted.experiment, fitted.parameter)
-    places = sorted({*before, *after})
-    costs = np.array([[each.get(place, 0.0) for place in places] for each in (before, after)])
-    lost = (costs[1] - ideal_cost(kind, base, scale, costs[0])) / whole
-    return LineLosses(base, scale, dict(zip(places, lost.tolist(), strict=True)))
+        costs = _costs(fitted, rows, last, alone)
+        return LineLosses(base, scale, {place: cost / whole for place, cost in costs.items()})
+    if not ideal.is_relative or ideal.gap(base, scale):
+        return LineLosses(base, scale, {})
+    # The expected cost of a call path is proportional to its cost at the base.
+    grown = ideal.cost(base, scale, alone)
+    if is_summed(fitted.experiment, fitted.parameter):
+        grown = grown * (scale / base)
+    expected = _costs(fitted, rows, fitted.base_point, grown)
+    after = _costs(fitted, rows, last, alone)
+    lost = {
+        place: (after.get(place, 0.0) - expected.get(place, 0.0)) / whole
+        for place in sorted({*expected, *after})
+    }
+    return LineLosses(base, scale, lost)
 
 
-def _costs(fitted: Fitted, rows: Rows, point: int) -> dict[Place, float]:
-    """Return the cost of each line at a point."""
-    found = _of_statements(fitted, rows, float(fitted.points[point]))
+def _costs(fitted: Fitted, rows: Rows, point: int, factor: FloatArray) -> dict[Place, float]:
+    """Return the cost of each line at a point, with the cost of each call path times a factor."""
+    found: dict[Place, float] = {}
+    for one in np.unique(factor[rows]).tolist():
+        some = _of_statements(fitted, rows[factor[rows] == one], float(fitted.points[point]))
+        for place, cost in some.items():
+            found[place] = found.get(place, 0.0) + one * cost
     tree, called = fitted.experiment.tree, _called(fitted, rows)
-    measured = np.nan_to_num(fitted.measured[:, point])
+    measured = np.nan_to_num(fitted.measured[:, point]) * factor
     if len(called) < _FEW:
         costs = [float(measured[row : tree.end[row]].sum()) for row in called.tolist()]
     else:

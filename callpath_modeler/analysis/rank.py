@@ -19,14 +19,12 @@ from callpath_modeler.analysis.ensemble import (
 from callpath_modeler.analysis.excess import (
     Excess,
     efficiency_of,
-    ideal_cost,
     is_summed,
     per_process,
-    scaling_over,
 )
-from callpath_modeler.analysis.excess_bands import excess_band
+from callpath_modeler.analysis.excess_bands import excess_band, expected_band
 from callpath_modeler.analysis.excess_patterns import doubtful, overlap
-from callpath_modeler.analysis.ideals import ScalingIdeal
+from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
@@ -54,6 +52,7 @@ from callpath_modeler.notebook_repr import RankingPlotMixin
 from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.targets import target_of
+from callpath_modeler.units import setting_text
 
 FIRST = 10
 """Number of call paths of `Ranking.first`; a table shows as many rows."""
@@ -66,7 +65,7 @@ class By(StrEnum):
     ----------
     VALUE : cost at the target
     GROWTH : asymptotic order of the model, then cost at the target
-    LOSS : cost at the target beyond that of perfect scaling
+    LOSS : cost at the target beyond the expected cost
     SHARE : change of the share of the total, from the largest scale to the target
     """
 
@@ -88,12 +87,12 @@ class Ranking(RankingPlotMixin):
     fitted : the models
     measured : measured values at the scales of the models
     target : value of the parameter; ``inf`` = ranked by growth alone
-    base : the smallest measured scale, the base of excess work
+    base : the base of excess work: the smallest measured scale from which a cost is expected
     by : criterion of the order
     order : rows of ranked call paths, worst first
     inclusive : True if values include callees
     repetitions : number of runs at the target if values are measured; 0 = values are predicted
-    at_base : measured value at the smallest scale; predicted if no run was made there
+    at_base : measured value at the base; predicted if no run was made there
     at_largest : measured value at the largest scale; NaN = did not occur there
     value, low, high : value at the target and its range. A predicted value has a prediction band,
         and NaN = no model. A measured value has a confidence interval, and NaN = did not occur;
@@ -106,7 +105,7 @@ class Ranking(RankingPlotMixin):
     share_at_largest, share : fractions of the total, at the largest scale and at the target
     own_share : fraction of the total at the target, exclusive
     excess : excess work between base and target, exclusive and inclusive
-    lost : cost per process at the target beyond that of perfect scaling
+    lost : cost per process at the target beyond the expected cost
     trust : marks of trust, 0 to `MARKS`, by the width of the band; -1 = no band
     first : probability to be among the `FIRST` largest values at the target; NaN at infinity
     total_at_largest, total : sums over all call paths; `total` has a band
@@ -163,13 +162,13 @@ class Ranking(RankingPlotMixin):
 
         Exclusive and inclusive, each [call paths]: the repetitions of both scales overlap.
         """
-        before, after = repetitions_compared(self.fitted, self.target)
-        excess, pairs = self.excess, ("exclusive", "inclusive")
-        own, whole = (
-            doubtful(getattr(excess, kind), overlap(getattr(before, kind), getattr(after, kind)))
-            for kind in pairs
-        )
-        return own, whole
+        runs, excess = repetitions_compared(self.fitted, self.target), self.excess
+        own = whole = None
+        if runs is not None:
+            before, after = runs
+            own = overlap(before.exclusive, after.exclusive)
+            whole = overlap(before.inclusive, after.inclusive)
+        return doubtful(excess.exclusive, own), doubtful(excess.inclusive, whole)
 
     @cached_property
     def losses(self) -> Losses | None:
@@ -194,13 +193,14 @@ class Ranking(RankingPlotMixin):
             return Band(excess, unknown, unknown)
         value, addends = self.own.value, self.own.added
         total = float(np.nansum(value)), addends.sum(axis=0)
-        before = np.where(self.fitted.modelled, self.fitted.at_smallest(), np.nan)
-        expected = loss.of_base * np.nan_to_num(before)
+        expected = expected_at(self.fitted, self.target, predicted=True)
+        reach = expected_addends(self.fitted, self.target)
         if self.inclusive:
             tree = self.fitted.experiment.tree
             value, addends = inclusive_values(tree, value), tree.inclusive(addends)
             expected = tree.inclusive(expected)
-        spent = Band(expected, expected, expected)
+            reach = None if reach is None else tree.inclusive(reach)
+        spent = expected_band(expected, reach, loss.of_target)
         found = excess_band(value, addends, total, spent, loss.of_target)
         return Band(excess, found.low, found.high)
 
@@ -328,7 +328,7 @@ def rank(
     share = own_share = share_at_target(fitted, found.own, found.total[0], target)
     excess = _excess_at(fitted, target, found, own_share)
     missing, missing_share = unmodelled(fitted)
-    at_base = fitted.at_smallest()
+    at_base = fitted.at_base()
     if inclusive:
         at_base, at_largest, share = (
             inclusive_values(tree, column) for column in (at_base, at_largest, share)
@@ -346,7 +346,7 @@ def rank(
         measured=measured,
         inclusive=inclusive,
         target=target,
-        base=float(fitted.points[0]),
+        base=fitted.base,
         by=by,
         order=_order(view, found, target, by, columns),
         repetitions=found.repetitions,
@@ -386,13 +386,13 @@ def cost_per_process(fitted: Fitted, total: Total, target: float) -> float:
     return float(per_process(fitted.experiment, fitted.parameter, whole, target)[0])
 
 
-def repetitions_compared(fitted: Fitted, target: float) -> tuple[Costs, Costs]:
-    """Return the costs of the runs at the smallest scale, as ideal ones, and at the target."""
-    line, pair = fitted.line, (float(fitted.points[0]), target)
-    ideal = ScalingIdeal(scaling_over(fitted.experiment, fitted.parameter))
-    found = repetitions_of_pair(line, fitted.metric.name, fitted.parameter, ideal, pair)
-    assert found is not None
-    return found
+def repetitions_compared(fitted: Fitted, target: float) -> tuple[Costs, Costs] | None:
+    """Return the expected costs of the runs at the base, and the costs at the target.
+
+    None = no run states the expected costs.
+    """
+    line, pair = fitted.line, (fitted.base, target)
+    return repetitions_of_pair(line, fitted.metric.name, fitted.parameter, ideal_of(fitted), pair)
 
 
 def _trust(
@@ -482,72 +482,104 @@ def share_at_target(fitted: Fitted, value: FloatArray, total: float, target: flo
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Factors of excess work between the smallest scale and a target.
+    """Factors of excess work between the base and a target.
 
     Attributes
     ----------
-    of_target, of_base : factors of a cost at the target, and of one at the base
-    run_time : cost of the whole program at the target, in the same unit; ``inf`` = only costs that
-        grow without limit are lost
+    of_target : factor that converts a cost at the target to one process
+    run_time : cost of the whole program at the target, per process; ``inf`` = only costs that grow
+        without limit are lost
     """
 
     of_target: float
-    of_base: float
     run_time: float
 
-    def lost(self, value: FloatArray, base: FloatArray) -> FloatArray:
-        """Return the cost at the target beyond that of perfect scaling."""
+    def lost(self, value: FloatArray, expected: FloatArray) -> FloatArray:
+        """Return the cost per process at the target beyond the expected one."""
         if np.isinf(self.run_time):
             return np.where(np.isinf(value), np.inf, 0.0)
-        return self.of_target * np.nan_to_num(value) - self.of_base * np.nan_to_num(base)
+        return self.of_target * np.nan_to_num(value) - expected
 
-    def excess(self, value: FloatArray, share: FloatArray, base: FloatArray) -> FloatArray:
+    def excess(self, value: FloatArray, share: FloatArray, expected: FloatArray) -> FloatArray:
         """Return lost costs as fractions of the run time at the target."""
         if np.isinf(self.run_time):
             return np.nan_to_num(share)
-        lost = self.lost(value, base)
+        lost = self.lost(value, expected)
         return lost / self.run_time if self.run_time > 0 else np.zeros_like(lost)
 
 
 def loss_at(fitted: Fitted, target: float, total: float) -> Loss | None:
     """Return the factors of excess work at `target`; None = excess work is not defined.
 
-    It is not defined for metrics that are not additive, for sums over a growing number of
-    processes, and below the base.
+    `no_excess` states the reason.
 
     Parameters
     ----------
     total : sum of all costs at the target
     """
-    base = float(fitted.points[0])
-    is_sum = is_summed(fitted.experiment, fitted.parameter)
-    if not fitted.metric.additive or target < base or (np.isinf(target) and is_sum):
+    if no_excess(fitted, target):
         return None
-    scaling = scaling_over(fitted.experiment, fitted.parameter)
-    of_base = float(ideal_cost(scaling, base, target, np.ones(1))[0])
-    if is_sum:
-        return Loss(1 / target, of_base / base, total / target)
-    return Loss(1.0, of_base, total)
+    if is_summed(fitted.experiment, fitted.parameter):
+        return Loss(1 / target, total / target)
+    return Loss(1.0, total)
+
+
+def no_excess(fitted: Fitted, target: float) -> str:
+    """Return why excess work is not defined at `target`; "" = it is defined."""
+    ideal = ideal_of(fitted)
+    if not fitted.metric.additive:
+        return f"{fitted.metric.name} does not add up over call paths"
+    if target < fitted.base:
+        return f"the target is below {setting_text({fitted.parameter: fitted.base})}"
+    if np.isinf(target) and is_summed(fitted.experiment, fitted.parameter):
+        return "sums over processes grow with their number"
+    if np.isinf(target) and ideal.scaling is None:
+        return "no cost is expected at infinity"
+    return ideal.gap(fitted.base, target) if np.isfinite(target) else ""
+
+
+def expected_at(fitted: Fitted, target: float, *, predicted: bool) -> FloatArray:
+    """Return the expected cost of each call path at `target`, exclusive, per process.
+
+    It is [call paths], and zero where excess work is not defined.
+
+    Parameters
+    ----------
+    predicted : whether the cost at the target is predicted; call paths without a model are then
+        excluded
+    """
+    if no_excess(fitted, target) or np.isinf(target):
+        return np.zeros(len(fitted.experiment.tree))
+    known = fitted.modelled if predicted else np.full(len(fitted.experiment.tree), True)
+    before = np.nan_to_num(np.where(known, fitted.at_base(), 0.0))
+    before = per_process(fitted.experiment, fitted.parameter, before, fitted.base)
+    return np.where(known, ideal_of(fitted).cost(fitted.base, target, before), 0.0)
+
+
+def expected_addends(fitted: Fitted, target: float) -> FloatArray | None:
+    """Return additive numbers for bands of `expected_at`, [call paths, columns]; None = no band."""
+    if no_excess(fitted, target) or np.isinf(target):
+        return None
+    addends = ideal_of(fitted).added(target)
+    return None if addends is None else np.where(fitted.modelled[:, None], addends, 0.0)
 
 
 def _excess_at(fitted: Fitted, target: float, found: TargetCosts, share: FloatArray) -> Excess:
-    """Return excess work between the smallest scale and the target.
+    """Return excess work between the base and the target.
 
     The cost at the base is measured if possible. If the cost at the target is predicted, call paths
     without a model are excluded at both scales.
     """
-    tree, base = fitted.experiment.tree, float(fitted.points[0])
+    tree, base = fitted.experiment.tree, fitted.base
     loss = loss_at(fitted, target, found.total[0])
     if loss is None:
         nothing = np.full(len(tree), np.nan)
         return Excess(base, target, nothing, nothing, nothing, nothing)
-    before, known = fitted.at_smallest(), np.full(len(tree), True)
-    if not found.repetitions:
-        known = fitted.modelled
-        before = np.where(known, before, np.nan)
-    own = loss.excess(found.own, share, before)
+    expected = expected_at(fitted, target, predicted=not found.repetitions)
+    known = np.full(len(tree), True) if found.repetitions else fitted.modelled
+    own = loss.excess(found.own, share, expected)
     whole = inclusive_values(tree, np.where(known, own, np.nan))
-    lost = loss.lost(found.own, before)
+    lost = loss.lost(found.own, expected)
     efficiency = np.full(len(tree), np.nan)
     if np.isfinite(target):
         cost = tree.inclusive(np.nan_to_num(loss.of_target * found.own))

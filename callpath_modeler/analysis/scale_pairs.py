@@ -8,10 +8,11 @@ from numbers import Real
 
 import numpy as np
 
-from callpath_modeler.analysis.ideals import Ideal
+from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.ideal import Ideal
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line
@@ -102,12 +103,14 @@ def with_pairs(fitted: Fitted, pairs: Sequence[Pair]) -> Fitted:
     Raises
     ------
     UsageError
-        If a scale was not measured, or the metric does not add up over call paths.
+        If a scale was not measured, no cost is expected for a pair, or the metric does not add up
+        over call paths.
     """
     if not fitted.metric.additive:
         raise no_excess_work(fitted.metric)
     line = ParameterLine(fitted.parameter, fitted.held, fitted.measured_at, fitted.assumed)
-    return replace(fitted, pairs=choose_pairs(fitted.points, line, pairs_of(pairs)))
+    found = expected_pairs(fitted.points, line, pairs_of(pairs), None, ideal_of(fitted))
+    return replace(fitted, pairs=found)
 
 
 def no_excess_work(metric: Metric) -> UsageError:

@@ -9,9 +9,9 @@ import numpy as np
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.ensemble import Losses, PredictedTarget, relative_excess
 from callpath_modeler.analysis.excess import per_process
-from callpath_modeler.analysis.excess_bands import excess_band
+from callpath_modeler.analysis.excess_bands import excess_band, expected_band
 from callpath_modeler.analysis.forecast import ModelBands, forecast
-from callpath_modeler.analysis.sums import COLUMNS, ends_of_sums
+from callpath_modeler.analysis.sums import COLUMNS
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -145,10 +145,6 @@ def _band(
     assert found is not None
     total = float(found.value.total[0]), found.addends.total
     one = float(per_process(losses.experiment, losses.parameter, np.ones(1), found.target)[0])
-    ideal = expected[:, 0]
-    spent = Band(ideal, ideal, ideal)
-    if losses.ideal.added(found.target) is not None:
-        # The addends are of values as they were read, which need not be per process.
-        low, high = ends_of_sums(ideal / one, expected_addends)
-        spent = Band(ideal, low * one, high * one)
+    has_band = losses.ideal.added(found.target) is not None
+    spent = expected_band(expected[:, 0], expected_addends if has_band else None, one)
     return excess_band(value[:, 0], addends, total, spent, one)

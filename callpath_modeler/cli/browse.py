@@ -12,6 +12,7 @@ import click
 from callpath_modeler.cli.browser_services import browser_services
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.expectation_option import EXPECT_COSTS, expected_costs_of
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -57,6 +58,7 @@ _OF_THE_SCREEN = ("--source-path", "--compare")
     default="",
     help="Show an earlier experiment beside this one, in one tree.",
 )
+@EXPECT_COSTS
 @target_options
 @load_options
 @fit_options
@@ -78,6 +80,7 @@ def command(
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     sort: str | None,
     reverse: bool,
+    expect: str | None,  # noqa: ARG001
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
@@ -109,6 +112,7 @@ def command(
     if not web:
         load = load.with_lines()
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
+    question = replace(question, expect=expected_costs_of(click.get_current_context()))
     fitted, target = values_and_target_of(
         experiment,
         question,

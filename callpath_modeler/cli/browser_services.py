@@ -12,6 +12,7 @@ import click
 
 from callpath_modeler.cli.configured_command import unset
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.expectation_option import expected_costs_of, with_expectation
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.table_options import TABLE, OutputRequest
 from callpath_modeler.errors import UsageError
@@ -92,6 +93,7 @@ class _Services:
         self._paths: tuple[str, ...] = ctx.params["experiment"]
         self._same = invocation_of(ctx, without=_SAID_ANEW, in_full=True)
         self._asked = parse_target(ctx.params["target"], ctx.params["at"], fitting.parameter)
+        self._expected = expected_costs_of(ctx)
         self._fitting = replace(fitting, parameter=self._asked.parameter or fitting.parameter)
         self._base = ""
         self._shown = fitted
@@ -129,7 +131,9 @@ class _Services:
             name: at for name, at in self._asked.named.items() if name != self._fitting.parameter
         }
         others = ",".join(f"{name}={_exactly(at)}" for name, at in held.items()) or None
-        question = PredictionQuery(at=others, metric=metric, pairs=tuple(pair.split()))
+        question = PredictionQuery(
+            at=others, metric=metric, pairs=tuple(pair.split()), expect=self._expected
+        )
         load = self._load.of_metric(metric)
         found, _ = answers.values_of_loaded(
             experiment, self._paths, question, load, self._fitting, FURTHER
@@ -168,7 +172,8 @@ class _Services:
         if isinstance(inputs, PairInputs):
             return self._command_of_pair(request, inputs, target)
         words = [*self._asked_of(inputs, target), *to_cli_options(request)]
-        return self._same.line("views", shell_words(words))
+        same = with_expectation(self._ctx, self._same, inputs.fitted)
+        return same.line("views", shell_words(words))
 
     def _asked_of(self, inputs: ForecastInputs, target: float) -> list[str]:
         """Return the options for values at a target."""
@@ -212,7 +217,8 @@ class _Services:
         shown = ForecastView(forecast, request)
         if output.form == TABLE:
             words = shell_words(self._asked_of(forecast.inputs, forecast.target))
-            again = replace(self._same, options=f"{words} {self._same.options}".rstrip())
+            same = with_expectation(self._ctx, self._same, forecast.fitted)
+            again = replace(same, options=f"{words} {self._same.options}".rstrip())
             style = output.style(self._console)
             output.write_lines(self._console, views_text(shown, style=style, invocation=again))
         else:

@@ -11,6 +11,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.expectation_option import EXPECT_COSTS, expected_costs_of
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     AGGREGATE,
@@ -49,12 +50,7 @@ if TYPE_CHECKING:
 @click.option("--base", metavar="P", help="Compare all larger scales with this one.")
 @click.option("--target", metavar="P", help="Compare a predicted scale as well, with a band.")
 @click.option("--at", metavar="n=N,...", help="Measured values of the other parameters.")
-@click.option(
-    "--expect",
-    metavar="GROWTH|FILE.toml|EXP",
-    help="Expected costs instead of weak or strong scaling: a growth such as 'O(log p)', a file of "
-    "expectations, or another experiment.",
-)
+@EXPECT_COSTS
 @view_options
 @table_options
 @PLOT
@@ -90,14 +86,8 @@ def command(
     With several parameters, p varies, and the others have the values of --at, or their largest
     measured values.
     """
-    from callpath_modeler.analysis.aggregation import aggregate_for
     from callpath_modeler.analysis.ensemble import losses
-    from callpath_modeler.analysis.scale_pairs import measured_line
-    from callpath_modeler.excess_expectation import (
-        ComparedRuns,
-        expected_costs,
-        parse_expectation,
-    )
+    from callpath_modeler.excess_expectation import ideal_between
     from callpath_modeler.loading import load as read
     from callpath_modeler.pipeline import FitOptions, aggregate_of
     from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
@@ -107,7 +97,7 @@ def command(
     wanted = viewing(form, table.top, inclusive, exclusive)
     chosen, first = _scales(pairs, base)
     scale = None if target is None else parse_target(target, None).value
-    expectation = None if expect is None else parse_expectation(expect)
+    expectation = expected_costs_of(click.get_current_context())
     load = load.of_metric(metric)
     experiment_read = read(experiment, load, console.progress("read"))
     findings = experiment_read.findings
@@ -115,13 +105,8 @@ def command(
     how = FitOptions(parameter=parameter, aggregate=aggregate)
     centre = aggregate_of(experiment_read, experiment, metric, load, how)
     try:
-        ideal = None
-        if expectation is not None:
-            line = measured_line(experiment_read, parameter, held)
-            one = experiment_read.metric(metric)
-            middle = aggregate_for(experiment_read, one.name, line.parameter, centre)
-            runs = ComparedRuns(experiment_read, one, line, middle, scale)
-            ideal = expected_costs(expectation, runs, load, how)
+        chosen_fit = replace(how, aggregate=centre)
+        ideal = ideal_between(expectation, experiment_read, metric, load, chosen_fit, held)
         found = losses(
             experiment_read,
             metric,
@@ -183,9 +168,10 @@ def _with_target(
 def _again(ctx: click.Context, base: str | None, expect: str | None) -> Invocation:
     """Return the command lines for the same losses."""
     again = invocation_of(ctx)
-    given = {"--base": base, "--expect": expect}
-    said = [shell_words([option, text]) for option, text in given.items() if text is not None]
-    return replace(again, options=" ".join([*said, again.options]).rstrip())
+    said = "" if base is None else shell_words(["--base", base])
+    expected = "" if expect is None else shell_words(["--expect", expect])
+    options = f"{said} {again.options}".strip()
+    return replace(again, options=options, expected=expected)
 
 
 def _scales(

@@ -12,7 +12,12 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.expectation_option import EXPECT, check_ranking
+from callpath_modeler.cli.expectation_option import (
+    EXPECT,
+    check_ranking,
+    expected_costs_of,
+    verdict_file,
+)
 from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -89,7 +94,7 @@ def command(
     what: str | None,
     color_by: str | None,
     base: str | None,  # noqa: ARG001
-    expect: Path | None,
+    expect: str | None,  # noqa: ARG001
     force: bool,
     question: PredictionQuery,
     load: LoadOptions,
@@ -114,10 +119,14 @@ def command(
 
     form = _form(format_, output, what)
     ctx = click.get_current_context()
-    expect = _expected(ctx, form, what)
+    has_verdicts = form in GRAPHS or (form not in _OTHERS and what == _RANKING)
+    _refuse_expectation(ctx, form, has_verdicts=has_verdicts)
     _check_flame(ctx, form, what)
-    if expect is not None:
-        load = reading_for(expect, question.metric, load)
+    expected = expected_costs_of(click.get_current_context())
+    question = replace(question, expect=expected, has_verdicts=has_verdicts)
+    verdicts = verdict_file(click.get_current_context()) if has_verdicts else None
+    if verdicts is not None:
+        load = reading_for(verdicts, question.metric, load)
     at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted", "pairs"))
     if form == SVG and not at_target and color_by != "growth":
         _measured_flame(console, experiment, question, load, fitting, output, force=force)
@@ -144,10 +153,10 @@ def command(
     elif form == PYTHON:
         console.write(python_source(fitted), output, overwrite=force)
     elif form in GRAPHS:
-        text = export.graph_text(ranking, form, check_ranking(ranking, expect))
+        text = export.graph_text(ranking, form, check_ranking(ranking, verdicts))
         console.write(text, output, overwrite=force)
     elif what == _RANKING or fitted.is_measured_only:
-        table = ranking_table(ranking, findings=findings, check=check_ranking(ranking, expect))
+        table = ranking_table(ranking, findings=findings, check=check_ranking(ranking, verdicts))
         render_table(console, table, form, output, force=force)
     else:
         render_table(console, export.models_table(fitted), form, output, force=force)
@@ -168,20 +177,18 @@ def _check_models(fitted: Fitted, form: str, what: str | None, color_by: str | N
             refuse_prediction(fitted, option)
 
 
-def _expected(ctx: click.Context, form: str, what: str | None) -> Path | None:
-    """Return the expectation file if the output contains verdicts.
+def _refuse_expectation(ctx: click.Context, form: str, *, has_verdicts: bool) -> None:
+    """Raise `UsageError` for an expectation of the command line that the output does not show.
 
-    A file that is configured, but not given on the command line, only applies to such output.
+    It shows verdicts or excess work. A configured file only applies to verdicts.
     """
-    expect: Path | None = ctx.params["expect"]
-    if form in GRAPHS or (form not in _OTHERS and what == _RANKING):
-        return expect
-    if ctx.get_parameter_source("expect") is click.core.ParameterSource.COMMANDLINE:
+    given = ctx.get_parameter_source("expect") is click.core.ParameterSource.COMMANDLINE
+    shows_excess = form == CUBE or (form == SVG and ctx.params["color_by"] in {None, "excess"})
+    if given and not has_verdicts and not shows_excess:
         raise UsageError(
-            "--expect: verdicts are part of the ranking and of graphs",
-            hint="--what ranking, -f graphml or -f dot",
+            "--expect: this output has neither excess work nor verdicts",
+            hint="--what ranking, or -f graphml, dot, cubex or svg",
         )
-    return None
 
 
 def _measured(
@@ -282,6 +289,7 @@ def _measured_flame(
     """Write the flame graph of the largest runs, coloured against a smaller scale."""
     from callpath_modeler import loading, pipeline
     from callpath_modeler.analysis.ensemble import losses
+    from callpath_modeler.excess_expectation import ideal_between
     from callpath_modeler.report import exchange
     from callpath_modeler.report.flame.content import ColorBy, check_additive, of_losses, plain
     from callpath_modeler.report.flame.picture import flame_svg
@@ -298,7 +306,11 @@ def _measured_flame(
     else:
         check_additive(metric)
         base = _base(params["base"])
-        found = losses(experiment, metric.name, fitting.parameter, base=base, aggregate=how)
+        chosen = replace(fitting, aggregate=how)
+        ideal = ideal_between(question.expect, experiment, metric.name, load, chosen)
+        found = losses(
+            experiment, metric.name, fitting.parameter, base=base, aggregate=how, ideal=ideal
+        )
         flame = of_losses(found, shown)
     console.write(flame_svg(flame), output, overwrite=force)
     console.findings(experiment.findings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,13 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console, Notes
-from callpath_modeler.cli.expectation_option import EXPECT, check_ranking
+from callpath_modeler.cli.expectation_option import (
+    EXPECT,
+    check_ranking,
+    expected_costs_of,
+    verdict_file,
+    with_expectation,
+)
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     A_FILE,
@@ -92,7 +99,7 @@ def command(
     plot: Path | None,
     table: TableRequest,
     explain_trust: bool,
-    expect: Path | None,
+    expect: str | None,  # noqa: ARG001
     verify: Path | None,
     question: PredictionQuery,
     load: LoadOptions,
@@ -102,7 +109,7 @@ def command(
 
     Costs are measured if the target was run at least twice, else predicted. One or two scales allow
     no models: then all costs are measured, and two scales are compared by excess work. Verdicts of
-    --expect do not change the exit status; use `cpmodel check` for that.
+    --expect FILE.toml do not change the exit status; use `cpmodel check` for that.
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """
@@ -119,8 +126,11 @@ def command(
     form = table.form
     if group_by is not None:
         _refuse_with_groups(plot, verify)
-    if expect is not None:
-        load = reading_for(expect, question.metric, load)
+    expected = expected_costs_of(click.get_current_context())
+    question = replace(question, expect=expected, has_verdicts=True)
+    verdicts = verdict_file(click.get_current_context())
+    if verdicts is not None:
+        load = reading_for(verdicts, question.metric, load)
     groups = rankings_of(
         experiment,
         question,
@@ -134,7 +144,7 @@ def command(
         value: None if verify is None else verification_of(ranking, verify, load)
         for value, (ranking, _) in groups.items()
     }
-    checks = {value: check_ranking(ranking, expect) for value, (ranking, _) in groups.items()}
+    checks = {value: check_ranking(ranking, verdicts) for value, (ranking, _) in groups.items()}
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     findings, notes = of_groups(group_by, groups), Notes.FULL
     if plot is not None:
@@ -156,7 +166,11 @@ def command(
                     ranking,
                     shown[value][:count],
                     style=table.style(console),
-                    invocation=of_group(again, load.where, group_by, value) if group_by else again,
+                    invocation=with_expectation(
+                        click.get_current_context(),
+                        of_group(again, load.where, group_by, value) if group_by else again,
+                        ranking.fitted,
+                    ),
                     check=checks[value],
                     verified=verified[value],
                     complete=complete,

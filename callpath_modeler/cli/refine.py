@@ -9,7 +9,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.expectation_option import EXPECT, check_ranking
+from callpath_modeler.cli.expectation_option import EXPECT_VERDICTS, check_ranking
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Format of the table on standard output.",
 )
-@EXPECT
+@EXPECT_VERDICTS
 @model_options
 @load_options
 @click.pass_obj

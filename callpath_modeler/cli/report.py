@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,13 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured, configuration_of, unset
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.expectation_option import EXPECT, check_ranking
+from callpath_modeler.cli.expectation_option import (
+    EXPECT,
+    check_ranking,
+    expected_costs_of,
+    verdict_file,
+    with_expectation,
+)
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import (
@@ -27,9 +34,10 @@ from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.fitted import Fitted
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.profile.experiment import Experiment
+    from callpath_modeler.process_profile import ProcessProfile
     from callpath_modeler.report.efficiency import EfficiencyView
     from callpath_modeler.report.page.content import Provenance
     from callpath_modeler.target_query import PredictionQuery
@@ -63,7 +71,7 @@ def command(
     output: Path | None,
     force: bool,
     top: int,
-    expect: Path | None,
+    expect: str | None,  # noqa: ARG001
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
@@ -84,8 +92,11 @@ def command(
     from callpath_modeler.report.page.document import page
     from callpath_modeler.target_query import FURTHER
 
-    if expect is not None:
-        load = reading_for(expect, question.metric, load)
+    expected = expected_costs_of(click.get_current_context())
+    question = replace(question, expect=expected, has_verdicts=True)
+    verdicts = verdict_file(click.get_current_context())
+    if verdicts is not None:
+        load = reading_for(verdicts, question.metric, load)
     ranking, findings = answers.ranking_of(
         experiment,
         question,
@@ -96,15 +107,18 @@ def command(
     )
     fitted = ranking.fitted
     known = ForecastInputs(fitted, predicted=question.predicted) if fitted.metric.additive else None
+    processes, why_none = _processes(ranking, top, load)
     content = PageContent(
         ranking=ranking,
         forecast=forecast(known, ranking.target) if known is not None else None,
         causes=explain_all(ranking, ranking.order[:top].tolist()),
-        check=check_ranking(ranking, expect),
+        check=check_ranking(ranking, verdicts),
         findings=findings,
-        making=provenance_of(click.get_current_context(), experiment, fitted.experiment),
+        making=provenance_of(click.get_current_context(), experiment, fitted),
         top=top,
         efficiency=_efficiency(console, experiment, ranking, load, fitting),
+        processes=processes,
+        no_processes=why_none,
     )
     console.write(page(content), output, overwrite=force)
     console.findings(findings)
@@ -142,8 +156,47 @@ def _efficiency(
     return EfficiencyView(answer.efficiency, Scheme.MULTIPLICATIVE, TOP, answer.confidence)
 
 
-def provenance_of(ctx: click.Context, sources: Sequence[str], experiment: Experiment) -> Provenance:
-    """Return the origin of a page of the experiment `sources`, for the options of a command."""
+def _processes(
+    ranking: Ranking, top: int, load: LoadOptions
+) -> tuple[dict[int, ProcessProfile], str]:
+    """Return the values of processes at the largest scale, by call path, or why there are none.
+
+    Only the first call paths with a value there are read. A single process is not shown.
+    """
+    import numpy as np
+
+    from callpath_modeler.errors import CallpathModelerError
+    from callpath_modeler.process_profile import process_profiles
+    from callpath_modeler.target_query import Target
+
+    fitted, rows = ranking.fitted, ranking.order[:top]
+    rows = rows[~np.isnan(ranking.at_largest[rows])]
+    if not fitted.metric.additive or not len(rows):
+        return {}, ""
+    at = {fitted.parameter: float(fitted.points[-1]), **fitted.measured_at}
+    try:
+        found = process_profiles(
+            fitted.experiment,
+            [[row] for row in rows.tolist()],
+            fitted.metric.name,
+            inclusive=ranking.inclusive,
+            target=Target(named={} if fitted.has_unknown_scale else at),
+            options=load,
+        )
+    except CallpathModelerError as error:
+        return {}, f"{error.message}."
+    known = {
+        row: each
+        for row, each in zip(rows.tolist(), found, strict=True)
+        if not isinstance(each, DataError)
+    }
+    errors = [each for each in found if isinstance(each, DataError)]
+    why = f"{errors[0].message}." if errors and not known else ""
+    return {row: each for row, each in known.items() if len(each.ranks) > 1}, why
+
+
+def provenance_of(ctx: click.Context, sources: Sequence[str], fitted: Fitted) -> Provenance:
+    """Return the origin of a page of models of `sources`, for the options of a command."""
     import platform
     from importlib.metadata import version
 
@@ -151,11 +204,11 @@ def provenance_of(ctx: click.Context, sources: Sequence[str], experiment: Experi
     from callpath_modeler.fingerprints import fingerprints
     from callpath_modeler.report.page.content import Provenance
 
-    again = invocation_of(ctx)
+    experiment, again = fitted.experiment, with_expectation(ctx, invocation_of(ctx), fitted)
     everything = unset(ctx, "by", "select", "top")
     words = []
     for name, option in (("top", "--top"), ("expect", "--expect")):
-        if was_asked(ctx, name):
+        if was_asked(ctx, name) and not (name == "expect" and again.expected):
             words.append(shell_words([option, str(ctx.params[name])]))
     versions = [(name, version(name)) for name in _PACKAGES]
     paths = dict.fromkeys(run.source for run in experiment.runs)

@@ -44,8 +44,11 @@ _APART: Mapping[str, frozenset[str]] = {
     "fit": frozenset({"metric"}),  # which models are kept
     "merge": frozenset({"metric"}),
     "refine": frozenset({"metric"}),  # filters are about time
-    # Where measured values are held; a further pair; expected costs in place of verdicts.
+    # Where measured values are held; a further pair; expected costs without verdicts.
     "excess": frozenset({"at", "target", "expect"}),
+    "views": frozenset({"expect"}),
+    "show": frozenset({"expect"}),
+    "browse": frozenset({"expect"}),
     "check": frozenset({"target", "at", "metric", "inclusive", "exclusive"}),  # FILE.toml says it
     "baseline": frozenset({"inclusive", "exclusive", "top"}),  # what expectations are written
     "report": frozenset({"top"}),  # charts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.expectation_option import EXPECT_COSTS, expected_costs_of
 from callpath_modeler.cli.one_call_path import row_of, rows_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     "call paths; their values are summed.",
 )
 @PLOT
+@EXPECT_COSTS
 @target_options
 @load_options
 @fit_options
@@ -50,6 +53,7 @@ def command(
     linear: bool,
     per_process: bool,
     plot: Path | None,
+    expect: str | None,  # noqa: ARG001
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
@@ -70,7 +74,14 @@ def command(
 
     if per_process:
         linear = linear and "--linear" not in load.preset
-        _refuse(linear=linear, plot=plot, predicted=question.predicted, pair=question.pairs)
+        expected = expected_costs_of(click.get_current_context())
+        _refuse(
+            linear=linear,
+            plot=plot,
+            predicted=question.predicted,
+            pair=question.pairs,
+            expect=expected,
+        )
         _show_processes(console, experiment, callpath, question, load, fitting, output)
         return
     if output.form != TABLE:
@@ -78,6 +89,7 @@ def command(
             f"-f {output.form} is for show --per-process",
             hint="cpmodel rank and cpmodel export write models in this format",
         )
+    question = replace(question, expect=expected_costs_of(click.get_current_context()))
     ranking, findings = answers.ranking_of(
         experiment,
         question,

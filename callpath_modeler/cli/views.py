@@ -10,6 +10,11 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.expectation_option import (
+    EXPECT_COSTS,
+    expected_costs_of,
+    with_expectation,
+)
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -36,6 +41,7 @@ if TYPE_CHECKING:
 @view_options
 @sort_options
 @table_options
+@EXPECT_COSTS
 @target_options
 @load_options
 @fit_options
@@ -49,6 +55,7 @@ def command(
     sort: str | None,
     reverse: bool,
     table: TableRequest,
+    expect: str | None,  # noqa: ARG001
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
@@ -68,6 +75,7 @@ def command(
     from callpath_modeler.target_query import FURTHER, findings_at
 
     ctx = click.get_current_context()
+    question = replace(question, expect=expected_costs_of(click.get_current_context()))
     form = table.form
     viewed = viewing(form, table.top, question.inclusive, bool(ctx.params["exclusive"]))
     fitted, target = values_and_target_of(
@@ -87,7 +95,7 @@ def command(
         lines = views_text(
             shown,
             style=table.style(console),
-            invocation=invocation_of(ctx),
+            invocation=with_expectation(ctx, invocation_of(ctx), fitted),
         )
         table.write_lines(console, lines)
     else:

@@ -99,7 +99,7 @@ class WebViews:
             causes=explain_all(ranking, ranking.order[:_CARDS].tolist()),
             check=None,
             findings=findings_at(fitted, target),
-            making=provenance_of(self._ctx, self._ctx.params["experiment"], fitted.experiment),
+            making=provenance_of(self._ctx, self._ctx.params["experiment"], fitted),
             top=_CARDS,
         )
         filled = typed or _filled(query, fitted, parameter_value(target), request)

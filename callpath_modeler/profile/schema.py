@@ -103,6 +103,11 @@ class Metric:
         """Return the metric of the values on GPU streams, such as ``"time on GPU streams"``."""
         return replace(self, name=self.name + _ON_GPU_STREAMS)
 
+    @property
+    def of_threads(self) -> str:
+        """Name of the metric without its addition for GPU streams."""
+        return self.name.removesuffix(_ON_GPU_STREAMS)
+
     def in_one_line(self) -> Metric:
         """Return the metric with texts that are safe for terminals and pages."""
         name, unit, description = map(printable, (self.name, self.unit, self.description))

@@ -74,19 +74,21 @@ def in_given_units(
     found, factors = [], {}
     for each in declared:
         metric = each.metric
-        if metric.name not in units:
+        # Values on GPU streams have the unit of those on threads.
+        stated = metric.name if metric.name in units else metric.of_threads
+        if stated not in units:
             found.append(each)
             continue
-        unit, factor = base_unit(units[metric.name])
+        unit, factor = base_unit(units[stated])
         if not each.unit_is_assumed and metric.unit not in _UNKNOWN:
             raise UsageError(
-                f"--unit {metric.name}={units[metric.name]}: the profile states the unit "
+                f"--unit {stated}={units[stated]}: the profile states the unit "
                 f"of {metric.name}, and values are converted to {metric.unit}",
                 hint="omit the option",
             )
         if unit == "s" and not metric.is_time and metric.unit != "ticks" and extent.threads > 1:
             raise UsageError(
-                f"--unit {metric.name}={units[metric.name]}: values of {metric.name} are sums "
+                f"--unit {stated}={units[stated]}: values of {metric.name} are sums "
                 "over the threads of a process, and durations of threads do not add up",
                 hint="model the metric as a number, without --unit",
             )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -58,7 +59,12 @@ def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, IntArray]:
     return tree, row_of[ends]
 
 
-def tree_of_nodes(callers: Sequence[int], names: Sequence[str]) -> tuple[CallTree, IntArray]:
+def tree_of_nodes(
+    callers: Sequence[int],
+    names: Sequence[str],
+    sites: Sequence[int] | None = None,
+    files: Mapping[str, str] | None = None,
+) -> tuple[CallTree, IntArray]:
     """Return the call tree of nodes, and the row of each node.
 
     Siblings stay in order.
@@ -67,6 +73,8 @@ def tree_of_nodes(callers: Sequence[int], names: Sequence[str]) -> tuple[CallTre
     ----------
     callers : for each node, the number of its caller, or `ROOT`; callers come before callees
     names : for each node, the name of its region
+    sites : for each node, the line of the call in the source of the caller; None = not known
+    files : source file by name of a region
     """
     roots: list[int] = []
     callees: list[list[int]] = [[] for _ in names]
@@ -85,7 +93,10 @@ def tree_of_nodes(callers: Sequence[int], names: Sequence[str]) -> tuple[CallTre
         stack += [(callee, row) for callee in reversed(callees[node])]
     index: dict[str, int] = {}
     region = [index.setdefault(names[node], len(index)) for node in order]
-    tree = CallTree.from_parents(parents, region, [known_region(name) for name in index])
+    known = files or {}
+    regions = [replace(known_region(name), file=known.get(name, "")) for name in index]
+    lines = None if sites is None else [sites[node] for node in order]
+    tree = CallTree.from_parents(parents, region, regions, site=lines)
     return tree, row_of
 
 

@@ -18,7 +18,7 @@ from callpath_modeler.printable import printable
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import DeclaredMetric, Metric, Reduction
-from callpath_modeler.readers.base import PlacedSource, ProfileSource, ThreadSource
+from callpath_modeler.readers.base import PlacedSource, ProfileSource, ThreadSource, ThreadSums
 from callpath_modeler.readers.declared_units import DeclaredUnits
 from callpath_modeler.readers.reductions import Columns, Fold, statistic
 from callpath_modeler.readers.runs import LARGEST
@@ -58,20 +58,26 @@ class ProcessValues:
         return len(self.ranks)
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """Values of the experiment with which those of the processes are compared.
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """Call paths whose values are summed.
 
     Attributes
     ----------
-    row : row of the common call tree, or `ROOT` = nothing is compared
-    value : its exclusive value, reduced over processes
+    chosen : [rows of the common tree] which call paths are summed
+    row : a chosen row whose value is compared with the experiment, or `ROOT` = nothing is compared
+    value : its exclusive value in the experiment, reduced over processes
     reduction : statistic over processes
     """
 
+    chosen: BoolArray
     row: int
     value: float
     reduction: Reduction
+
+
+_AT_ONCE = 30
+"""Number of choices whose values are read at once: two bits of an integer for each."""
 
 
 def process_values(
@@ -79,11 +85,12 @@ def process_values(
     stated: DeclaredUnits,
     metric: str,
     rows: IntArray,
-    chosen: BoolArray,
-    expected: Expected,
+    choices: Sequence[Choice],
     selected: BoolArray | None = None,
-) -> ProcessValues:
-    """Return the values of processes, summed over call paths.
+) -> list[ProcessValues | DataError]:
+    """Return the values of processes, summed over call paths, for each choice of call paths.
+
+    Choices may have call paths in common. The profile is read once for 30 choices.
 
     Parameters
     ----------
@@ -91,44 +98,121 @@ def process_values(
     stated : its metrics in the units that the user gave
     metric : name of the metric
     rows : intp [call paths of the run] row in the common tree, or `ROOT`
-    chosen : [rows of the common tree] which call paths are summed
-    expected : a chosen call path with its value in the experiment
+    choices : the call paths
     selected : [processes] which processes are used; None = all
+
+    Returns
+    -------
+    list
+        For a choice whose call paths do not occur, or whose values differ from those of the
+        experiment, the error. Its message does not name the profile.
 
     Raises
     ------
     DataError
-        If the profile has no values of single processes, if the call paths do not occur, or if
-        values differ from those of the experiment. The message does not name the profile.
+        If the profile has no values of single processes.
     InputError
         If the file cannot be read.
     """
     if not isinstance(source, ThreadSource):
         raise DataError("the profile has no values of single processes", hint=_MEASURE)
     declared = _additive(stated.declared, metric)
-    is_here = np.append(chosen, False)[rows]
+    found: list[ProcessValues | DataError] = []
+    for start in range(0, len(choices), _AT_ONCE):
+        part = choices[start : start + _AT_ONCE]
+        found += _values_at_once(source, stated, declared, rows, part, selected)
+    return found
+
+
+def _values_at_once(
+    source: ProfileSource,
+    stated: DeclaredUnits,
+    declared: DeclaredMetric,
+    rows: IntArray,
+    choices: Sequence[Choice],
+    selected: BoolArray | None,
+) -> list[ProcessValues | DataError]:
+    """Return the values of some choices, as `process_values` does."""
+    assert isinstance(source, ThreadSource)
+    # Call paths with the same code are in the same choices, so they are one group.
+    code = np.zeros(len(rows), np.int64)
+    refused: list[DataError | None] = []
+    for number, choice in enumerate(choices):
+        is_here = np.append(choice.chosen, False)[rows]
+        is_checked = is_here & (rows == choice.row) & (choice.row != ROOT)
+        refused.append(_refused(choice, is_here, is_checked))
+        code |= (is_here.astype(np.int64) | is_checked.astype(np.int64) << 1) << (2 * number)
+    known = np.flatnonzero(code)
+    codes, of_code = np.unique(code[known], return_inverse=True)
+    group = np.full(len(rows), ROOT)
+    group[known] = of_code
+    before = {*source.findings()}
+    sums = source.sums_of_threads(declared.metric.name, group, len(codes)) if len(codes) else None
+    findings = tuple(each for each in source.findings() if each not in before)
+    found: list[ProcessValues | DataError] = []
+    for number, (choice, error) in enumerate(zip(choices, refused, strict=True)):
+        if error is not None or sums is None:
+            found.append(error or _absent())
+            continue
+        bits = codes >> (2 * number) & 3
+        own = ThreadSums(sums.values[bits == 3], sums.process)
+        whole = ThreadSums(sums.values[bits > 0].sum(axis=0)[np.newaxis], sums.process)
+        occurrences = int(np.count_nonzero(code[known] >> (2 * number) & 2))
+        try:
+            found.append(
+                _of_choice(
+                    source, stated, declared, choice, own, whole, occurrences, selected, findings
+                )
+            )
+        except DataError as changed:
+            found.append(changed)
+    return found
+
+
+def _absent() -> DataError:
+    return DataError("the call path does not occur in this run", hint="choose another scale")
+
+
+def _refused(choice: Choice, is_here: BoolArray, is_checked: BoolArray) -> DataError | None:
+    """Return the error about a choice whose call paths do not occur, or None."""
     if not is_here.any():
-        raise DataError("the call path does not occur in this run", hint="choose another scale")
-    group = np.where(is_here, 1, ROOT)
-    checked = rows == expected.row if expected.row != ROOT else np.zeros(len(rows), np.bool_)
-    if expected.row != ROOT and not np.isnan(expected.value) and not checked.any():
-        raise DataError(
+        return _absent()
+    if choice.row != ROOT and not np.isnan(choice.value) and not is_checked.any():
+        return DataError(
             "the profile does not have the costliest of the call paths any more",
             hint="read the profiles again, with the same options",
         )
-    group[checked & is_here] = 0
-    before = {*source.findings()}
-    sums = source.sums_of_threads(declared.metric.name, group, 2)
-    findings = tuple(each for each in source.findings() if each not in before)
-    of_threads = sums.values * stated.factors.get(declared.metric.name, 1.0)
+    return None
+
+
+def _of_choice(
+    source: ProfileSource,
+    stated: DeclaredUnits,
+    declared: DeclaredMetric,
+    choice: Choice,
+    checked: ThreadSums,
+    sums: ThreadSums,
+    occurrences: int,
+    selected: BoolArray | None,
+    findings: tuple[Finding, ...],
+) -> ProcessValues:
+    """Return the values of one choice.
+
+    Parameters
+    ----------
+    checked, sums : sums of threads over the compared call path, and over all chosen ones
+    occurrences : number of call paths of the run that share the compared row
+    """
+    factor = stated.factors.get(declared.metric.name, 1.0)
     columns = Columns.of(sums.process)
     fold = Fold.MAX if declared.metric.is_time else Fold.SUM
     kept = np.arange(columns.processes) if selected is None else np.flatnonzero(selected)
     is_exact = declared.metric.is_time and columns.threads > 1
     if not findings:
-        own = columns.fold(of_threads[:1], fold)[:, kept]
-        _compare(own, expected, int(checked.sum()), adds_up=not is_exact)
-    whole = of_threads.sum(axis=0)[np.newaxis]
+        of_checked = checked.values.sum(axis=0)[np.newaxis] * factor
+        own = columns.fold(of_checked, fold)[:, kept]
+        _compare(own, choice, occurrences, adds_up=not is_exact)
+    whole = sums.values * factor
     whole[whole > LARGEST] = np.nan
     placement = source.placement() if isinstance(source, PlacedSource) else None
     if placement is None or len(placement.ranks) != columns.processes:
@@ -159,7 +243,7 @@ def _additive(declared: Sequence[DeclaredMetric], name: str) -> DeclaredMetric:
     return found
 
 
-def _compare(own: FloatArray, expected: Expected, occurrences: int, *, adds_up: bool) -> None:
+def _compare(own: FloatArray, expected: Choice, occurrences: int, *, adds_up: bool) -> None:
     """Raise `DataError` if the processes have another value than the experiment.
 
     A maximum of several call paths that share a row is no sum of their maxima.

@@ -138,8 +138,8 @@ def recognise_scaling(
     - scales beyond the one with the smallest time of a function, because shared work may grow again
 
     The fastest repetition represents its point. Means over processes are used, because maxima grow
-    with imbalance. If times decrease, but more slowly than shared work would, bytes and counts
-    decide.
+    with imbalance. If times decrease, but more slowly than shared work would, or if no time was
+    measured, bytes and counts decide.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def recognise_scaling(
     """
     timed = [v for v in columns.values() if v.metric.can_be_run_time]
     workers = _varying_workers(runs)
-    why = _undecided(timed, runs, workers, reduction)
+    why = _undecided(runs, workers, reduction)
     if why:
         return Scaling.WEAK, f"assumed: {why}"
     chosen = _longest_series(runs, workers)
@@ -162,21 +162,23 @@ def recognise_scaling(
     def slope_of(values: MetricValues, rows: BoolArray) -> float:
         return _median_slope(values.means(reduction)[rows][:, chosen], of_run, is_sum=is_sum)
 
-    slope = slope_of(timed[0], work)
-    if np.isnan(slope):
-        return Scaling.WEAK, "assumed: no computation measured at every scale"
-    per_process = " per process" if workers == "p" else ""
-    said = f"computation{per_process} goes as {_power(slope, workers)}"
-    if not _STRONG_SLOPE <= slope < _DOUBTFUL_SLOPE:
-        return (Scaling.STRONG if slope < _STRONG_SLOPE else Scaling.WEAK), said
+    slope, said = float("nan"), "no time measured"
+    if timed:
+        slope = slope_of(timed[0], work)
+        if np.isnan(slope):
+            return Scaling.WEAK, "assumed: no computation measured at every scale"
+        per_process = " per process" if workers == "p" else ""
+        said = f"computation{per_process} goes as {_power(slope, workers)}"
+        if not _STRONG_SLOPE <= slope < _DOUBTFUL_SLOPE:
+            return (Scaling.STRONG if slope < _STRONG_SLOPE else Scaling.WEAK), said
     # Memory contention may slow shared work down, but it does not change volumes.
     of_bytes = np.ones(len(work), bool)
-    needs = [values for values in columns.values() if values.metric.is_requirement]
-    volumes = [slope_of(each, of_bytes if each.metric.unit == "B" else work) for each in needs]
-    for each, volume in zip(needs, volumes, strict=True):
+    needs = [v for v in columns.values() if v.metric.is_requirement or not timed]
+    for each in (values for values in needs if values.metric.additive):
+        volume = slope_of(each, of_bytes if each.metric.unit == "B" else work)
         if volume < _STRONG_SLOPE:
             return Scaling.STRONG, f"{said}, {each.metric.name} as {_power(volume, workers)}"
-    return Scaling.WEAK, said
+    return Scaling.WEAK, said if timed else f"assumed: {said}"
 
 
 def _varying_workers(runs: Sequence[Run]) -> str:
@@ -186,17 +188,13 @@ def _varying_workers(runs: Sequence[Run]) -> str:
     return worker_parameter(varying) or worker_parameter(names) or "p"
 
 
-def _undecided(
-    timed: Sequence[MetricValues], runs: Sequence[Run], workers: str, reduction: Reduction
-) -> str:
+def _undecided(runs: Sequence[Run], workers: str, reduction: Reduction) -> str:
     """Return the reason why the runs do not determine the scaling; "" = they do."""
     if reduction is Reduction.IMBALANCE:
         return "imbalances do not show it"
     if workers not in runs[0].parameters:
         return "the number of processes is unknown"
     counts = {runs[i].parameters[workers] for i in _longest_series(runs, workers)}
-    if not timed:
-        return "no time measured"
     if len(counts) < 2:
         return f"{workers} does not vary"
     return f"{workers} is not positive" if min(counts) <= 0 else ""

@@ -45,7 +45,7 @@ from callpath_modeler.report.outlined_view import (
     sum_check_text,
     tree_lines,
 )
-from callpath_modeler.report.pair_columns import ENSEMBLE, pair_title
+from callpath_modeler.report.pair_columns import ENSEMBLE, expected_json, pair_title
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
@@ -299,12 +299,7 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
         "parameter": losses.parameter,
         "held": dict(losses.line.held),
         "formula": str(losses.ideal.scaling or "expected"),
-        "expected": {
-            "meaning": losses.ideal.meaning,
-            "formula": losses.ideal.formula,
-            "notes": list(losses.ideal.notes),
-            "omitted": list(losses.omitted),
-        },
+        "expected": {**expected_json(losses.ideal), "omitted": list(losses.omitted)},
         "centre": losses.centre,
         "view": str(shown.request.kind),
         "pairs": pairs,

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from callpath_modeler.report.layout import NEXT
 
+_WITH_EXCESS_WORK = frozenset({"rank", "show", "views", "report", "excess"})
+"""Commands that know expected costs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
@@ -16,11 +19,13 @@ class Invocation:
     sources : the experiment
     options : options that every command knows
     before : options before the command
+    expected : option of expected costs, for commands with excess work
     """
 
     sources: str = "EXP"
     options: str = ""
     before: str = ""
+    expected: str = ""
 
     def line(self, command: str, words: str = "") -> str:
         """Return the command line of another command on the same experiment with the same options.
@@ -30,7 +35,8 @@ class Invocation:
         command : name of the command
         words : further arguments of that command
         """
-        parts = ("cpmodel", self.before, command, self.sources, words, self.options)
+        expected = self.expected if command in _WITH_EXCESS_WORK else ""
+        parts = ("cpmodel", self.before, command, self.sources, words, expected, self.options)
         return " ".join(part for part in parts if part)
 
     def hint(self, command: str, words: str = "") -> str:

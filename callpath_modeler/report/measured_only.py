@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.excess_patterns import NOTICEABLE
-from callpath_modeler.analysis.ideals import ScalingIdeal
+from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured_only import LEAST_SCALES
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.fitted import Fitted
@@ -28,9 +27,12 @@ _NUMBERS = ("no", "one", "two", "three")
 
 
 def excess_symbol(fitted: Fitted) -> str:
-    """Return the symbol of excess work: ``X_s`` of strong scaling, ``X_w`` of weak scaling."""
-    scaling = scaling_over(fitted.experiment, fitted.parameter)
-    return "X_s" if scaling is Scaling.STRONG else "X_w"
+    """Return the symbol of excess work: ``X_s`` of strong scaling, ``X_w`` of weak scaling.
+
+    It is ``X`` for other expected costs.
+    """
+    symbols: dict[Scaling | None, str] = {Scaling.STRONG: "X_s", Scaling.WEAK: "X_w"}
+    return symbols.get(ideal_of(fitted).scaling, "X")
 
 
 def excess_styles(excess: FloatArray) -> list[str]:
@@ -93,25 +95,35 @@ def loss_sentence(
 def comparison_sentence(answer: Ranking | Forecast, *, style: TextStyle) -> str:
     """Return the loss of the program between the two scales that are compared, and its formula."""
     fitted, total = answer.fitted, answer.total_excess
-    ends = (
-        f"From {fitted.parameter} = {parameter_value(answer.base)} to "
-        f"{parameter_value(answer.target)}"
-    )
+    ideal, target = ideal_of(fitted), parameter_value(answer.target)
+    ends = f"At {fitted.parameter} = {target}"
+    if ideal.is_relative:
+        ends = f"From {fitted.parameter} = {parameter_value(answer.base)} to {target}"
     if fitted.held:
         ends += f" at {setting_text(fitted.held)}"
-    told = loss_sentence(fitted.metric, ends, total, answer.cost_per_process, style=style)
+    told = loss_sentence(
+        fitted.metric,
+        ends,
+        total,
+        answer.cost_per_process,
+        style=style,
+        is_scaling=ideal.scaling is not None,
+    )
     return f"{told}."
 
 
 def comparison_note(fitted: Fitted) -> str:
     """Return the meaning of the columns of excess work, and how to change it."""
-    scaling = scaling_over(fitted.experiment, fitted.parameter)
-    name, experiment = excess_symbol(fitted), fitted.experiment
+    ideal, name, experiment = ideal_of(fitted), excess_symbol(fitted), fitted.experiment
+    scaling = ideal.scaling
+    if scaling is None:
+        told = "; ".join([f"{name}: inclusive excess work = {ideal.formula}", ideal.meaning])
+        return "; ".join([told, "own: exclusive; negative: less than expected", *ideal.notes])
     why = f" ({experiment.scaling_reason})" if scaling is experiment.scaling else ""
     other = Scaling.WEAK if scaling is Scaling.STRONG else Scaling.STRONG
     switch = f"; --scaling {other} for the other" if scaling is experiment.scaling else ""
     return (
-        f"{name}: inclusive excess work = {ScalingIdeal(scaling).formula}, {scaling} scaling{why}"
+        f"{name}: inclusive excess work = {ideal.formula}, {scaling} scaling{why}"
         f"{switch}; own: exclusive; negative: superlinear"
     )
 

@@ -9,7 +9,8 @@ import numpy as np
 from rich.cells import cell_len, set_cell_size
 
 from callpath_modeler.analysis.causes import Cause
-from callpath_modeler.analysis.excess import measured_excess, scaling_over
+from callpath_modeler.analysis.ensemble import measured_excess_of
+from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.rank import FIRST, Ranking
 from callpath_modeler.arrays import FloatArray, IntArray
@@ -307,7 +308,7 @@ class ExcessStep:
     title : names of the two scales, or of their ensemble
     predicted : whether the cost at the larger scale is predicted; else it is measured
     inclusive, exclusive : [call paths] fractions of the total at the larger scale
-    efficiency : [call paths] inclusive cost under perfect scaling, divided by the cost
+    efficiency : [call paths] expected inclusive cost, divided by the cost
     """
 
     title: str
@@ -318,28 +319,25 @@ class ExcessStep:
 
 
 def excess_steps(ranking: Ranking) -> list[ExcessStep]:
-    """Return excess work between the smallest scale and each other one, and at the target.
+    """Return excess work between the base and each larger scale, and at the target.
 
     Further steps are the other chosen pairs of scales, and the mean over all pairs.
 
     The result is empty for a metric that does not add up over call paths.
     """
-    fitted, base = ranking.fitted, float(ranking.fitted.points[0])
+    fitted = ranking.fitted
     if not fitted.metric.additive:
         return []
     chosen = fitted.pairs if not fitted.is_measured_only else fitted.pairs[:-1]
-    pairs = [(base, point) for point in map(float, fitted.points[1:])]
     steps = []
-    for pair in dict.fromkeys([*pairs, *chosen]):
-        found = measured_excess(
-            fitted.line, fitted.metric.name, fitted.parameter, *pair, fitted.models.aggregate
-        )
+    for found in measured_excess_of(fitted, chosen):
         shares = found.inclusive, found.exclusive
-        steps.append(ExcessStep(_step(*pair), False, *shares, found.efficiency))
+        title = _step(found.base, found.scale)
+        steps.append(ExcessStep(title, False, *shares, found.efficiency))
     if ranking.target > fitted.points[-1]:
         shares = ranking.excess.inclusive, ranking.excess.exclusive
         efficiency = ranking.excess.efficiency
-        title = f"{_step(base, ranking.target)} predicted"
+        title = f"{_step(ranking.base, ranking.target)} predicted"
         steps.append(ExcessStep(title, True, *shares, efficiency))
     mean, count = ranking.ensemble
     if count > 1:
@@ -357,10 +355,12 @@ def _excess(ranking: Ranking, row: int) -> list[str]:
     fitted = ranking.fitted
     if not fitted.metric.additive:
         return ["excess work: this metric does not add up over call paths"]
-    title = f"excess work ({scaling_over(fitted.line, fitted.parameter)} scaling)"
+    ideal = ideal_of(fitted)
+    title = f"excess work ({ideal.meaning})"
     steps = excess_steps(ranking)
     width = max(len(title) - 2, *(len(step.title) for step in steps))
-    lines = [f"{title:<{width + 2}}  inclusive  exclusive  efficiency"]
+    kept = "efficiency" if ideal.scaling else "  expected"
+    lines = [f"{title:<{width + 2}}  inclusive  exclusive  {kept}"]
     for step in steps:
         shares = step.inclusive[row], step.exclusive[row], step.efficiency[row]
         inclusive, exclusive, left = (percent(float(share), 1) for share in shares)

@@ -188,7 +188,8 @@ class NodeReport(ViewNode):
             name = excess_symbol(fitted) if two else "excess"
             excess = [excess_texts(values.excess, values.doubted)[0] for values in (whole, own)]
             since = f"since {fitted.parameter} = {parameter_value(self.forecast.base)}"
-            lines.append(f"{name} {excess[0]} inclusive, {excess[1]} exclusive, {since}")
+            line = f"{name} {excess[0]} inclusive, {excess[1]} exclusive, {since}"
+            lines.append(line if fitted.ideal is None else f"{line}, {fitted.ideal.meaning}")
         measured = measured_of(fitted, self.rows)
         pairs = zip(fitted.points.tolist(), measured.tolist(), strict=True)
         values = [

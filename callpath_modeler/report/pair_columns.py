@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from callpath_modeler.analysis.excess_patterns import doubtful, overlap
+from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.ideal import Ideal
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.report.formats import Cell, json_number
 from callpath_modeler.report.layout import TextColumn
@@ -121,12 +123,18 @@ def pair_cells(
     return found
 
 
+def expected_json(ideal: Ideal) -> dict[str, object]:
+    """Return the JSON field of expected costs: meaning, formula of excess work, and notes."""
+    return {"meaning": ideal.meaning, "formula": ideal.formula, "notes": list(ideal.notes)}
+
+
 def pair_header(answer: Ranking | ForecastInputs) -> dict[str, object]:
-    """Return the JSON fields of the pairs and of their ensemble."""
+    """Return the JSON fields of the expected costs, of the pairs and of their ensemble."""
     losses, (mean, count) = answer.losses, answer.ensemble
     pairs = [] if losses is None else losses.pairs
     totals = [] if losses is None else losses.total.tolist()
     return {
+        "expected": expected_json(ideal_of(answer.fitted)),
         "pairs": [
             {"base": p, "scale": q, "excess": total}
             for (p, q), total in zip(pairs, totals, strict=True)

@@ -66,6 +66,12 @@ def process_text(profile: ProcessProfile, *, style: TextStyle = DEFAULT_STYLE) -
     return [part.plain for line in lines[1:] for part in wrap(style.say(line), style.width, "")]
 
 
+def process_sentences(profile: ProcessProfile, *, style: TextStyle = DEFAULT_STYLE) -> list[str]:
+    """Return the answer in sentences: what is shown, and which ranks are outlying."""
+    shown = _Shown(profile, style)
+    return [shown.what(), shown.verdict()]
+
+
 @dataclass(frozen=True)
 class _Shown:
     """Values of processes in a style of text."""
@@ -116,12 +122,15 @@ class _Shown:
         else:
             room = self.width - cell_len(of) - cell_len(mark)
             path = shorten(short_names(tree.names(row)), max(20, room), self.style.say("…"))
+        return [f"{of}{path}{mark}", self.what(), self.verdict()]
+
+    def what(self) -> str:
+        """Return the metric, the scale and the repetitions of the values."""
+        profile, runs = self.profile, len(self.profile.values)
         which = "inclusive" if profile.inclusive else "exclusive"
         at = f", {setting_text(profile.at)}" if profile.at else ""
-        runs = len(profile.values)
         several = f": median of {runs} repetitions" if runs > 1 else ""
-        what = f"{profile.metric.name} of each process, {which}{at}{several}"
-        return [f"{of}{path}{mark}", what, self.verdict()]
+        return f"{profile.metric.name} of each process, {which}{at}{several}"
 
     def verdict(self) -> str:
         """Return the answer: which ranks are outlying."""

@@ -12,8 +12,8 @@ import numpy as np
 from rich.text import Text
 
 from callpath_modeler.analysis.causes import NOTHING, Driver
-from callpath_modeler.analysis.excess import scaling_over
-from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.analysis.ideals import ideal_of
+from callpath_modeler.analysis.rank import Ranking, no_excess
 from callpath_modeler.analysis.target_costs import deviation
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import FloatArray, IntArray
@@ -150,11 +150,15 @@ def context(ranking: Ranking) -> str:
 
 
 def scaling_text(fitted: Fitted, *, why: bool = False) -> str:
-    """Return the kind of scaling, as an addition to a description; "" for a single scale."""
+    """Return the kind of scaling, as an addition to a description; "" for a single scale.
+
+    Other expected costs follow, because excess work is then relative to them.
+    """
     if fitted.is_measured_only and len(fitted.points) == 1:
         return ""
     experiment = fitted.experiment
-    return f" · {experiment.scaling} scaling{f' ({experiment.scaling_reason})' * why}"
+    text = f" · {experiment.scaling} scaling{f' ({experiment.scaling_reason})' * why}"
+    return text if fitted.ideal is None else f"{text} · excess work: {fitted.ideal.meaning}"
 
 
 def points_text(fitted: Fitted) -> str:
@@ -274,7 +278,7 @@ def ranking_cells(
             "imbalance", [*map(ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
         ),
         "share": TextColumn("share", [*share_texts(ranking, before, after), ""], droppable=5),
-        "excess": TextColumn("excess", excess, droppable=6),
+        "excess": TextColumn("excess", excess, droppable=-1 if fitted.ideal else 6),
         "growth": TextColumn("growth", [*growth, *blank, ""], right=False, droppable=1),
         "why": TextColumn("why", [*why, *blank, ""], right=False, droppable=4),
         "trust": TextColumn("trust", [*trust, *blank, ""], droppable=3),
@@ -420,13 +424,19 @@ def value_notes(ranking: Ranking) -> list[str]:
 
 
 def excess_notes(ranking: Ranking) -> list[str]:
-    """Return the definition of excess work, if a column shows it."""
+    """Return the definition of excess work, if it is defined, or why it is not."""
     fitted = ranking.fitted
+    ideal, reason = ideal_of(fitted), no_excess(fitted, ranking.target)
+    if reason:
+        return [] if fitted.ideal is None else [f"no excess work: {reason}"]
     if np.isinf(ranking.target) or np.isnan(ranking.excess.exclusive).all():
         return []
-    scaling = scaling_over(fitted.experiment, fitted.parameter)
-    per_process = "1/p per process" if fitted.parameter == "p" else f"1/{fitted.parameter}"
-    ideal = per_process if scaling is Scaling.STRONG else "constant cost"
     since = f"{fitted.parameter} = {parameter_value(ranking.base)}"
     of_what = f"as share of the {fitted.metric.name} at the target"
-    return [f"excess: cost beyond {ideal} since {since}, {of_what}"]
+    if ideal.scaling is None:
+        since = f", since {since}" if ideal.is_relative else ""
+        told = f"excess: cost beyond the {ideal.meaning}{since}, {of_what}"
+        return ["; ".join([told, *ideal.notes])]
+    per_process = "1/p per process" if fitted.parameter == "p" else f"1/{fitted.parameter}"
+    base = per_process if ideal.scaling is Scaling.STRONG else "constant cost"
+    return [f"excess: cost beyond {base} since {since}, {of_what}"]

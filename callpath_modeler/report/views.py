@@ -357,7 +357,11 @@ def value_cells(
         "model": TextColumn("model", [signed_percent(v) for v in off], droppable=2),
         "other": TextColumn("own" if inclusive else "inclusive", texts(other.value), droppable=6),
         "share": TextColumn("share", share_texts(forecast, before, after), droppable=4),
-        "excess": TextColumn("excess", [percent(v) for v in main.excess.tolist()], droppable=5),
+        "excess": TextColumn(
+            "excess",
+            [percent(v) for v in main.excess.tolist()],
+            droppable=-1 if forecast.fitted.ideal else 5,
+        ),
         "growth": TextColumn("growth", growth, right=False, droppable=1),
         "trust": TextColumn("trust", [*map(marks_text, main.trust)], droppable=3),
     }

@@ -11,8 +11,8 @@ import numpy as np
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.forecast import Forecast
+from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.pair_forecast import PairForecast, PairInputs
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.views import ViewKind
@@ -118,10 +118,11 @@ def _answer(forecast: Forecast, target: float, *, style: TextStyle) -> list[str]
     how = known_by(forecast)[::-1]  # measured costs show that it is inside the data
     if forecast.is_comparison:
         excess = f"{excess_symbol(forecast.fitted)} {percent(forecast.total_excess)}"
-        scaling = scaling_over(forecast.fitted.experiment, forecast.fitted.parameter)
-        how[:0] = [f"{excess}, {scaling} scaling"]
+        how[:0] = [f"{excess}, {ideal_of(forecast.fitted).meaning}"]
     elif forecast.repetitions and not forecast.fitted.is_measured_only:
         how.append(f"models: {off_by(forecast)}")
+    if forecast.fitted.ideal is not None and not forecast.is_comparison:
+        how.append(f"excess: {forecast.fitted.ideal.meaning}")
     value = f"run time {value}" if run_time else value
     if not forecast.has_bands:
         value += " (band: working …)"

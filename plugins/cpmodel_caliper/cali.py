@@ -6,15 +6,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.calltree import NO_LINE, ROOT
 from cpmodel_caliper.contents import (
+    FRAMES,
     FUNCTIONS,
     LABELS,
     REGIONS,
+    SAMPLES,
+    UNKNOWN_PLACE,
     Contents,
     MalformedError,
     Quantity,
     RecordColumn,
+    SourcePlace,
 )
 
 MAGIC = "__rec="
@@ -38,7 +42,9 @@ class _Node:
     """A node of the context tree: an attribute with a value, below other nodes.
 
     `path` is the call path of its regions, and `calls` the call path of its functions on the call
-    stack. `labels` has the other relevant values of its ancestors.
+    stack. `labels` has the other relevant values of its ancestors. `frame` is the source line of
+    the innermost function on the call stack, and `unplaced` the number of functions less the number
+    of lines. `sample` is the source line of a sample.
     """
 
     parent: _Node | None
@@ -47,6 +53,9 @@ class _Node:
     path: int
     labels: Mapping[str, str]
     calls: int = ROOT
+    frame: SourcePlace = UNKNOWN_PLACE
+    unplaced: int = 0
+    sample: SourcePlace = UNKNOWN_PLACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +134,7 @@ class _Reader:
         self._type_of = {id(self._nodes[number]): number for number in _TYPES}
         # Thousands of records have the same nodes and the same list of attributes.
         self._told: set[int] = set()
-        self._places: dict[str, tuple[int, Mapping[str, str]]] = {}
+        self._places: dict[str, tuple[int, Mapping[str, str], SourcePlace]] = {}
         self._plans: dict[str, _Plan] = {}
         # Caliper 1 also wrote the first nodes.
         self._is_old = False
@@ -157,14 +166,28 @@ class _Reader:
         path = ROOT if parent is None else parent.path
         calls = ROOT if parent is None else parent.calls
         labels = _NO_LABELS if parent is None else parent.labels
+        frame = UNKNOWN_PLACE if parent is None else parent.frame
+        unplaced = 0 if parent is None else parent.unplaced
+        sample = UNKNOWN_PLACE if parent is None else parent.sample
         value = _values(fields.get("data", ""))[0]
         if known.is_nested:
             path = self.contents.path(path, value)
         elif known.name == FUNCTIONS:
-            calls = self.contents.path(calls, value)
+            # The address of the caller is that of the call. Caliper writes the functions from the
+            # outermost one, each with its line behind it; otherwise the line is not the caller's.
+            calls = self.contents.path(calls, value, NO_LINE if unplaced else frame.line)
+            frame, unplaced = UNKNOWN_PLACE, unplaced + 1
+        elif known.name == FRAMES:
+            frame, unplaced = SourcePlace.of(value), unplaced - 1
+            if not unplaced and calls != ROOT and frame.file:
+                self.contents.files.setdefault(self.contents.names[calls], frame.file)
+        elif known.name == SAMPLES:
+            sample = SourcePlace.of(value)
         if known.name in LABELS:
             labels = {**labels, known.name: value}
-        node = _Node(parent, attribute, value, path, labels, calls)
+        node = _Node(
+            parent, attribute, value, path, labels, calls, frame, unplaced=unplaced, sample=sample
+        )
         if number in _TYPES and attribute == _TYPE:
             self._is_old = True
             self._type_of[id(node)] = number
@@ -195,30 +218,35 @@ class _Reader:
         self.contents.quantities[node.data] = Quantity(unit, described.get("attribute.alias", ""))
 
     def _record(self, fields: Mapping[str, str]) -> None:
-        node, labels = self._place(fields.get("ref", ""))
+        node, labels, place = self._place(fields.get("ref", ""))
         plan, texts = self._planned(fields)
         if plan.labels:
             labels = {**labels, **{name: texts[k] for k, name in plan.labels}}
         record = self.contents.begin(node, labels)
         if record is None:
             return
+        self.contents.place(record, place)
         for k, column in plan.columns:
             column.records.append(record)
             column.values.append(float(texts[k]))
 
-    def _place(self, refs: str) -> tuple[int, Mapping[str, str]]:
-        """Return the call path of a list of references, and the labels of its nodes."""
+    def _place(self, refs: str) -> tuple[int, Mapping[str, str], SourcePlace]:
+        """Return the call path of a list of references, the labels of its nodes, and its line."""
         found = self._places.get(refs)
         if found is None:
             path, calls, labels = ROOT, ROOT, _NO_LABELS
+            frame = sample = UNKNOWN_PLACE
             for ref in _values(refs) if refs else ():
                 node = self._known(int(ref))
                 if node.path != ROOT:
                     below = self.contents.path_below
                     path = node.path if path == ROOT else below(path, node.path)
                 calls = node.calls if node.calls != ROOT else calls
+                frame = node.frame if node.frame.file and not node.unplaced else frame
+                sample = node.sample if node.sample.file else sample
                 labels = {**labels, **node.labels} if node.labels else labels
-            found = self._places[refs] = path if calls == ROOT else calls, labels
+            place = sample if sample.file else frame
+            found = self._places[refs] = path if calls == ROOT else calls, labels, place
         return found
 
     def _planned(self, fields: Mapping[str, str]) -> tuple[_Plan, list[str]]:

@@ -15,9 +15,11 @@ from cpmodel_caliper.contents import (
     LABELS,
     RANK,
     REGIONS,
+    SAMPLES,
     Contents,
     MalformedError,
     Quantity,
+    SourcePlace,
 )
 
 _T = TypeVar("_T")
@@ -106,6 +108,10 @@ def _of_table(document: Mapping[str, object]) -> Contents:
     kept = _begin(contents, node, said)
     for title, cells in measured:
         _add_column(contents, title, cells, kept)
+    known = [SourcePlace.of(label) for label in labels] if SAMPLES in cells_of else []
+    for record, place in zip(kept, _told(known, cells_of.get(SAMPLES, ()), None), strict=False):
+        if record is not None and place is not None:
+            contents.place(record, place)
     _take_globals(contents, document)
     return contents
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.calltree import NO_LINE, ROOT
 
 RANK = "mpi.rank"
 THREADS = ("omp.thread.id", "pthread.id", "thread.id")
@@ -14,6 +15,11 @@ REGIONS = ("path", "region", "function", "annotation", "loop", "mpi.function")
 """Attributes whose values are nested regions."""
 FUNCTIONS = "source.function#callpath.address"
 """Attribute of the functions on the call stack, in sampled profiles."""
+FRAMES = "sourceloc#callpath.address"
+"""Attribute of the source lines of the addresses on the call stack."""
+SAMPLES = "sourceloc#cali.sampler.pc"
+"""Attribute of the source lines of the samples."""
+_PLACE = re.compile(r"(.+):([0-9]{1,9})", re.DOTALL)
 CHANNELS = ("spot.channel", "channel")
 LABELS = frozenset({RANK, *THREADS, *CHANNELS})
 """Attributes with the process, thread or channel of a record."""
@@ -27,6 +33,25 @@ _MOST_COPIED = 1_000_000
 """Maximum number of call path names that records repeat below other call paths. A few bytes
 of a file can request a whole tree.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """A source file and a line from 1; `NO_LINE` = not known."""
+
+    file: str = ""
+    line: int = NO_LINE
+
+    @classmethod
+    def of(cls, text: str) -> SourcePlace:
+        """Return the place of a text ``file:line``; line 0 is not known, as Caliper writes it."""
+        found = _PLACE.fullmatch(text)
+        if found is None or not int(found[2]):
+            return UNKNOWN_PLACE
+        return cls(found[1], int(found[2]))
+
+
+UNKNOWN_PLACE = SourcePlace()
 
 
 class MalformedError(Exception):
@@ -66,6 +91,9 @@ class Contents:
     Attributes
     ----------
     callers, names : call paths as nodes of a tree; callers come first
+    sites : line of the call in the source of the caller, of each node; `NO_LINE` = not known
+    files : source file by name of a function
+    places : source line by record, if it is known
     node : call path of each record; `ROOT` = outside all regions
     rank : MPI rank of each record; None = unknown
     thread : number of the thread by record, if it is known
@@ -79,6 +107,9 @@ class Contents:
     def __init__(self) -> None:
         self.callers: list[int] = []
         self.names: list[str] = []
+        self.sites: list[int] = []
+        self.files: dict[str, str] = {}
+        self.places: dict[int, SourcePlace] = {}
         self.node: list[int] = []
         self.rank: list[int | None] = []
         self.thread: dict[int, int] = {}
@@ -87,14 +118,15 @@ class Contents:
         self.globals: dict[str, str] = {}
         self.is_cut = False
         self._below: dict[tuple[int, int], int] = {}
-        self._number_of: dict[tuple[int, str], int] = {}
+        self._number_of: dict[tuple[int, str, int], int] = {}
 
-    def path(self, caller: int, name: str) -> int:
-        """Return the node of `name` below the node `caller`."""
-        found = self._number_of.setdefault((caller, name), len(self.names))
+    def path(self, caller: int, name: str, site: int = NO_LINE) -> int:
+        """Return the node of `name` below the node `caller`, called in the line `site`."""
+        found = self._number_of.setdefault((caller, name, site), len(self.names))
         if found == len(self.names):
             self.callers.append(caller)
             self.names.append(name.strip() or "(unnamed)")
+            self.sites.append(site)
         return found
 
     def path_below(self, caller: int, below: int) -> int:
@@ -105,10 +137,17 @@ class Contents:
             below = self.callers[below]
         node = caller if below == ROOT else self._below[caller, below]
         for below in reversed(rest):
-            node = self._below[caller, below] = self.path(node, self.names[below])
+            node = self._below[caller, below] = self.path(
+                node, self.names[below], self.sites[below]
+            )
         if len(self._below) > _MOST_COPIED:
             raise MalformedError(f"more than {_MOST_COPIED:,} copies of call paths")
         return node
+
+    def place(self, record: int, place: SourcePlace) -> None:
+        """Set the source line of a record, unless it is not known."""
+        if place.line != NO_LINE:
+            self.places[record] = place
 
     def column(self, name: str) -> RecordColumn:
         """Return the column for the values of an attribute."""

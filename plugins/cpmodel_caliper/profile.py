@@ -11,7 +11,8 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import DataError, InputError
-from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
+from callpath_modeler.profile.lines import LineCosts
 from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import (
     COMPUTED,
@@ -24,7 +25,7 @@ from callpath_modeler.profile.schema import (
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.paths import exclusive_of, tree_of_nodes
 from callpath_modeler.readers.reductions import imbalance, is_plain, statistic, statistic_of_present
-from cpmodel_caliper.contents import Contents
+from cpmodel_caliper.contents import Contents, SourcePlace
 from cpmodel_caliper.metrics import Stored, stored_metrics
 from cpmodel_caliper.processes import processes_of_averages
 from cpmodel_caliper.record_locations import RecordLocations
@@ -134,26 +135,74 @@ class CaliperProfile:
         if stored.note:
             raise KeyError(metric)
         is_time = stored.metric.is_time
-        values, total = (
-            self._places.folded(array, slowest=is_time) for array in self._exclusive(stored)
-        )
+        exclusive, total = self._exclusive(stored)
+        values, reduced = self._statistic(stored, exclusive, over_locations)
+        total = self._places.folded(total, slowest=is_time)
         run_time = self._run_time(stored, total)
         if over_locations is Reduction.MEAN and self._is_summed(stored):
-            share = 1 / self._extent.processes
-            mean = values[:, 0] * share
             maxima = self._maxima(stored)
-            uneven = None if maxima is None else maxima.imbalance(mean)
-            return Reduced(mean, float(total[0]) * share, uneven, run_time)
+            uneven = None if maxima is None else maxima.imbalance(reduced)
+            return Reduced(reduced, float(total[0]) / self._extent.processes, uneven, run_time)
         with np.errstate(all="ignore"):
-            reduced = statistic(values, over_locations)
-            if not is_plain(values):
-                reduced = statistic_of_present(values, over_locations)
             whole = float(statistic(total[np.newaxis], over_locations)[0])
         uneven = None
         if values.shape[1] > 1 and over_locations is not Reduction.IMBALANCE:
             missing = not is_plain(values)
             uneven = imbalance(values, reduced, over_locations, missing=missing).astype(np.float32)
         return Reduced(reduced, whole, uneven, run_time)
+
+    def _statistic(
+        self, stored: Stored, values: FloatArray, over_locations: Reduction
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values of processes, [n, processes], and their statistic, [n].
+
+        Parameters
+        ----------
+        values : [n, threads]
+        """
+        values = self._places.folded(values, slowest=stored.metric.is_time)
+        if over_locations is Reduction.MEAN and self._is_summed(stored):
+            return values, values[:, 0] / self._extent.processes
+        with np.errstate(all="ignore"):
+            if is_plain(values):
+                return values, statistic(values, over_locations)
+            return values, statistic_of_present(values, over_locations)
+
+    def line_costs(self, metric: str, over_locations: Reduction) -> LineCosts:
+        """Return the exclusive values of the lines of samples, for each call path.
+
+        Inclusive values have no lines.
+
+        Raises
+        ------
+        KeyError
+            If the metric does not exist or cannot be used.
+        """
+        stored = self._stored[metric]
+        if stored.note:
+            raise KeyError(metric)
+        places = {} if stored.inclusive else self._contents.places
+        rows = self._row_of[np.array(self._contents.node, np.intp)]
+        numbers: dict[tuple[int, SourcePlace], int] = {}
+        line_of = np.full(len(rows), -1, np.intp)
+        for record, place in places.items():
+            line_of[record] = numbers.setdefault((int(rows[record]), place), len(numbers))
+        column = self._contents.columns[stored.attribute]
+        records, values = np.array(column.records, np.intp), np.array(column.values)
+        known = (line_of[records] >= 0) & np.isfinite(values)
+        table = np.zeros((len(numbers), self._places.columns))
+        at = line_of[records[known]], self._places.of(records[known])
+        np.add.at(table, at, values[known] * stored.factor)
+        _, exclusive = self._statistic(stored, np.maximum(table, 0.0), over_locations)
+        files = {place.file: 0 for _, place in numbers}
+        files = {name: number for number, name in enumerate(files)}
+        return LineCosts(
+            np.array([row for row, _ in numbers], np.intp),
+            np.array([files[place.file] for _, place in numbers], np.intp),
+            np.array([place.line for _, place in numbers], np.intp),
+            tuple(files),
+            exclusive,
+        )
 
     def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
         """Return sums of exclusive values over groups of call paths, for each thread.
@@ -335,7 +384,9 @@ def _tree(contents: Contents) -> tuple[CallTree, IntArray]:
     # The program is the first node, and the caller of all regions without a caller.
     callers = [ROOT, *np.maximum(place[[contents.callers[node] for node in kept]], 0).tolist()]
     names = [PROGRAM, *(contents.names[node] for node in kept)]
-    tree, row_of = tree_of_nodes(callers, names)
+    sites = [NO_LINE, *(contents.sites[node] for node in kept)]
+    has_sites = max(sites) > NO_LINE
+    tree, row_of = tree_of_nodes(callers, names, sites if has_sites else None, contents.files)
     rows = np.zeros(len(place), np.intp)
     rows[kept] = row_of[place[kept]]
     return tree, rows

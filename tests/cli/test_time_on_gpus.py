@@ -39,7 +39,7 @@ def on_gpu(p):
     return dict(zip(NAMES[4:], np.mean(slower, axis=0) / TICKS, strict=True))
 
 
-def profile(folder, p, creators, *, gpus=STREAMS):
+def profile(folder, p, creators, *, gpus=STREAMS, unit="sec"):
     machine = cw.Machine([1] * p, gpus=gpus, creators=creators)
     own = np.zeros((len(TREE), machine.locations))
     visits = np.zeros_like(own)
@@ -48,7 +48,7 @@ def profile(folder, p, creators, *, gpus=STREAMS):
         for stream in range(gpus):
             place = machine.stream_columns()[rank][stream]
             own[4:, place], visits[4:, place] = of_stream(p, rank, stream), 1
-    time = cw.MetricToWrite("time", TREE.subtree_sums(own / TICKS), "INCLUSIVE", unit="sec")
+    time = cw.MetricToWrite("time", TREE.subtree_sums(own / TICKS), "INCLUSIVE", unit=unit)
     folder.mkdir(parents=True)
     counts = cw.MetricToWrite("visits", visits, dtype="UINT64")
     cw.write(folder / "profile.cubex", TREE, [time, counts], machine)
@@ -200,11 +200,25 @@ def test_sums_over_processes_need_not_add_up_to_the_slower_stream(run, series, r
 @RUNS
 def test_what_needs_threads_refuses_time_on_gpus(run, series, runs, alone):  # noqa: ARG001
     folder, chosen = series / runs, ("-m", ON_GPU)
-    run("efficiency", folder, *chosen).fails(4, "no time of threads")
+    run("efficiency", folder, *chosen).fails(4, "no time of threads", "-m time")
     run("refine", folder, *chosen, "--target", 64).fails(2, "no time of threads", "-m")
     run("rank", folder, *chosen, "--target", 64, "--ranks", "rank == 0").fails(
         4, "values of GPU streams", "time, visits"
     )
+
+
+def test_a_given_unit_is_that_of_gpu_streams_as_well(run, tmp_path):
+    for p in SCALES:
+        profile(tmp_path / f"app.p{p}", p, None, unit="")
+    words = (tmp_path, "--unit", "time=ms", "--target", 64)
+    for metric, name, seconds in (
+        (ON_GPU, "KERNELS/gpu_exchange", on_gpu(16)["gpu_exchange"]),
+        ("time", "main", of_host(16)[1] / TICKS),
+    ):
+        found = read(run, "rank", *words, "-m", metric)
+        by_path = {row["callpath"]: row["value_at_largest"] for row in found["rows"]}
+        assert by_path[name] == pytest.approx(1e-3 * seconds)
+        assert "CPM160" not in {finding["code"] for finding in found["findings"]}
 
 
 def test_some_runs_may_have_no_gpus(run, tmp_path):

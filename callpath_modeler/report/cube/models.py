@@ -9,11 +9,11 @@ from importlib.metadata import version
 
 import numpy as np
 
+from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Region
 from callpath_modeler.readers.base import CREATOR_OF_MODELS
 from callpath_modeler.report.cube import definitions as xml
@@ -134,10 +134,11 @@ def _columns(ranking: Ranking) -> Iterator[_Column]:
     lost, excess = ranking.excess.lost, ranking.excess.exclusive
     if np.isnan(lost).all():
         return
-    scaling = fitted.experiment.scaling
-    ideal = "perfect strong scaling" if scaling is Scaling.STRONG else "perfect weak scaling"
+    expected = ideal_of(fitted)
+    ideal = f"perfect {expected.meaning}" if expected.scaling else f"the {expected.meaning}"
+    less = "superlinear" if expected.scaling else "less than expected"
     since = f"from {setting_text({fitted.parameter: ranking.base})} to {at}"
-    about = f"Cost beyond that of {ideal} {since}; below zero = superlinear."
+    about = f"Cost beyond that of {ideal} {since}; below zero = {less}."
     yield _Column(_metric(metric, f"{name}_lost", unit, about), lost)
     about = f"Excess work: cost beyond that of {ideal} {since}, in percent of the run time there."
     yield _Column(_metric(metric, f"{name}_excess", "%", about), 100 * excess)
@@ -191,6 +192,7 @@ def _definitions(ranking: Ranking, metrics: list[xml.CubeMetric]) -> bytes:
         "Experiment": fitted.experiment.name,
         "Target": setting_text(fitted.at(ranking.target)),
         "Scaling": str(fitted.experiment.scaling),
+        **({} if fitted.ideal is None else {"Expected cost": fitted.ideal.meaning}),
     }
     return xml.document(
         xml.attribute_texts(attributes),

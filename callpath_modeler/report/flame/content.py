@@ -8,15 +8,17 @@ from enum import StrEnum
 import numpy as np
 
 from callpath_modeler.analysis.ensemble import Losses
-from callpath_modeler.analysis.excess import excess_work, per_process, scaling_over
+from callpath_modeler.analysis.excess import excess_beyond, per_process
+from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.ideal import Ideal
 from callpath_modeler.modeling import Growth
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.answer import target_text
 from callpath_modeler.report.ranking import unmodelled_notes
@@ -36,7 +38,7 @@ class ColorBy(StrEnum):
 
     Attributes
     ----------
-    EXCESS : the part of the cost beyond that of perfect scaling
+    EXCESS : the part of the cost beyond the expected cost
     SHARE : the change of the share of the total since a smaller scale
     GROWTH : the growth of the exclusive cost of a call path
     NONE : no meaning
@@ -88,7 +90,7 @@ class _Scales:
     scale: float
     before: FloatArray
     after: FloatArray
-    scaling: Scaling
+    ideal: Ideal
 
 
 def plain(experiment: Experiment, metric: Metric, costs: FloatArray) -> Flame:
@@ -102,7 +104,7 @@ def of_losses(losses: Losses, color_by: ColorBy) -> Flame:
     """Return the flame graph of the largest measured scale against the base of the losses."""
     (p, q), k = losses.pairs[-1], len(losses.pairs) - 1
     before, after = (losses.costs.exclusive[:, column] for column in losses.columns(k))
-    scales = _Scales(losses.experiment, losses.parameter, p, q, before, after, losses.scaling)
+    scales = _Scales(losses.experiment, losses.parameter, p, q, before, after, losses.ideal)
     at = setting_text(losses.line.at(q))
     title = f"{losses.experiment.name} · {_measure(losses.experiment, losses.metric)} at {at}"
     return _compared(scales, losses.metric, f"{title} (measured)", color_by)
@@ -132,15 +134,14 @@ def of_ranking(
         return _made(
             fitted.experiment, fitted.metric, title, costs, color_by, nothing, "", notes=known
         )
-    first = float(fitted.points[0]) if base is None else base
+    first = fitted.base if base is None else base
     before = _at_base(fitted, first, ranking.target)
     if not ranking.repetitions:
         before = np.where(fitted.modelled, before, np.nan)
     experiment, parameter = fitted.experiment, fitted.parameter
     before = per_process(experiment, parameter, before, first)
     after = per_process(experiment, parameter, costs, ranking.target)
-    scaling = scaling_over(experiment, parameter)
-    scales = _Scales(experiment, parameter, first, ranking.target, before, after, scaling)
+    scales = _Scales(experiment, parameter, first, ranking.target, before, after, ideal_of(fitted))
     return _compared(scales, fitted.metric, title, color_by, known)
 
 
@@ -175,18 +176,21 @@ def _compared(
 
 
 def _by_excess(scales: _Scales, metric: Metric, title: str, notes: list[str]) -> Flame:
-    tree = scales.experiment.tree
-    found = excess_work(
-        tree, scales.scaling, (scales.base, scales.before), (scales.scale, scales.after)
-    )
+    tree, ideal = scales.experiment.tree, scales.ideal
+    if gap := ideal.gap(scales.base, scales.scale):
+        raise UsageError(f"no excess work: {gap}", hint="--base with another scale")
+    expected = ideal.cost(scales.base, scales.scale, np.nan_to_num(scales.before))
+    # Call paths without a model are excluded, so nothing is expected of them.
+    expected = np.where(np.isnan(scales.after) & np.isnan(scales.before), 0.0, expected)
+    found = excess_beyond(tree, (scales.base, scales.scale), expected, scales.after)
     part = 1 - np.nan_to_num(found.efficiency, nan=1.0)
     pairs = zip(found.inclusive.tolist(), found.exclusive.tolist(), strict=True)
-    since = f"{scales.parameter} = {parameter_value(scales.base)}"
+    since = f" since {scales.parameter} = {parameter_value(scales.base)}" * ideal.is_relative
     texts = [
-        f"excess work since {since}: {percent(whole, 1)} of the total, {percent(own, 1)} exclusive"
+        f"excess work{since}: {percent(whole, 1)} of the total, {percent(own, 1)} exclusive"
         for whole, own in pairs
     ]
-    meaning = f"part of the cost that is excess work since {since} ({scales.scaling} scaling)"
+    meaning = f"part of the cost that is excess work{since} ({ideal.meaning})"
     vanished = _vanished(scales, notes)
     return _made(
         scales.experiment, metric, title, scales.after, ColorBy.EXCESS, _steps(part), meaning,

@@ -43,6 +43,7 @@ from callpath_modeler.report.page.markup import (
     tag,
 )
 from callpath_modeler.report.page.names import CallPathLinks, cut
+from callpath_modeler.report.page.processes import processes_part
 from callpath_modeler.report.page.ranking import coloured, trust_text
 from callpath_modeler.report.ranking import losses_of
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text, growth_text
@@ -64,6 +65,9 @@ def cards_section(content: PageContent, rows: IntArray, names: CallPathLinks) ->
         for place, (row, path) in enumerate(zip(rows, names.paths(rows), strict=True), start=1)
     ]
     signs = () if ranking.fitted.is_measured_only else (legend(),)
+    if content.no_processes:
+        told = f"The values of single ranks are not shown: {cut(content.no_processes)}"
+        signs = (*signs, tag("p", told, class_="aside"))
     return joined(*signs, tag("div", *cards, class_="cards"))
 
 
@@ -87,7 +91,7 @@ def _card(
     drawn = figure(
         curve, fitted.metric.unit, fitted.parameter, key=key, label=_told(ranking, row, curve)
     )
-    only_values = fitted.is_measured_only
+    only_values, of_ranks = fitted.is_measured_only, content.processes.get(row)
     facts = [(word, " · ".join(text.split("   "))) for word, text in quality_facts(ranking, row)]
     source = origin(fitted, row)
     facts += [("source", source)] if source else []
@@ -99,7 +103,7 @@ def _card(
         tag("summary", "Numbers"),
         _numbers(ranking, row, curve),
         *([plain_table(requirement_rows(ranking, cause), "Requirements")] if cause else []),
-        *_excess(steps, row),
+        *_excess(ranking.fitted, steps, row),
         tag(
             "p",
             tag("code", content.making.invocation.line("show", names.mark(row))),
@@ -113,6 +117,7 @@ def _card(
         _prediction(ranking, row),
         *([] if only_values else [drawn]),
         *(alternatives(fitted, row, ranking.target) if is_one_model else ()),
+        *([processes_part(of_ranks, key=key)] if of_ranks else []),
         pairs([(word, cut(text)) for word, text in facts]),
         more,
         class_="card",
@@ -263,7 +268,7 @@ def _numbers(ranking: Ranking, row: int, curve: Curve) -> Html:
     return plain_table(lines, "Measured values and model")
 
 
-def _excess(steps: list[ExcessStep], row: int) -> list[Html]:
+def _excess(fitted: Fitted, steps: list[ExcessStep], row: int) -> list[Html]:
     if not steps:
         return []
     lines: list[tuple[str, ...]] = [("excess work", "inclusive", "exclusive")]
@@ -271,4 +276,5 @@ def _excess(steps: list[ExcessStep], row: int) -> list[Html]:
         (step.title, percent(step.inclusive[row], 1), percent(step.exclusive[row], 1))
         for step in steps
     ]
-    return [plain_table(lines, "Excess work between scales")]
+    base = "" if fitted.ideal is None else f", {fitted.ideal.meaning}"
+    return [plain_table(lines, f"Excess work between scales{base}")]

@@ -11,6 +11,7 @@ from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.fingerprints import Fingerprint
+from callpath_modeler.process_profile import ProcessProfile
 from callpath_modeler.report.efficiency import EfficiencyView
 from callpath_modeler.report.invocation import Invocation
 
@@ -51,6 +52,9 @@ class PageContent:
     top : number of call paths with cards
     efficiency : factors of parallel efficiency, or the reason why there are none; "" = no section
     causes : why these call paths grow, by row, where that is known
+    processes : values of the processes at the largest scale, by row, where they are known
+    no_processes : reason why there are no values of processes; "" = there are some, or none are
+        wanted
     """
 
     ranking: Ranking
@@ -61,3 +65,5 @@ class PageContent:
     top: int
     efficiency: EfficiencyView | str = ""
     causes: Mapping[int, Cause] = field(default_factory=dict)
+    processes: Mapping[int, ProcessProfile] = field(default_factory=dict)
+    no_processes: str = ""

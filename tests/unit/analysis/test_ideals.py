@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler import excess_expectation
+from callpath_modeler.analysis import expectation_text
 from callpath_modeler.analysis.ensemble import losses
 from callpath_modeler.analysis.expectations.document import parse
 from callpath_modeler.analysis.expectations.growths import growth_ideal
@@ -317,5 +317,5 @@ def test_call_paths_without_a_model_are_excluded_at_both_scales():
 )
 def test_an_expectation_that_is_nothing_is_refused_with_a_hint(text):
     with pytest.raises(CallpathModelerError) as told:
-        excess_expectation.parse_expectation(text)
+        expectation_text.parse_expectation(text)
     assert told.value.hint

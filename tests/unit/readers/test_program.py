@@ -8,9 +8,9 @@ import pytest
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
-from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.readers.program import recognise_scaling, refuse_several_programs
-from synthetic import TIME, VISITS, call_tree, experiment
+from synthetic import TIME, call_tree, experiment
 
 LULESH = call_tree(["main", "main/Lagrange", "main/Lagrange/CalcForce", "main/MPI_Init"])
 SNAP = call_tree(["snap", "snap/sweep", "snap/sweep/octsweep", "snap/MPI_Init"])
@@ -80,8 +80,20 @@ def test_sums_over_processes_are_brought_back_to_one():
     assert scaling_of(values, reduction=Reduction.SUM) is Scaling.STRONG
 
 
-def test_without_a_duration_or_a_second_scale_weak_is_assumed_and_said():
-    made = experiment({"main": list(8 / P)}, POINTS, metric=VISITS)
+@pytest.mark.parametrize("unit", ["1", "cycles", "B"])
+def test_without_a_duration_counts_decide(unit):
+    metric = Metric("things", unit, "")
+    made = experiment({"main": list(8 / P)}, POINTS, metric=metric)
+    scaling, why = recognise_scaling(made.tree, made.columns, made.runs, Reduction.MAX)
+    assert (scaling, why) == (Scaling.STRONG, "no time measured, things as p^-1.00")
+    made = experiment({"main": [8.0] * 5}, POINTS, metric=metric)
+    scaling, why = recognise_scaling(made.tree, made.columns, made.runs, Reduction.MAX)
+    assert (scaling, why) == (Scaling.WEAK, "assumed: no time measured")
+
+
+def test_without_a_second_scale_weak_is_assumed_and_said():
+    ratio = Metric("part", "1", "", additive=False)
+    made = experiment({"main": list(8 / P)}, POINTS, metric=ratio)
     scaling, why = recognise_scaling(made.tree, made.columns, made.runs, Reduction.MAX)
     assert (scaling, why) == (Scaling.WEAK, "assumed: no time measured")
     one = experiment({"main": [[1, 2]]}, (4.0,), metric=TIME)

@@ -1,0 +1,73 @@
+"""The interface of expected costs, relative to which excess work is defined."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from callpath_modeler.arrays import FloatArray
+from callpath_modeler.profile.experiment import Scaling
+
+
+class Ideal(ABC):
+    """Expected cost per process of every call path at a scale, from the cost at a base."""
+
+    @property
+    @abstractmethod
+    def formula(self) -> str:
+        """Formula of excess work between p and q."""
+
+    @property
+    @abstractmethod
+    def meaning(self) -> str:
+        """What is expected, in a few words."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Further facts for the reader of a table."""
+        return ()
+
+    @property
+    def scaling(self) -> Scaling | None:
+        """Weak or strong scaling; None = another expectation."""
+        return None
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether the expected cost depends on the cost at the base."""
+        return True
+
+    @abstractmethod
+    def cost(self, base: float, scale: float, cost: FloatArray) -> FloatArray:
+        """Return the expected cost at `scale`.
+
+        Parameters
+        ----------
+        base, scale : the smaller and the larger scale
+        cost : exclusive cost per process at the base, [call paths] or [call paths, runs]; there is
+            no NaN
+        """
+
+    def factor(self, base: float, scale: float) -> float | None:
+        """Return the factor from the cost at the base to the expected cost, if all have the same.
+
+        None = call paths have different factors.
+        """
+        del base, scale
+        return None
+
+    def runs(self, base: float, scale: float, runs: FloatArray) -> FloatArray | None:
+        """Return the expected cost at `scale` of each run, [call paths, runs]; None = not known."""
+        return self.cost(base, scale, runs)
+
+    def added(self, scale: float) -> FloatArray | None:
+        """Return additive numbers for bands of an expected cost; None = it has no band.
+
+        They are [call paths, columns], as those of `analysis.sums.addable`.
+        """
+        del scale
+        return None
+
+    def gap(self, base: float, scale: float) -> str:
+        """Return why there is no expected cost at `scale`; "" = there is one."""
+        del base, scale
+        return ""
