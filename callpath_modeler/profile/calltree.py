@@ -401,17 +401,40 @@ def subtree_ends(parent: Int32Array) -> Int32Array:
     ValueError
         If the rows are not in preorder.
     """
-    n = len(parent)
-    end = np.empty(n, np.int32)
-    open_rows: list[int] = []
-    for row, caller in enumerate(parent.tolist()):
-        while open_rows and open_rows[-1] != caller:
-            end[open_rows.pop()] = row
-        if caller != ROOT and not open_rows:
-            raise ValueError(f"call path {row} is not in preorder")
-        open_rows.append(row)
-    end[open_rows] = n
-    return end
+    row = np.arange(len(parent))
+    if ((parent < row) & (parent >= ROOT)).all():
+        end = nodes_after(parent).astype(np.int32)
+        if _is_preorder(parent, end):
+            return end
+    raise ValueError("call paths are not in preorder")
+
+
+def nodes_after(parent: NDArray[np.integer]) -> IntArray:
+    """Return the node after the subtree of each node, [n]: a sibling of it or of a caller.
+
+    Parameters
+    ----------
+    parent : [n] caller, or `ROOT`; siblings have the order of their numbers
+
+    Returns
+    -------
+    ndarray
+        [n]; n = the subtree is the last one.
+    """
+    count = len(parent)
+    by_caller = np.argsort(parent, kind="stable")
+    callers = parent[by_caller]
+    following = np.full(count + 1, -1, np.intp)
+    has_next = np.flatnonzero(callers[:-1] == callers[1:])
+    following[by_caller[has_next]] = by_caller[has_next + 1]
+    following[count] = count
+    # The last callee of a caller is followed by what follows the caller. Each step doubles the
+    # number of callers that are skipped.
+    above = np.append(np.where(parent == ROOT, count, parent), count)
+    node = np.where(following < 0, above, np.arange(count + 1))
+    while (following[node] < 0).any():
+        node = node[node]
+    return following[node][:-1]
 
 
 def _is_preorder(parent: Int32Array, end: Int32Array) -> bool:
