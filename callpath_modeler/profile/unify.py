@@ -79,7 +79,7 @@ def unify(trees: Sequence[CallTree]) -> Unified:
     union = _Union(distinct, ordinals, sites)
     tree, place = union.tree()
     mapped = [place[number] for number in union.numbers]
-    added = [len(rows) - np.count_nonzero(np.bincount(rows)) for rows in mapped]
+    added = [len(rows) - int(np.count_nonzero(np.bincount(rows))) for rows in mapped]
     all_lack = all(lacking)
     return Unified(
         tree,
@@ -163,8 +163,8 @@ class _Union:
         self._notes: dict[str, int] = {"": 0}
         names: dict[str, int] = {}
         each = [
-            self._keys(tree, names, *own)
-            for tree, *own in zip(trees, ordinals, sites, strict=True)
+            self._keys(tree, names, ordinal, site)
+            for tree, ordinal, site in zip(trees, ordinals, sites, strict=True)
         ]
         keys = _Keys(*(np.concatenate(columns) for columns in zip(*each, strict=True)))
         sizes = [len(tree) for tree in trees]
