@@ -60,6 +60,7 @@ import traces
 import trust
 import tuned_rules
 import views
+import whole
 from environments import CALIPER, EXTRAP, HATCHET, PYCUBEXR, Peer
 from laws import AbsentError
 from results import Table
@@ -100,6 +101,7 @@ BENCHMARKS = {
     "caliper": _compared(caliper, CALIPER),
     "views": _compared(views),
     "browse": _compared(browse, HATCHET),
+    "whole": _compared(whole),
     "fit": _compared(fit, EXTRAP),
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
     "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),
@@ -180,6 +182,7 @@ def _delete_files() -> None:
         communication.TRACES,
         generated.PROGRAMS,
         browse.MODELS,
+        whole.SERIES,
         tuned_rules.CAMPAIGNS,
     ):
         shutil.rmtree(directory, ignore_errors=True)

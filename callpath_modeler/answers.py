@@ -65,13 +65,16 @@ def ranking_of(
         progress=progress,
         default_factor=default_factor,
     )
-    return _ranked(fitted, value, by, question)
+    return ranked(fitted, value, by, question)
 
 
-def _ranked(
+def ranked(
     fitted: Fitted, target: float, by: str | None, question: PredictionQuery
 ) -> tuple[Ranking, tuple[Finding, ...]]:
-    """Return a ranking at a target, and all findings."""
+    """Return a ranking at a target, and all findings.
+
+    The order `by` and the errors are those of `ranking_of`.
+    """
     if by in {By.GROWTH, By.SHARE}:
         refuse_prediction(fitted, f"--by {by}")
     if by == By.LOSS and fitted.is_measured_only and not fitted.compares(target):
@@ -165,7 +168,7 @@ def rankings_of(
             fitted, value = values_of_loaded(
                 experiment, (), question, load_options, fit_options or FitOptions(), None
             )
-            found[name] = _ranked(fitted, value, by, question)
+            found[name] = ranked(fitted, value, by, question)
         except CallpathModelerError as error:
             raise type(error)(f"{group_by}={name}: {error.message}", hint=error.hint) from error
     return found

@@ -319,9 +319,7 @@ def _draw(
     else:
         at = np.linspace(-_OUTERMOST, _OUTERMOST, _QUANTILES)
         mixture = models.mixture(where)
-        quantiles = np.stack(
-            [mixture.quantile(float(normal_share(score)))[:, 0] for score in at], axis=1
-        )
+        quantiles = mixture.quantiles(normal_share(at))[..., 0].T
     drawn = _drawn(quantiles, at, generator)
     known = fitted.modelled
     return np.where(known, value, np.nan), np.where(known, drawn, np.nan)

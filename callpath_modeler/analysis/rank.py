@@ -204,6 +204,13 @@ class Ranking(RankingPlotMixin):
         found = excess_band(value, addends, total, spent, loss.of_target)
         return Band(excess, found.low, found.high)
 
+    @cached_property
+    def is_ranked(self) -> BoolArray:
+        """Whether `order` has each call path, [call paths]."""
+        found = np.zeros(len(self.value), bool)
+        found[self.order] = True
+        return found
+
     @property
     def is_comparison(self) -> bool:
         """Whether measured values are compared with those at `base`, without models."""

@@ -103,14 +103,14 @@ def _shape(quantiles: FloatArray, models: Models, points: FloatArray, wide: Bool
     rows, columns = (np.flatnonzero(wide.any(axis=axis)) for axis in (1, 0))
     at = rows[:, None], columns
     mixture = models.take(rows).mixture(points[columns])
-    for place, score in enumerate(scores(models.confidence)):
-        if place not in (1, _SCORES - 2):
-            found = mixture.quantile(float(normal_share(score)))
-            quantiles[*at, place] = np.where(wide[at], found, quantiles[*at, place])
+    inner = [place for place in range(_SCORES) if place not in (1, _SCORES - 2)]
+    found = mixture.quantiles(normal_share(scores(models.confidence)[inner]))
+    for place, its in zip(inner, found, strict=True):
+        quantiles[*at, place] = np.where(wide[at], its, quantiles[*at, place])
     # Both ends stay as they are: the others are between or beyond them.
     np.clip(quantiles[..., :1], 0.0, quantiles[..., 1:2], out=quantiles[..., :1])
-    inner = quantiles[..., 1:-1]
-    np.clip(inner, inner[..., :1], inner[..., -1:], out=inner)
+    between = quantiles[..., 1:-1]
+    np.clip(between, between[..., :1], between[..., -1:], out=between)
     np.maximum.accumulate(quantiles, axis=-1, out=quantiles)
 
 

@@ -35,6 +35,8 @@ LIMITS = 2
 
 _HALVINGS = 60
 _LEAST = 1e-12
+_NEVER = 39.0
+"""Normal score beyond which the normal distribution is zero in double precision."""
 
 
 def marks_of_trust(value: FloatArray, low: FloatArray, high: FloatArray) -> Int8Array:
@@ -130,16 +132,24 @@ def among_the_first(
         furthest = np.exp(np.minimum(centre + 50, 700))
         above = (np.log(np.minimum(high[known], furthest)) - centre) / reach
 
+    below, above = np.maximum(below, _LEAST), np.maximum(above, _LEAST)
+    # Of most values, the probability to exceed the threshold is zero in double precision.
+    furthest = centre + _NEVER * above
+    near, share = np.arange(len(centre)), np.zeros(len(centre))
+
     def exceeding(threshold: float) -> FloatArray:
-        distance = centre - threshold
-        spread = np.maximum(np.where(distance > 0, below, above), _LEAST)
-        return normal_share(distance / spread)
+        distance = centre[near] - threshold
+        spread = np.where(distance > 0, below[near], above[near])
+        share[near] = normal_share(distance / spread)
+        return share
 
     least, most = float(centre.min()) - 50, float(centre.max()) + 50
     for _ in range(_HALVINGS):
         middle = (least + most) / 2
         if exceeding(middle).sum() > count:
             least = middle
+            share[near] = 0.0
+            near = near[furthest[near] > least]
         else:
             most = middle
     chance = np.zeros(len(value))

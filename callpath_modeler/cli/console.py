@@ -214,6 +214,17 @@ class Console:
 
         write_file(path, content, overwrite=overwrite)
 
+    def write_pieces(self, pieces: Iterable[str], path: Path | None, *, overwrite: bool) -> None:
+        """Write pieces of text one by one, like `write`; an error leaves no file."""
+        content = (piece.encode("utf-8", "surrogateescape") for piece in pieces)
+        if path is None:
+            for piece in content:
+                _send(piece)
+            return
+        from callpath_modeler.atomic import write_file
+
+        write_file(path, content, overwrite=overwrite)
+
 
 def _without_controls(line: Text | str) -> Text | str:
     """Return a line without control characters, which could come from a name in a file."""

@@ -115,7 +115,7 @@ def command(
     from callpath_modeler.report import export
     from callpath_modeler.report.python_source import python_source
     from callpath_modeler.report.ranking_table import ranking_table
-    from callpath_modeler.target_query import FURTHER
+    from callpath_modeler.target_query import FURTHER, findings_at
 
     form = _form(format_, output, what)
     ctx = click.get_current_context()
@@ -138,7 +138,7 @@ def command(
         question = replace(question, inclusive=False)
     if form in GRAPHS or what == "ranking":
         load = load.with_requirements()
-    ranking, findings = answers.ranking_of(
+    fitted, target = answers.values_and_target_of(
         experiment,
         question,
         load_options=load,
@@ -146,8 +146,12 @@ def command(
         progress=console.progress("read"),
         default_factor=FURTHER,
     )
-    fitted = ranking.fitted
     _check_models(fitted, form, what, color_by)
+    if form in _TABLES and what != _RANKING and not fitted.is_measured_only:
+        _write_models(console, fitted, form, output, force=force)
+        console.findings(findings_at(fitted, target))
+        return
+    ranking, findings = answers.ranked(fitted, target, None, question)
     if form in _OF_ONE_SCALE:
         _write_one_scale(console, ranking, form, output, at_target=at_target, force=force)
     elif form == PYTHON:
@@ -155,12 +159,23 @@ def command(
     elif form in GRAPHS:
         text = export.graph_text(ranking, form, check_ranking(ranking, verdicts))
         console.write(text, output, overwrite=force)
-    elif what == _RANKING or fitted.is_measured_only:
+    else:
         table = ranking_table(ranking, findings=findings, check=check_ranking(ranking, verdicts))
         render_table(console, table, form, output, force=force)
-    else:
-        render_table(console, export.models_table(fitted), form, output, force=force)
     console.findings(findings)
+
+
+def _write_models(
+    console: Console, fitted: Fitted, form: str, output: Path | None, *, force: bool
+) -> None:
+    """Write the table of models; csv and tsv never hold the whole table in memory."""
+    from callpath_modeler.cli.render import DELIMITERS, render_parts, render_table
+    from callpath_modeler.report.export import models_table, models_tables
+
+    if form in DELIMITERS:
+        render_parts(console, models_tables(fitted), form, output, force=force)
+    else:
+        render_table(console, models_table(fitted), form, output, force=force)
 
 
 def _check_models(fitted: Fitted, form: str, what: str | None, color_by: str | None) -> None:

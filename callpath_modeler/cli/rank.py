@@ -113,8 +113,6 @@ def command(
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """
-    import numpy as np
-
     from callpath_modeler.answers import rankings_of, verification_of
     from callpath_modeler.expectation_check import reading_for
     from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
@@ -153,7 +151,7 @@ def command(
         without = ("--where",) if group_by else ()
         again = invocation_of(click.get_current_context(), without=without)
         shown = {
-            value: chosen[value][np.isin(chosen[value], ranking.order)]
+            value: chosen[value][ranking.is_ranked[chosen[value]]]
             for value, (ranking, _) in groups.items()
         }
 
@@ -212,7 +210,9 @@ def _plot(
 
     from callpath_modeler.report.plot.drawing import TOP, ranking_drawing
 
-    rows = ranking.order[np.isin(ranking.order, chosen)]
+    is_chosen = np.zeros(len(ranking.value), bool)
+    is_chosen[chosen] = True
+    rows = ranking.order[is_chosen[ranking.order]]
     drawing = ranking_drawing(ranking, rows[: table.top or TOP])
     write_plot(console, drawing, path, force=table.output.force)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from callpath_modeler.report.formats import Table
+
+
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+"""Delimiters of the formats that are written part by part."""
 
 
 def render_table(
@@ -28,18 +32,35 @@ def render_table(
     from callpath_modeler.report import formats
     from callpath_modeler.report.latex import to_latex
 
+    if form in DELIMITERS:
+        render_parts(console, [content], form, output, force=force, header=header)
+        return
     if form == "parquet":
         console.write(_parquet(content), output, overwrite=force)
         return
     text = {
-        "csv": lambda: formats.to_csv(content, header=header),
-        "tsv": lambda: formats.to_csv(content, delimiter="\t", header=header),
         "json": lambda: formats.to_json(content),
         "jsonl": lambda: formats.to_jsonl(content),
         "markdown": lambda: formats.to_markdown(content),
         "latex": lambda: to_latex(content),
     }[form]()
     console.write(text, output, overwrite=force)
+
+
+def render_parts(
+    console: Console,
+    parts: Iterable[Table],
+    form: str,
+    output: Path | None,
+    *,
+    force: bool,
+    header: bool = True,
+) -> None:
+    """Write the parts of a table as csv or tsv, one by one."""
+    from callpath_modeler.report.formats import csv_pieces
+
+    pieces = csv_pieces(parts, delimiter=DELIMITERS[form], header=header)
+    console.write_pieces(pieces, output, overwrite=force)
 
 
 def render_lines(

@@ -27,6 +27,10 @@ _VARIES = 1e-9
 """Share of the square of a column below which it equals another column."""
 
 
+_CHUNK = 8192
+"""Rows whose errors are computed together; intermediate results stay in the cache."""
+
+
 @dataclass(frozen=True, slots=True)
 class Exponentials:
     """Exponentials that fit some rows far better than their models.
@@ -59,8 +63,12 @@ def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | N
         return None
     points, there = models.points, centres > 0
     used = there.sum(axis=1)
-    relative = models.values(points) / np.where(there, centres, 1.0) - 1
-    of_model = _errors(np.where(there, relative, 0.0), used, models)
+    # Done in place, because these columns of all rows are the largest memory of making models.
+    relative = models.values(points)
+    np.divide(relative, centres, out=relative, where=there)
+    relative -= 1
+    relative[~there] = 0.0
+    of_model = _errors(relative, used, models)
     asked = (of_model > _MISSED) & (used >= _FEWEST) & (used == (~np.isnan(centres)).sum(axis=1))
     rows = np.flatnonzero(asked & (models.status < FitStatus.TOO_FEW_POINTS))
     terms = [Term(Fraction(power), 0, rate) for rate in RATES for power in _POWERS]
@@ -70,9 +78,12 @@ def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | N
     terms = [term for term, is_finite in zip(terms, finite.tolist(), strict=True) if is_finite]
     if not rows.size or not terms:
         return None
-    error = _of_terms(centres[rows], there[rows], table[finite])
-    best = error.argmin(axis=1)
-    least = error[np.arange(len(rows)), best]
+    best, least = np.empty(len(rows), np.intp), np.empty(len(rows))
+    for start in range(0, len(rows), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        error = _of_terms(centres[rows[part]], there[rows[part]], table[finite])
+        best[part] = error.argmin(axis=1)
+        least[part] = error.min(axis=1)
     far = np.flatnonzero(_BETTER * least < of_model[rows])
     if not far.size:
         return None
@@ -81,9 +92,10 @@ def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | N
 
 
 def _errors(relative: FloatArray, used: npt.NDArray[np.integer], models: Models) -> FloatArray:
-    """Return the error of each model per degree of freedom, [n]."""
+    """Return the error of each model per degree of freedom, [n]; `relative` is overwritten."""
     size = (models.coefficients != 0).sum(axis=1)
-    squares = (np.nan_to_num(relative) ** 2).sum(axis=1)
+    np.nan_to_num(relative, copy=False)
+    squares = np.square(relative, out=relative).sum(axis=1)
     return np.asarray(np.sqrt(squares / np.maximum(used - size, 1)))
 
 

@@ -127,6 +127,10 @@ def shapes_from_header(header: Sequence[dict[str, Any]]) -> Shapes:
         raise ValueError(f"not a shape: {error}") from error
 
 
+_CHUNK = 8192
+"""Rows that are evaluated together; their intermediate results stay in the cache."""
+
+
 def evaluate(
     shapes: Shapes, terms: Int16Array, coefficients: FloatArray, p: FloatArray
 ) -> FloatArray:
@@ -151,12 +155,14 @@ def evaluate(
     table = shapes.table(p)
     is_finite = bool(np.isfinite(table).all())
     value = np.repeat(coefficients[:, :1], len(p), axis=1)
-    for slot in range(terms.shape[1]):
-        number = coefficients[:, slot + 1, None]
-        with np.errstate(invalid="ignore"):
-            part = number * table[terms[:, slot]]
-        if not is_finite:
-            part[number[:, 0] == 0] = 0.0  # zero times infinity is zero here
-        value += part
+    for start in range(0, len(value), _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        for slot in range(terms.shape[1]):
+            number = coefficients[rows, slot + 1, None]
+            with np.errstate(invalid="ignore"):
+                part = number * table[terms[rows, slot]]
+            if not is_finite:
+                part[number[:, 0] == 0] = 0.0  # zero times infinity is zero here
+            value[rows] += part
     # Constraints keep values at or above zero except for rounding, which is clipped.
     return np.maximum(value, 0.0, out=value)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.arrays import BoolArray, FloatArray, forget_mapped
 from callpath_modeler.modeling.evaluation import peaks
 from callpath_modeler.modeling.roots import numbers_of_root
 from callpath_modeler.modeling.shapes import Shapes
@@ -148,6 +148,7 @@ def check_columns(
         is_code = column.kind == "i2" and column.low == -1
         high = len(shapes) - 1 if is_code else column.high
         _check_range(name, arrays[name], column, high, modelled)
+        forget_mapped(arrays[name])
     if (np.isnan(arrays["coefficients"][:, 0]) == modelled).any():
         raise ValueError("coefficients and status disagree on which rows have a model")
     _check_weights(arrays, points, modelled)
@@ -155,6 +156,9 @@ def check_columns(
     if method != "classic":
         _check_errors(arrays["root"])
         _check_parts(arrays, peaks(shapes.table(points)))
+    # A command that shows some call paths reads parts of some columns only.
+    for array in arrays.values():
+        forget_mapped(array)
 
 
 def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int, method: str) -> dict[str, int]:

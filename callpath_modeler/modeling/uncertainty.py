@@ -75,9 +75,18 @@ class Mixture:
 
     def quantile(self, probability: float) -> FloatArray:
         """Return a quantile, [n, m]."""
+        found: FloatArray = self.quantiles([probability])[0]
+        return found
+
+    def quantiles(self, probabilities: npt.ArrayLike) -> FloatArray:
+        """Return the quantiles at [k] probabilities, [k, n, m]."""
+        asked = np.asarray(probabilities, dtype=np.float64)
         if compiled():
             parts = self.centre, self.below, self.above, self.weight
-            return bands.quantile(parts, probability)
+            return bands.quantiles(parts, asked)
+        return np.stack([self._quantile(probability) for probability in asked.tolist()])
+
+    def _quantile(self, probability: float) -> FloatArray:
         rows, parts, columns = self.centre.shape
         shape = rows * columns, parts
         centre, below, above = (

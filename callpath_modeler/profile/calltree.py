@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -31,6 +30,8 @@ _SITE = re.compile(r":\d+(?:#\d+)?\Z")
 
 ID_DIGITS = 7
 """Length of call-path ids; ids that collide are longer."""
+
+_DIGEST_SIZE = 16
 
 
 @dataclass(frozen=True)
@@ -329,42 +330,67 @@ class CallTree:
         """Return a name in a path, as it is in every build."""
         return escape(self.regions[region].common_name + self.annotations[annotation])
 
-    def ids(self) -> list[str]:
+    def ids(self, rows: ArrayLike | None = None) -> list[str]:
         """Return a short id per call path: the first digits of the hash of its path.
 
         An id depends only on the path, so it is the same in every experiment. If several call paths
         share the first seven digits, their ids get as many more digits as needed to differ.
+
+        Parameters
+        ----------
+        rows : rows of the call paths; None = all
         """
         digests = self._digests()
-        count = Counter(digest[:ID_DIGITS] for digest in digests)
-        alike = sorted({digest for digest in digests if count[digest[:ID_DIGITS]] > 1})
-        shared = [0, *(_common_digits(a, b) for a, b in pairwise(alike)), 0]
-        needed = {
-            digest: max(ID_DIGITS, 1 + max(before, after))
-            for digest, (before, after) in zip(alike, pairwise(shared), strict=False)
-        }
-        return [digest[: needed.get(digest, ID_DIGITS)] for digest in digests]
+        longer = _digits_of_longer_ids(digests)
+        text = (digests if rows is None else digests[np.asarray(rows, np.intp)]).tobytes().hex()
+        size = 2 * _DIGEST_SIZE
+        if not longer:
+            return [text[start : start + ID_DIGITS] for start in range(0, len(text), size)]
+        each = (text[start : start + size] for start in range(0, len(text), size))
+        return [digest[: longer.get(digest, ID_DIGITS)] for digest in each]
 
-    def _digests(self) -> list[str]:
+    def _digests(self) -> NDArray[np.uint8]:
+        """Return the hash of each path, [n, bytes]."""
         # The hash of a callee continues a copy of its caller's state, so each name is hashed once
         # and no path is built as text.
-        digests: list[str] = []
-        stack: list[tuple[int, hashlib.blake2b | None]] = []
-        names: dict[tuple[int, int], bytes] = {}
-        columns = (column.tolist() for column in (self.region, self.annotation, self.end))
-        for row, (region, note, end) in enumerate(zip(*columns, strict=True)):
-            while stack and stack[-1][0] <= row:
-                stack.pop()
-            if (name := names.get((region, note))) is None:
-                name = names[region, note] = self._spelled(region, note).encode()
-            if above := stack[-1][1] if stack else None:
-                state = above.copy()
-                state.update(b"/" + name)
+        code, of_row = np.unique(
+            self.region.astype(np.int64) * len(self.annotations) + self.annotation,
+            return_inverse=True,
+        )
+        pairs = (divmod(pair, len(self.annotations)) for pair in code.tolist())
+        names = [self._spelled(region, note).encode() for region, note in pairs]
+        below = [b"/" + name for name in names]
+        found: list[bytes] = []
+        stack: list[hashlib.blake2b | None] = []
+        for name, depth in zip(of_row.tolist(), self.depth().tolist(), strict=True):
+            del stack[depth:]
+            above = stack[-1] if stack else None
+            if above is None:
+                state = _path_hash(names[name])
             else:
-                state = _path_hash(name)
-            digests.append(state.hexdigest())
-            stack.append((end, state if stack or name != _PROGRAM else None))
-        return digests
+                state = above.copy()
+                state.update(below[name])
+            found.append(state.digest())
+            stack.append(state if stack or names[name] != _PROGRAM else None)
+        return np.frombuffer(b"".join(found), np.uint8).reshape(len(found), _DIGEST_SIZE)
+
+
+def _digits_of_longer_ids(digests: NDArray[np.uint8]) -> dict[str, int]:
+    """Return the number of digits of the ids that share their first seven digits, by hash."""
+    # Seven digits are 28 bits.
+    first = digests[:, :4].copy().view(">u4")[:, 0].astype(np.uint32) >> 4
+    ordered = np.sort(first)
+    shared = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(shared):
+        return {}
+    place = np.minimum(np.searchsorted(shared, first), len(shared) - 1)
+    several = digests[shared[place] == first]
+    alike = sorted({digest.tobytes().hex() for digest in several})
+    digits = [0, *(_common_digits(a, b) for a, b in pairwise(alike)), 0]
+    return {
+        digest: max(ID_DIGITS, 1 + max(before, after))
+        for digest, (before, after) in zip(alike, pairwise(digits), strict=True)
+    }
 
 
 def short_id(common_path: str) -> str:
@@ -373,7 +399,7 @@ def short_id(common_path: str) -> str:
 
 
 def _path_hash(path: bytes) -> hashlib.blake2b:
-    return hashlib.blake2b(path, digest_size=16)
+    return hashlib.blake2b(path, digest_size=_DIGEST_SIZE)
 
 
 def without_site(annotation: str) -> str:
@@ -403,17 +429,40 @@ def subtree_ends(parent: Int32Array) -> Int32Array:
     ValueError
         If the rows are not in preorder.
     """
-    n = len(parent)
-    end = np.empty(n, np.int32)
-    open_rows: list[int] = []
-    for row, caller in enumerate(parent.tolist()):
-        while open_rows and open_rows[-1] != caller:
-            end[open_rows.pop()] = row
-        if caller != ROOT and not open_rows:
-            raise ValueError(f"call path {row} is not in preorder")
-        open_rows.append(row)
-    end[open_rows] = n
-    return end
+    row = np.arange(len(parent))
+    if ((parent < row) & (parent >= ROOT)).all():
+        end = nodes_after(parent).astype(np.int32)
+        if _is_preorder(parent, end):
+            return end
+    raise ValueError("call paths are not in preorder")
+
+
+def nodes_after(parent: NDArray[np.integer]) -> IntArray:
+    """Return the node after the subtree of each node, [n]: a sibling of it or of a caller.
+
+    Parameters
+    ----------
+    parent : [n] caller, or `ROOT`; siblings have the order of their numbers
+
+    Returns
+    -------
+    ndarray
+        [n]; n = the subtree is the last one.
+    """
+    count = len(parent)
+    by_caller = np.argsort(parent, kind="stable")
+    callers = parent[by_caller]
+    following = np.full(count + 1, -1, np.intp)
+    has_next = np.flatnonzero(callers[:-1] == callers[1:])
+    following[by_caller[has_next]] = by_caller[has_next + 1]
+    following[count] = count
+    # The last callee of a caller is followed by what follows the caller. Each step doubles the
+    # number of callers that are skipped.
+    above = np.append(np.where(parent == ROOT, count, parent), count)
+    node = np.where(following < 0, above, np.arange(count + 1))
+    while (following[node] < 0).any():
+        node = node[node]
+    return following[node][:-1]
 
 
 def _is_preorder(parent: Int32Array, end: Int32Array) -> bool:

@@ -289,8 +289,9 @@ def find_one(tree: CallTree, pattern: str) -> int:
     if len(rows) == 1:
         return int(rows[0])
     if len(rows):
-        ids = tree.ids()
-        some = ", ".join(f"@{ids[row]} {tree.path(int(row))}" for row in rows[:4])
+        shown = rows[:4].tolist()
+        named = zip(tree.ids(shown), tree.paths(shown), strict=True)
+        some = ", ".join(f"@{short} {path}" for short, path in named)
         more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
         raise UsageError(
             f"{pattern!r} names {len(rows)} call paths", hint=f"choose one: {some}{more}"

@@ -15,16 +15,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from callpath_modeler.arrays import FloatArray, Int32Array, Int64Array, IntArray
-from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree, without_site
+from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree, nodes_after, without_site
 from callpath_modeler.profile.schema import Region
 
 _Identity = tuple[int, str]
-_Key = tuple[int, str, str, int, int]
-"""Caller, name, annotation without the call site, ordinal, call site."""
+_MOST_KINDS = 2**31
+"""Largest number that stands for a combination; its product with a number of rows is an int64."""
 
 _NO_SITE = -(2**40)
 """Call site of a call whose line is not known; no difference of two lines is as small."""
@@ -73,14 +76,10 @@ def unify(trees: Sequence[CallTree]) -> Unified:
         sites = [np.full(len(tree), _NO_SITE) for tree in distinct]
     else:
         sites = [relative_sites(tree) for tree in distinct]
-    union = _Union()
-    numbers = [
-        union.add(tree, own, site)
-        for tree, own, site in zip(distinct, ordinals, sites, strict=True)
-    ]
+    union = _Union(distinct, ordinals, sites)
     tree, place = union.tree()
-    mapped = [place[number] for number in numbers]
-    added = [len(rows) - len(np.unique(rows)) for rows in mapped]
+    mapped = [place[number] for number in union.numbers]
+    added = [len(rows) - int(np.count_nonzero(np.bincount(rows))) for rows in mapped]
     all_lack = all(lacking)
     return Unified(
         tree,
@@ -129,111 +128,213 @@ def scatter_to_union(
     return np.where(seen > 0, total, np.nan)
 
 
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """What identifies each call path among the callees of its caller, each [call paths].
+
+    Attributes
+    ----------
+    name, note : numbers of the name and of the annotation without the call site
+    ordinal : number among the regions of the name
+    site : call site
+    region : number of the region
+    line : line of the call; `NO_LINE` = not known, or not compared
+    """
+
+    name: IntArray
+    note: IntArray
+    ordinal: IntArray
+    site: Int64Array
+    region: IntArray
+    line: Int32Array
+
+    def take(self, rows: IntArray) -> _Keys:
+        """Return the keys of some call paths."""
+        return _Keys(*(getattr(self, field)[rows] for field in self.__slots__))
+
+
 class _Union:
-    """The growing common tree: one key per call path, callers before callees."""
+    """The common tree of several trees. A call path of it is numbered by its first occurrence."""
 
-    def __init__(self) -> None:
-        self._rows: dict[_Key, int] = {}
+    def __init__(
+        self, trees: Sequence[CallTree], ordinals: Sequence[list[int]], sites: Sequence[Int64Array]
+    ) -> None:
         self._regions: dict[Region, int] = {}
-        self._region: list[int] = []
-        self._line: list[int] = []
+        self._notes: dict[str, int] = {"": 0}
+        names: dict[str, int] = {}
+        each = [
+            self._keys(tree, names, ordinal, site)
+            for tree, ordinal, site in zip(trees, ordinals, sites, strict=True)
+        ]
+        keys = _Keys(*(np.concatenate(columns) for columns in zip(*each, strict=True)))
+        sizes = [len(tree) for tree in trees]
+        first = _first_occurrences(trees, _numbered(keys.name, keys.note, keys.ordinal, keys.site))
+        is_first = first == np.arange(len(first))
+        number = (np.cumsum(is_first) - 1)[first]
+        starts = np.cumsum([0, *sizes[:-1]])
+        parent = np.concatenate(
+            [
+                np.where(tree.parent == ROOT, ROOT, number[tree.parent + start])
+                for tree, start in zip(trees, starts, strict=True)
+            ]
+        )
+        self.numbers = np.split(number, starts[1:])
+        self._parent = parent[is_first].astype(np.int32)
+        self._keys_of = keys.take(np.flatnonzero(is_first))
 
-    def add(self, tree: CallTree, ordinal: Sequence[int], sites: Int64Array) -> IntArray:
-        """Add the call paths of `tree`, and return their numbers in the common tree."""
-        known = [self._regions.setdefault(r, len(self._regions)) for r in tree.regions]
-        names = [region.common_name for region in tree.regions]
-        notes = [without_site(note) for note in tree.annotations]
-        numbers: list[int] = []
-        columns = (tree.parent, tree.region, tree.annotation, sites, tree.site)
-        for caller, region, note, site, line in zip(*(c.tolist() for c in columns), strict=True):
-            above = ROOT if caller == ROOT else numbers[caller]
-            key = (above, names[region], notes[note], ordinal[region], site)
-            number = self._rows.setdefault(key, len(self._region))
-            if number == len(self._region):
-                self._region.append(known[region])
-                self._line.append(NO_LINE if site == _NO_SITE else line)
-            numbers.append(number)
-        return np.array(numbers, np.intp)
+    def _keys(
+        self, tree: CallTree, names: dict[str, int], ordinal: list[int], site: Int64Array
+    ) -> tuple[NDArray[Any], ...]:
+        """Return the columns of `_Keys` of a tree."""
+        regions, notes = self._regions, self._notes
+        known = [regions.setdefault(region, len(regions)) for region in tree.regions]
+        name = [names.setdefault(region.common_name, len(names)) for region in tree.regions]
+        note = [notes.setdefault(without_site(n), len(notes)) for n in tree.annotations]
+        of_region = (np.array(column, np.intp)[tree.region] for column in (name, ordinal, known))
+        named, placed, region = of_region
+        line = np.where(site == _NO_SITE, NO_LINE, tree.site)
+        return named, np.array(note, np.intp)[tree.annotation], placed, site, region, line
 
     def tree(self) -> tuple[CallTree, IntArray]:
         """Return the common tree in preorder, and the row of each number."""
-        keys = list(self._rows)
-        parent = np.array([key[0] for key in keys], np.int32)
+        parent, keys = self._parent, self._keys_of
         place = preorder(parent)
         order = np.argsort(place)
-        region_index: dict[int, int] = {}
-        note_index: dict[str, int] = {"": 0}
-        regions, notes = [], []
-        suffix = _sibling_suffixes(keys, self._line)
-        for number in order.tolist():
-            regions.append(region_index.setdefault(self._region[number], len(region_index)))
-            note = keys[number][2] + suffix.get(number, "")
-            notes.append(note_index.setdefault(note, len(note_index)))
+        note = keys.note.copy()
+        known = list(self._notes)
+        for number, suffix in _sibling_suffixes(parent, keys).items():
+            text = known[keys.note[number]] + suffix
+            note[number] = self._notes.setdefault(text, len(self._notes))
+        used, region = _by_first_use(keys.region[order])
+        # The empty annotation always comes first.
+        shown, annotation = _by_first_use(np.concatenate([[0], note[order]]))
         callers = parent[order]
         callers = np.where(callers == ROOT, ROOT, place[callers])
-        known = list(self._regions)
-        used = tuple(known[region] for region in region_index)
-        line = np.array(self._line, np.int32)[order]
-        site = line if (line != NO_LINE).any() else None
-        tree = CallTree.from_parents(callers, regions, used, notes, tuple(note_index), site)
+        regions, notes = list(self._regions), list(self._notes)
+        line = keys.line[order]
+        tree = CallTree.from_parents(
+            callers,
+            region,
+            tuple(regions[k] for k in used),
+            annotation[1:],
+            tuple(notes[k] for k in shown),
+            line if (line != NO_LINE).any() else None,
+        )
         return tree, place
 
 
-def preorder(parent: Int32Array) -> IntArray:
-    """Return the preorder row of each node; callers come before callees in `parent`."""
-    callers = parent.tolist()
-    size = [1] * len(callers)
-    for node in range(len(callers) - 1, -1, -1):
-        if callers[node] != ROOT:
-            size[callers[node]] += size[node]
-    place = np.empty(len(callers), np.intp)
-    free: dict[int, int] = {ROOT: 0}
-    rows = []
-    for node, caller in enumerate(callers):
-        row = free[caller]
-        rows.append(row)
-        free[caller] = row + size[node]
-        free[node] = row + 1
-    place[:] = rows
-    return place
+def _first_occurrences(trees: Sequence[CallTree], key: IntArray) -> IntArray:
+    """Return the first call path of all trees that is the same as each call path.
+
+    Parameters
+    ----------
+    trees : the trees
+    key : [call paths of all trees] number of what identifies a call path under its caller
+
+    Returns
+    -------
+    ndarray
+        [call paths of all trees], numbered through.
+    """
+    starts = np.cumsum([0, *(len(tree) for tree in trees)])
+    levels = zip_longest(*(tree.levels() for tree in trees), fillvalue=np.empty(0, np.int32))
+    caller = np.concatenate(
+        [
+            np.where(tree.parent == ROOT, ROOT, tree.parent + start)
+            for tree, start in zip(trees, starts[:-1].tolist(), strict=True)
+        ]
+    )
+    first, kinds = np.empty(len(key), np.intp), int(key.max(initial=0)) + 1
+    for level in levels:
+        rows = np.concatenate([own + start for own, start in zip(level, starts[:-1], strict=True)])
+        above = caller[rows]
+        above = np.where(above == ROOT, 0, first[above] + 1)
+        _, where, inverse = np.unique(above * kinds + key[rows], True, True)
+        first[rows] = rows[where][inverse]
+    return first
 
 
-def _sibling_suffixes(keys: Sequence[_Key], lines: Sequence[int]) -> dict[int, str]:
+def _numbered(*columns: NDArray[np.integer]) -> IntArray:
+    """Return a number below `_MOST_KINDS` for each distinct combination of entries, [n]."""
+    number, kinds = np.zeros(len(columns[0]), np.intp), 1
+    for column in columns:
+        lowest = int(column.min(initial=0))
+        span = int(column.max(initial=0)) - lowest + 1
+        if span == 1:
+            continue
+        other = column - lowest
+        if span > _MOST_KINDS:
+            distinct, other = np.unique(other, return_inverse=True)
+            span = len(distinct)
+        number, kinds = number * span + other, kinds * span
+        if kinds > _MOST_KINDS:
+            distinct, number = np.unique(number, return_inverse=True)
+            kinds = len(distinct)
+    return number
+
+
+def preorder(parent: NDArray[np.integer]) -> IntArray:
+    """Return the preorder row of each node, [n].
+
+    Parameters
+    ----------
+    parent : [n] caller, which comes before its callees; or `ROOT`
+    """
+    count = len(parent)
+    above = np.where(parent == ROOT, count, parent)
+    by_caller = np.argsort(above, kind="stable")
+    first = np.searchsorted(above[by_caller], np.arange(count + 1))
+    child = np.append(by_caller, count)[first]
+    has_callees = np.append(above[by_caller], -1)[first] == np.arange(count + 1)
+    after = np.where(has_callees, child, np.append(nodes_after(parent), count)).tolist()
+    place = [0] * count
+    node = after[count]
+    for row in range(count):
+        place[node] = row
+        node = after[node]
+    return np.array(place, np.intp)
+
+
+def _sibling_suffixes(parent: Int32Array, keys: _Keys) -> dict[int, str]:
     """Return the suffixes, by number, of siblings that differ only in their ordinal or call site.
 
     Parameters
     ----------
-    keys : keys of the call paths, by number
-    lines : [keys] line of each call
+    parent : [call paths] number of the caller
+    keys : keys of the call paths
     """
     # Nearly all call paths have ordinal 0 and a single call site, so only the others are grouped.
-    special = {key[:3] for key in keys if key[3] > 0}
-    if lines and max(lines) > NO_LINE:
-        count = Counter(key[:3] for key in keys)
-        special |= {key for key, number in count.items() if number > 1}
-    if not special:
+    is_special = keys.ordinal > 0
+    has_lines = bool((keys.line > NO_LINE).any())
+    if not has_lines and not is_special.any():
         return {}
-    groups: dict[tuple[int, str, str], dict[int, list[int]]] = {}
-    for number, key in enumerate(keys):
-        if key[:3] in special:
-            groups.setdefault(key[:3], {}).setdefault(key[3], []).append(number)
+    group = _numbered(parent, keys.name, keys.note)
+    count = int(group.max(initial=0)) + 1
+    special = np.bincount(group[is_special], minlength=count) > 0
+    if has_lines:
+        special |= np.bincount(group, minlength=count) > 1
+    groups: dict[int, dict[int, list[int]]] = {}
+    asked = np.flatnonzero(special[group])
+    columns = asked, group[asked], keys.ordinal[asked]
+    for number, its, ordinal in zip(*(column.tolist() for column in columns), strict=True):
+        groups.setdefault(its, {}).setdefault(ordinal, []).append(number)
     suffixes: dict[int, str] = {}
     for by_ordinal in groups.values():
         for position, ordinal in enumerate(sorted(by_ordinal), start=1):
             which = f"#{position}" if position > 1 else ""
             members = by_ordinal[ordinal]
-            suffixes |= {n: which + site for n, site in _site_suffixes(members, lines).items()}
+            suffixes |= {n: which + site for n, site in _site_suffixes(members, keys.line).items()}
     return suffixes
 
 
-def _site_suffixes(numbers: Sequence[int], lines: Sequence[int]) -> dict[int, str]:
+def _site_suffixes(numbers: Sequence[int], lines: Int32Array) -> dict[int, str]:
     """Return the suffixes of calls of one function by one caller, by number."""
     if len(numbers) == 1:
         return {numbers[0]: ""}
     known: Counter[int] = Counter()
     suffixes = {}
     for number in sorted(numbers, key=lambda number: (lines[number], number)):
-        line = lines[number]
+        line = int(lines[number])
         known[line] += 1
         # Builds with different sources may have different calls in one line.
         again = f"#{known[line]}" if known[line] > 1 else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.argument_checks import check_type
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre, changes_since
 from callpath_modeler.profile.experiment import Experiment
@@ -25,26 +26,47 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
+_ROWS = 16_384
+"""Rows of each part of a table of models."""
+
+
 def models_table(fitted: Fitted) -> Table:
     """Return a table with one row per call path: its model and the quality of the model."""
+    (table,) = _models_tables(fitted, max(1, len(fitted.models)))
+    return table
+
+
+def models_tables(fitted: Fitted) -> Iterator[Table]:
+    """Yield the parts of `models_table`, each of some thousand rows; there is at least one."""
+    return _models_tables(fitted, _ROWS)
+
+
+def _models_tables(fitted: Fitted, size: int) -> Iterator[Table]:
+    ids, since = fitted.experiment.tree.ids(), changes_since(fitted.models)
+    for start in range(0, max(1, len(ids)), size):
+        rows = np.arange(start, min(start + size, len(ids)))
+        yield _models_of(fitted, rows, ids[start : start + size], since[rows])
+
+
+def _models_of(fitted: Fitted, rows: IntArray, ids: Sequence[str], since: FloatArray) -> Table:
+    """Return the rows of some call paths in a table of models."""
     tree, models = fitted.experiment.tree, fitted.models
-    rows = range(len(tree))
-    modelled = fitted.modelled.tolist()
+    modelled = fitted.modelled[rows].tolist()
     growths = models.growth_texts(rows, fitted.parameter)
     formulas = fitted.whole.formulas(rows, fitted.parameters, exact=True)
     columns: dict[str, list[Cell]] = {
         "callpath": [*tree.paths(rows)],
-        "id": [f"@{short}" for short in tree.ids()],
-        "metric": [fitted.metric.name for _ in rows],
+        "id": [f"@{short}" for short in ids],
+        "metric": [fitted.metric.name] * len(rows),
         "growth": [text if known else None for text, known in zip(growths, modelled, strict=True)],
         "model": [text if known else None for text, known in zip(formulas, modelled, strict=True)],
-        "since": [at or None for at in changes_since(models).tolist()],
+        "since": [at or None for at in since.tolist()],
         "status": [*fitted.statuses(rows)],
-        "points": models.used.tolist(),
-        "cv_error": models.cv_error.tolist(),
-        "adjusted_r2": models.adjusted_r2.tolist(),
-        "rss": models.rss.tolist(),
-        "noise": models.noise.tolist(),
+        "points": models.used[rows].tolist(),
+        "cv_error": models.cv_error[rows].tolist(),
+        "adjusted_r2": models.adjusted_r2[rows].tolist(),
+        "rss": models.rss[rows].tolist(),
+        "noise": models.noise[rows].tolist(),
     }
     header = {
         "experiment": fitted.experiment.name,

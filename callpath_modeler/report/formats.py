@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import TYPE_CHECKING
 
 from callpath_modeler.printable import csv_cell, json_text, markdown_text
@@ -66,13 +65,23 @@ def to_csv(table: Table, *, delimiter: str = ",", header: bool = True) -> str:
 
     A text that a spreadsheet would read as a formula starts with an apostrophe.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    if header:
-        writer.writerow(map(csv_cell, table.titles()))
-    # Numbers keep all their digits.
-    writer.writerows(zip(*(map(_field, cells) for cells in table.columns.values()), strict=True))
-    return out.getvalue()
+    return "".join(csv_pieces([table], delimiter=delimiter, header=header))
+
+
+def csv_pieces(
+    tables: Iterable[Table], *, delimiter: str = ",", header: bool = True
+) -> Iterator[str]:
+    """Yield the text of tables with the same columns, one below the other, as `to_csv` does.
+
+    Each table is one piece, so a generator of tables needs the memory of one.
+    """
+    for table in tables:
+        columns = [_fields(cells, delimiter) for cells in table.columns.values()]
+        lines = [delimiter.join(map(_text_field(delimiter), table.titles()))] if header else []
+        header = False
+        # A line without any character would be no row.
+        lines += (delimiter.join(fields) or '""' for fields in zip(*columns, strict=True))
+        yield "".join(f"{line}\n" for line in lines)
 
 
 def to_json(table: Table) -> str:
@@ -102,8 +111,31 @@ def to_markdown(table: Table) -> str:
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
-def _field(cell: Cell) -> str | float:
-    return csv_cell(cell) if isinstance(cell, str) else _plain(cell)
+def _fields(cells: Sequence[Cell], delimiter: str) -> Iterable[str]:
+    """Return the fields of a column; a column of one type is written several times as fast."""
+    kinds, field = {*map(type, cells)}, _text_field(delimiter)
+    if kinds == {int}:
+        return map(str, cells)
+    if kinds == {float}:
+        # Numbers keep all their digits; only NaN differs from itself.
+        return ["" if cell != cell else str(cell) for cell in cells]  # noqa: PLR0124
+    if kinds <= {str, NoneType}:
+        written = {cell: "" if cell is None else field(str(cell)) for cell in {*cells}}
+        return map(written.__getitem__, cells)
+    return [field(cell) if isinstance(cell, str) else str(_plain(cell)) for cell in cells]
+
+
+def _text_field(delimiter: str) -> Callable[[str], str]:
+    """Return the function from a text to its field, which has quotes if it needs them."""
+
+    def field(text: str) -> str:
+        text = csv_cell(text)
+        if delimiter in text or '"' in text or "\n" in text:
+            quoted = text.replace('"', '""')
+            return f'"{quoted}"'
+        return text
+
+    return field
 
 
 def _plain(cell: Cell) -> str | float:

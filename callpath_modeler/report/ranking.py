@@ -118,16 +118,16 @@ def ranking_text(
         made.append(verdict_cells(check, rows.tolist(), bool(len(others)), has_total=has_total))
     columns = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in made]
     paths = [[say(name) for name in path] for path in (*names, *_below(ranking, others))]
-    ids = ranking.fitted.experiment.tree.ids()
-    marks = [f"@{ids[row]}" for row in rows]
-    body = table(columns, paths, style.width, ellipsis=say("…"), marks=marks)
+    named = [*rows.tolist(), *([culprit(ranking)] if len(ranking.order) else [])]
+    marks = [f"@{short}" for short in ranking.fitted.experiment.tree.ids(named)]
+    body = table(columns, paths, style.width, ellipsis=say("…"), marks=marks[: len(rows)])
     answer = [
         verdict(ranking, style=style),
         *turning_notes(ranking, style=style),
     ]
     if verified is not None:
         answer += verification_sentences(ranking, verified, style=style)
-    footer = _footer(ranking, body[0].plain, ids, invocation, check)
+    footer = _footer(ranking, body[0].plain, marks[len(rows) :], invocation, check)
     footer = footer if complete else ["", *footer[-1:]]
     return [
         *(part for line in answer for part in wrap(say(line), style.width, "bold")),
@@ -191,7 +191,10 @@ def remainder(ranking: Ranking, rows: IntArray) -> IntArray:
     """Return ranked call paths that are not shown; empty for inclusive values, which overlap."""
     if ranking.inclusive:
         return np.array([], np.intp)
-    return np.setdiff1d(ranking.order, rows)
+    is_other = np.zeros(len(ranking.value), bool)
+    is_other[ranking.order] = True
+    is_other[rows] = False
+    return np.flatnonzero(is_other)
 
 
 def _below(ranking: Ranking, others: IntArray) -> list[list[str]]:
@@ -350,9 +353,13 @@ def _places(ranking: Ranking, rows: IntArray) -> list[int]:
 
 
 def _footer(
-    ranking: Ranking, shown: str, ids: Sequence[str], invocation: Invocation, check: Check | None
+    ranking: Ranking,
+    shown: str,
+    culprits: Sequence[str],
+    invocation: Invocation,
+    check: Check | None,
 ) -> list[str]:
-    """Return the notes below the table, given its header and the command lines."""
+    """Return the notes below the table, given its header, the id to show, and the command lines."""
     lines = ["", *sum_notes(ranking, style=DEFAULT_STYLE)]
     lines += [*unmodelled_notes(ranking), *absent_notes(ranking)]
     fitted = ranking.fitted
@@ -365,9 +372,9 @@ def _footer(
         lines.append(MODEL_NOTE)
     if check is not None:
         lines.append(verdict_note(check, invocation))
-    if len(ranking.order):
+    if culprits:
         lines += _start_up_notes(ranking, invocation)
-        lines.append(invocation.hint("show", f"@{ids[culprit(ranking)]}"))
+        lines += [invocation.hint("show", mark) for mark in culprits]
     return lines
 
 

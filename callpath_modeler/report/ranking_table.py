@@ -106,7 +106,7 @@ def _since(ranking: Ranking, rows: IntArray) -> list[Cell]:
 def all_rows(ranking: Ranking) -> IntArray:
     """Return every call path that occurred: ranked ones in order, then those without a value."""
     occurs = ~np.isnan(ranking.fitted.measured).all(axis=1)
-    rest = np.setdiff1d(np.flatnonzero(occurs), ranking.order)
+    rest = np.flatnonzero(occurs & ~ranking.is_ranked)
     return np.concatenate([ranking.order, rest])
 
 
@@ -160,14 +160,13 @@ def ranking_table(
     check_type(verified, (Verification, NoneType), "verified")
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     rows = all_rows(ranking) if rows is None else tree.chosen(rows)
-    ids = tree.ids()
-    place = {row: k for k, row in enumerate(ranking.order.tolist(), start=1)}
-    is_ranked = np.zeros(len(tree), bool)
-    is_ranked[ranking.order] = True
+    place = np.zeros(len(tree), np.intp)
+    place[ranking.order] = np.arange(1, len(ranking.order) + 1)
+    is_ranked = place > 0
     columns: dict[str, list[Cell]] = {
-        "rank": [place.get(row) for row in rows.tolist()],
+        "rank": [k or None for k in place[rows].tolist()],
         "callpath": [*tree.paths(rows)],
-        "id": [f"@{ids[row]}" for row in rows.tolist()],
+        "id": [f"@{short}" for short in tree.ids(rows)],
         "metric": [fitted.metric.name] * len(rows),
         "growth": [text or None for text in growth_texts(ranking, rows)],
         "model": [text or None for text in formula_texts(ranking, rows)],

@@ -162,7 +162,10 @@ def _around(contexts: Contexts, node: BoolArray) -> tuple[Int64Array, Int64Array
 
 def _by_value(values: Int64Array) -> list[IntArray]:
     """Return the positions of 0, 1, etc. in `values`; negative values are ignored."""
-    order = np.argsort(values, kind="stable")
+    # Small integers are sorted in linear time.
+    is_small = values.max(initial=0) <= np.iinfo(np.int16).max
+    keys = np.maximum(values, -1).astype(np.int16) if is_small else values
+    order = np.argsort(keys, kind="stable")
     order = order[np.searchsorted(values[order], 0) :]
     return np.split(order, np.cumsum(np.bincount(values[order]))[:-1])
 

@@ -7,6 +7,8 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from callpath_modeler.errors import InputError
 from cpmodel_scorep import anchor_expat, anchor_fast
 from cpmodel_scorep.container import COPY_IT_AGAIN
@@ -21,7 +23,8 @@ _PIECE = 1 << 20
 
 _PADDING = b"\0 \t\r\n"
 _STRAY_AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)")
-_CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r")
+_SPACE, _ALLOWED = 32, (b"\t", b"\n", b"\r")
+_CONTROL = bytes(c for c in range(_SPACE) if bytes([c]) not in _ALLOWED)
 _QUESTIONED = bytes(ord("?") if c in _CONTROL else c for c in range(256))
 _CONTROL_REFERENCE = re.compile(
     rb"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01])|x0*(?:[0-8bcef]|1[\da-f]));", re.IGNORECASE
@@ -110,7 +113,8 @@ def _is_damaged(text: bytes) -> bool:
         text.decode()
     except UnicodeDecodeError:
         return True
-    if len(text.translate(None, _CONTROL)) != len(text):
+    characters = np.frombuffer(text, np.uint8)
+    if np.count_nonzero(characters < _SPACE) != sum(map(text.count, _ALLOWED)):
         return True
     if b"&#" in text and _CONTROL_REFERENCE.search(text):
         return True

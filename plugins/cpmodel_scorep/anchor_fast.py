@@ -5,6 +5,7 @@ Every function returns None if the text has another layout. Then `anchor_expat` 
 
 from __future__ import annotations
 
+import hashlib
 import html
 import re
 from collections.abc import Iterable, Iterator
@@ -68,7 +69,7 @@ def parse(text: bytes) -> Definitions | None:
     if sections is None:
         return None
     regions = _regions(sections.regions)
-    call_paths = _call_paths(sections.cnodes)
+    call_paths = _shared_call_paths(sections.cnodes)
     locations = _locations(sections.system)
     if regions is None or call_paths is None or locations is None:
         return None
@@ -127,6 +128,24 @@ def _regions(section: bytes) -> dict[int, Region] | None:
 def _strings(raw: Iterable[bytes]) -> Iterator[str]:
     # Thousands of texts are decoded together. XML cannot contain the zero byte that separates them.
     return map(str.strip, _unescaped(b"\0".join(raw).decode()).split("\0"))
+
+
+_latest: dict[bytes, CallPaths] = {}
+"""The latest call paths by the hash of their text: profiles of one program often agree."""
+
+
+def _shared_call_paths(section: bytes) -> CallPaths | None:
+    """Return the call paths; those of the profile before if it has the same text."""
+    key = hashlib.blake2b(section).digest()
+    found = _latest.get(key)
+    if found is None:
+        found = _call_paths(section)
+        _latest.clear()
+        if found is not None:
+            for column in (found.ids, found.regions, found.parents, found.lines):
+                column.flags.writeable = False
+            _latest[key] = found
+    return found
 
 
 def _call_paths(section: bytes) -> CallPaths | None:

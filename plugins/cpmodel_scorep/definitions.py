@@ -214,9 +214,14 @@ def parents_from_depths(depth: Int64Array) -> Int64Array:
     ----------
     depth : [n], 0 for roots
     """
-    n = len(depth)
-    order = np.argsort(depth, kind="stable")
-    keys = depth[order] * n + order
-    # The caller is the closest previous row that is one level up.
-    place = np.searchsorted(keys, (depth - 1) * n + np.arange(n)) - 1
-    return np.where(depth > 0, order[place], -1)
+    # Small integers are sorted in linear time.
+    is_small = not len(depth) or depth.max() <= np.iinfo(np.uint16).max
+    order = np.argsort(depth.astype(np.uint16) if is_small else depth, kind="stable")
+    # A row that is deeper than the row before it is called by that one. Any other row has the
+    # caller of the row before it in its level.
+    is_first = np.diff(depth, prepend=-1) > 0
+    first = np.maximum.accumulate(np.where(is_first[order], np.arange(len(order)), 0))
+    parents = np.empty(len(order), np.int64)
+    parents[order] = order[first] - 1
+    parents[depth <= 0] = -1
+    return parents

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array, IntArray
-from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.calltree import CallTree, nodes_after
 from callpath_modeler.profile.schema import PROGRAM, Region
 from cpmodel_scorep.definitions import (
     CallPaths,
@@ -58,14 +59,29 @@ class TreeLayout:
         return np.arange(n)
 
 
+_latest: list[tuple[CallPaths, Mapping[int, Region], TreeLayout]] = []
+"""The latest layout with the definitions that it belongs to."""
+
+
 def layout_of(definitions: Definitions) -> TreeLayout:
     """Return the layout of the call tree.
+
+    Runs of one program with the same definitions share their call paths, and so their layout.
 
     Raises
     ------
     MalformedError
         If there are no call paths, or a call path has an undefined region.
     """
+    for paths, regions, layout in _latest:
+        if paths is definitions.call_paths and regions == definitions.regions:
+            return layout
+    layout = _layout_of(definitions)
+    _latest[:] = [(definitions.call_paths, definitions.regions, layout)]
+    return layout
+
+
+def _layout_of(definitions: Definitions) -> TreeLayout:
     paths = definitions.call_paths
     if not len(paths.ids):
         raise MalformedError("there are no call paths")
@@ -85,7 +101,7 @@ def layout_of(definitions: Definitions) -> TreeLayout:
     annotation, annotations = _annotations(paths)
     tree = CallTree(
         _column(parents),
-        _column(_ends(parents)),
+        _column(nodes_after(parents)),
         _column(region[kept]),
         _column(annotation[kept]),
         tuple(regions),
@@ -106,7 +122,7 @@ def _task_rows(paths: CallPaths, region: IntArray, regions: list[Region]) -> Boo
     if not tasks.any():
         return dropped
     artificial = np.array([_is_artificial(r) for r in regions])[region]
-    ends = _ends(paths.parents)
+    ends = nodes_after(paths.parents)
     for row in np.flatnonzero(tasks):
         caller = paths.parents[row]
         if caller >= 0 and paths.parents[caller] < 0 and artificial[caller]:
@@ -159,19 +175,6 @@ def _annotations(paths: CallPaths) -> tuple[Int32Array, tuple[str, ...]]:
         text = "[" + ",".join(f"{key}={value}" for key, value in pairs) + "]"
         annotation[row] = known.setdefault(text, len(known))
     return annotation, tuple(known)
-
-
-def _ends(parents: Int64Array) -> Int64Array:
-    """Return the row after each subtree, [n]: the next row that is not deeper."""
-    n = len(parents)
-    end = np.arange(1, n + 1)
-    # Going backwards, the end of each call path is final before its caller needs it.
-    ends, callers = end.tolist(), parents.tolist()
-    for row in range(n - 1, -1, -1):
-        caller = callers[row]
-        if caller >= 0 and ends[row] > ends[caller]:
-            ends[caller] = ends[row]
-    return np.array(ends, np.int64)
 
 
 def _column(values: NDArray[np.integer]) -> Int32Array:

@@ -219,12 +219,12 @@ def _times(fitted: Fitted, rows: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return centres [n, K] and their relative errors [n, K]; inf = no value."""
     points, runs = fitted.line.by_point(fitted.metric.name, fitted.parameter)
     runs = runs[:, np.isin(points, fitted.points)]
-    noise = noise_of(repetition_stats(runs, fitted.models.aggregate), 1.0)
+    noise = noise_of(repetition_stats(runs, fitted.models.aggregate), 1.0, rows)
     time = np.nan_to_num(fitted.measured[rows])
     known = noise.is_known
-    level = np.sqrt(noise.variance[rows]) if known else np.full(len(rows), UNREPEATED)
+    level = np.sqrt(noise.variance) if known else np.full(len(rows), UNREPEATED)
     level = np.maximum(level, _LEAST_ERROR)
-    weight = noise.weight[rows] if known else np.ones_like(time)
+    weight = noise.weight if known else np.ones_like(time)
     # The expected size replaces the measured one, so that points which are low by chance do not
     # weigh more.
     expected = fitted.models.take(rows).values(fitted.points)

@@ -20,11 +20,12 @@ _TERMS = 2
 """Terms of a model that the library reads."""
 
 
-def quantile(parts: Parts, probability: float) -> FloatArray:
-    """Return the same as `Mixture.quantile`."""
+def quantiles(parts: Parts, probabilities: FloatArray) -> FloatArray:
+    """Return the same as `Mixture.quantiles`."""
     rows, _, columns = parts[0].shape
-    found = np.empty((rows, columns))
-    call("quantiles", *parts[0].shape, *float64_arrays(*parts), float(probability), found)
+    found = np.empty((len(probabilities), rows, columns))
+    (asked,) = float64_arrays(probabilities)
+    call("quantiles", *parts[0].shape, *float64_arrays(*parts), len(asked), asked, found)
     return found
 
 

@@ -286,12 +286,13 @@ def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray, profile: FloatArr
     return Pool(known, profile, prior_dof, level, slope, about, reach)
 
 
-def noise_of(reps: RepetitionStats, efficiency: float) -> Noise:
-    """Return the noise of all rows of one metric, pooled over these rows.
+def noise_of(reps: RepetitionStats, efficiency: float, rows: IntArray | None = None) -> Noise:
+    """Return the noise of `rows` of one metric, or of all, pooled over all rows.
 
     `efficiency` is the variance of the centre relative to that of a mean.
     """
-    return pooled(*row_spread(reps), profile_of(reps)).noise(reps, efficiency)
+    pool = pooled(*row_spread(reps), profile_of(reps))
+    return pool.noise(reps if rows is None else reps.take(rows), efficiency)
 
 
 def _inverse_trigamma(value: float) -> float:

@@ -130,6 +130,15 @@ def test_ids_with_a_common_start_are_as_long_as_tells_them_apart():
     assert all(starts.count(one[: calltree.ID_DIGITS]) > 1 for one in longer)
 
 
+def test_ids_of_some_call_paths_are_those_of_all():
+    names = [f"f{k}" for k in range(20_000)]
+    tree = CallTree.from_parents(np.full(20_000, ROOT), np.arange(20_000), list(map(Region, names)))
+    ids = tree.ids()
+    longest = max(range(len(ids)), key=lambda row: len(ids[row]))
+    assert tree.ids([longest, 3]) == [ids[longest], ids[3]]
+    assert tree.ids([]) == []
+
+
 def test_parameters_of_a_call_are_part_of_its_name_and_id():
     tree = call_tree(["main", "main/f", "main/f"], ["", "[n=4]", "[n=8]"])
     assert tree.name(1) == "f[n=4]"

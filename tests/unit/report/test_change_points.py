@@ -9,8 +9,9 @@ import pytest
 
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.diagnostics import KINDS
-from callpath_modeler.report.export import models_table
-from callpath_modeler.report.formats import to_json
+from callpath_modeler.report import export
+from callpath_modeler.report.export import models_table, models_tables
+from callpath_modeler.report.formats import csv_pieces, to_csv, to_json
 from callpath_modeler.report.model import compared_text, model_text
 from callpath_modeler.report.ranking import ranking_text
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
@@ -55,6 +56,13 @@ def test_tables_for_programs_have_the_first_scale_of_the_law_beyond(fit):
     models = models_table(fit)
     assert models.columns["since"] == [None, 256]
     assert "[p >= 256]" in models.columns["model"][1]
+
+
+def test_parts_of_a_table_of_models_are_the_table(fit, monkeypatch):
+    monkeypatch.setattr(export, "_ROWS", 1)
+    parts, whole = [*models_tables(fit)], models_table(fit)
+    assert len(parts) == len(whole) == 2
+    assert "".join(csv_pieces(parts)) == to_csv(whole)
 
 
 def test_a_finding_names_the_condition_that_selects_the_scales_beyond(fit):

@@ -9,6 +9,7 @@ import pytest
 from callpath_modeler.report.formats import (
     SCHEMA,
     Table,
+    csv_pieces,
     json_number,
     to_csv,
     to_json,
@@ -46,6 +47,34 @@ def test_csv_quotes_what_needs_it_and_keeps_full_precision():
 def test_csv_may_go_without_header_and_with_tabs():
     assert to_csv(TABLE, header=False) == to_csv(TABLE).partition("\n")[2]
     assert to_csv(TABLE, delimiter="\t").splitlines()[0] == "callpath\trank\tvalue[s]\tgood"
+
+
+def test_csv_of_parts_is_that_of_the_whole_table():
+    parts = [
+        Table({name: cells[part] for name, cells in TABLE.columns.items()}, TABLE.units)
+        for part in (slice(0, 1), slice(1, 3))
+    ]
+    pieces = [*csv_pieces(parts)]
+    assert len(pieces) == 2
+    assert "".join(pieces) == to_csv(TABLE)
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_csv_has_the_quotes_of_the_csv_module(delimiter):
+    texts = ["", "a", 'a"b', "a,b", "a\tb", "a\nb", '"', " a ", "é", None]
+    columns = {"text": texts, "x,y": [0.5, 1e-7, 1e22, 3.0, NAN, INF, 0.0, -0.0, 1e16, 2.5]}
+    expected = io.StringIO()
+    writer = csv.writer(expected, delimiter=delimiter, lineterminator="\n")
+    cells = [
+        ["" if each is None or str(each) == "nan" else each for each in c] for c in columns.values()
+    ]
+    cells[0] = [text.replace("\t", "\\t") for text in cells[0]]
+    writer.writerows([[*columns], *zip(*cells, strict=True)])
+    assert to_csv(Table(columns), delimiter=delimiter) == expected.getvalue()
+
+
+def test_an_empty_field_alone_is_still_a_row():
+    assert to_csv(Table({"since": [None, 2.0]})) == 'since\n""\n2.0\n'
 
 
 def test_json_is_strictly_valid_and_says_schema_units_and_header():

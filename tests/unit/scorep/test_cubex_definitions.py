@@ -68,6 +68,18 @@ def test_both_parsers_agree_on_parameters_and_places_of_call_paths():
     same(fast, anchor_expat.parse(text))
 
 
+def test_profiles_with_the_same_call_paths_share_their_layout():
+    def layout(tree):
+        return layout_of(anchor_fast.parse(cw.anchor(tree, NOTHING, cw.Machine([1])).encode()))
+
+    one = layout(cw.Tree([-1, 0, 0], ["main", "f", "g"]))
+    assert layout(cw.Tree([-1, 0, 0], ["main", "f", "g"])) is one
+    renamed = layout(cw.Tree([-1, 0, 0], ["main", "f", "h"]))
+    assert renamed.tree.paths(range(3)) == ["main", "main/f", "main/h"]
+    moved = layout(cw.Tree([-1, 0, 1], ["main", "f", "g"]))
+    assert moved.tree.paths(range(3)) == ["main", "main/f", "main/f/g"]
+
+
 def test_calls_from_several_lines_are_apart():
     tree = cw.Tree([-1, 0, 0, 0], ["main", "f", "f", "f"])
     text = cw.anchor(tree, NOTHING, cw.Machine([1]))
