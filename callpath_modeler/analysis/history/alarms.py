@@ -6,6 +6,7 @@ later record, and a history can be judged as often as one likes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from callpath_modeler.analysis.history.evidence import (
     Splits,
     Sums,
     crowd,
-    largest_log_factor,
+    largest_log_factors,
     log_factors,
     record_weights,
     splits,
@@ -27,6 +28,11 @@ LEAST_CROWD = 8
 
 _AFTER = np.array([*range(1, 9), 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64])
 """Numbers of records after a change at which a look compares; leaving some out adds no alarm."""
+
+_LEAST_RECORDS = 3
+"""Fewest records of an alarm."""
+_CHUNK = 64
+"""Number of looks that are screened at once."""
 
 _DATED = 0.95
 """Probability that the interval of records holds the change."""
@@ -154,8 +160,10 @@ class _Replay:
 
     def run(self) -> Replayed:
         """Look at each record."""
-        for end in range(3, self._records + 1):
-            self._look(end)
+        # An alarm changes which later records may raise one.
+        end: int | None = _LEAST_RECORDS - 1
+        while end is not None:
+            end = next(filter(self._look, self._candidates(end + 1)), None)
         suspected = np.zeros(len(self._start), bool)
         if self._records:
             own = self._evidence(self._records, least_after=1).own
@@ -165,8 +173,19 @@ class _Replay:
         suspected[raised] = False
         return Replayed(alarms, suspected)
 
-    def _look(self, end: int) -> None:
-        """Raise the alarms of the newest of the first `end` records."""
+    def _candidates(self, first: int) -> Iterator[int]:
+        """Yield the numbers of records, from `first`, at which a series may raise an alarm."""
+        least, needed = self._rule.persistence, self._needed()
+        for begin in range(first, self._records + 1, _CHUNK):
+            ends = np.arange(begin, min(begin + _CHUNK, self._records + 1))
+            pairs = [(end, change) for end in ends.tolist() for change in self._changes(end)]
+            end, change = np.array(pairs).T
+            found = self._splits(change, end, least)
+            may = (largest_log_factors(found) >= needed[:, None]).any(axis=0)
+            yield from np.unique(end[may]).tolist()
+
+    def _look(self, end: int) -> bool:
+        """Raise the alarms of the newest of the first `end` records; return whether there are."""
         look = self._evidence(end, self._rule.persistence)
         alone = look.own >= 0.0
         moved = (look.whole >= 0.0) & ~alone
@@ -182,15 +201,16 @@ class _Replay:
             self._found.append(_Open(row, end - 1, start, self._records, evidence, bool(many[row])))
             self._start[row] = latest
             self._alarms_of_row[row] += 1
+        return bool((alone | many).any())
 
     def _evidence(self, end: int, least_after: int) -> _Look:
-        changes, found = self._splits(end, least_after)
-        k = self._alarms_of_row
-        share = self._log_weight - np.log((k + 1.0) * (k + 2.0))
-        needed = -(np.log(self._rule.false_alarms) + share)
+        changes = self._changes(end)
+        found = self._splits(changes, np.full_like(changes, end), least_after)
+        needed = self._needed()
         own, whole = np.full((2, len(needed)), -np.inf)
         log_probability = np.full(found.t.shape, -np.inf)
-        some = np.flatnonzero(largest_log_factor(found) >= needed)
+        bound = largest_log_factors(found).max(axis=1, initial=-np.inf)
+        some = np.flatnonzero(bound >= needed)
         if len(some):
             prior, few = self._prior[changes], found.take(some)
             # Half of few series may change on their own: fewer than half tell what is usual.
@@ -200,14 +220,24 @@ class _Replay:
             whole[some] = _log_sum(log_probability[some])
         return _Look(changes, own - needed, whole - needed, log_probability)
 
-    def _splits(self, end: int, least_after: int) -> tuple[IntArray, Splits]:
-        rule, starts = self._rule, self._start
-        after = _AFTER[min(rule.window, end - 1) >= _AFTER]
-        changes = end - after[::-1]
-        change = np.broadcast_to(changes, (len(starts), len(changes)))
-        start = np.maximum(starts[:, None], change - rule.memory)
+    def _needed(self) -> FloatArray:
+        """Return the logarithm of the least evidence that is an alarm, [n]."""
+        k = self._alarms_of_row
+        share = self._log_weight - np.log((k + 1.0) * (k + 2.0))
+        return np.asarray(-np.log(self._rule.false_alarms) - share)
+
+    def _changes(self, end: int) -> IntArray:
+        """Return the records at which a look at `end` records tries a change."""
+        after = _AFTER[min(self._rule.window, end - 1) >= _AFTER]
+        return np.asarray(end - after[::-1])
+
+    def _splits(self, changes: IntArray, ends: IntArray, least_after: int) -> Splits:
+        """Return the comparisons of all series at some changes [w], of the first `ends` [w]."""
+        shape = len(self._start), len(changes)
+        change, end = (np.broadcast_to(each, shape) for each in (changes, ends))
+        start = np.maximum(self._start[:, None], change - self._rule.memory)
         start = np.minimum(start, change)
-        return changes, splits(self._sums, start, change, end, least_after, rule.least_sd)
+        return splits(self._sums, start, change, end, least_after, self._rule.least_sd)
 
     def _dated(self, found: _Open) -> Alarm:
         """Return an alarm with its date and size from all records up to the next alarm."""
@@ -217,7 +247,8 @@ class _Replay:
         end_of_changes = found.raised + 2 - self._rule.persistence
         changes = np.arange(first, max(end_of_changes, first + 1))[None]
         start = np.maximum(found.start, changes - self._rule.memory)
-        compared = splits(sums, start, changes, end, 1, self._rule.least_sd)
+        ends = np.full_like(changes, end)
+        compared = splits(sums, start, changes, ends, 1, self._rule.least_sd)
         likelihood = log_factors(compared.t, compared.dof, compared.size)
         earliest, likely, latest = _interval(likelihood[0])
         with np.errstate(invalid="ignore", divide="ignore"):

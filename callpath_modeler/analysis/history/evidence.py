@@ -81,7 +81,7 @@ class Splits:
 
 
 def splits(
-    sums: Sums, start: IntArray, change: IntArray, end: int, least_after: int, least_sd: float
+    sums: Sums, start: IntArray, change: IntArray, end: IntArray, least_after: int, least_sd: float
 ) -> Splits:
     """Return the comparisons of series before and after possible changes.
 
@@ -90,13 +90,13 @@ def splits(
     sums : running sums of series
     start : [n, w] first record before each change
     change : [n, w] first record after it
-    end : number of records
+    end : [n, w] number of records that are compared
     least_after : fewest values after a change
     least_sd : standard deviation below which values do not count as scattered
     """
     middle = sums.before(change)
     before, mean_before, squares_before = _moments(middle - sums.before(start))
-    after, mean_after, squares_after = _moments(sums.columns[:, end, None] - middle)
+    after, mean_after, squares_after = _moments(sums.before(end) - middle)
     enough = (before >= _LEAST_BEFORE) & (after >= least_after)
     dof = np.where(enough, before + after - 2.0, np.nan)
     size = np.where(enough, before * after / np.maximum(before + after, 1.0), np.nan)
@@ -122,11 +122,11 @@ def log_factors(t: FloatArray, dof: FloatArray, size: FloatArray) -> FloatArray:
     return np.where(np.isnan(t), -np.inf, found - np.log(len(SPREADS)))
 
 
-def largest_log_factor(found: Splits) -> FloatArray:
-    """Return a bound of the log Bayes factors of each series, [n]; it is much faster to compute."""
+def largest_log_factors(found: Splits) -> FloatArray:
+    """Return bounds of the log Bayes factors, [n, w], which are much faster to compute."""
     with np.errstate(invalid="ignore"):
         bound = (found.dof + 1.0) / 2.0 * np.log1p(found.t**2 / found.dof)
-    return np.asarray(np.where(np.isnan(bound), -np.inf, bound).max(axis=1, initial=-np.inf))
+    return np.where(np.isnan(bound), -np.inf, bound)
 
 
 def crowd(found: Splits, few: float) -> FloatArray:
