@@ -244,7 +244,7 @@ class CommitHistory:
 
     def levels(self, row: int) -> FloatArray:
         """Return the centre of the values of a call path at the largest scale, [T]."""
-        return np.asarray(centre(self.values[row, :, -1], "median"))
+        return np.asarray(centre(self.values[[row], :, -1], "median")[0])
 
 
 def judged(

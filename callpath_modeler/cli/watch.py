@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,14 +22,22 @@ from callpath_modeler.cli.options import (
     EXPERIMENT,
     load_options,
     model_options,
+    output_file,
 )
-from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
+from callpath_modeler.cli.table_options import (
+    FORMATS,
+    TABLE,
+    OutputRequest,
+    format_of,
+    output_options,
+)
 from callpath_modeler.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.commit_history import CommitHistory
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.report.history import HistoryEntry
     from callpath_modeler.target_query import PredictionQuery
 
 STORE = click.argument("store", type=A_FILE, metavar="STORE")
@@ -39,6 +48,9 @@ _LABEL = click.option(
     multiple=True,
     help="A label of the runs, e.g. machine=A; `status` and `bisect` judge records that have it.",
 )
+_PLACES = ("comment", "github", "gitlab", "html", "badge")
+"""Formats for places where people look."""
+_SUFFIXES = {".html": "html", ".svg": "badge"}
 _LARGEST_LIST = 4_000_000
 """Largest size of a list of commits, in characters."""
 
@@ -138,26 +150,66 @@ def add(
 @STORE
 @_history_options
 @click.option("--junit", type=A_FILE, metavar="FILE", help="Write JUnit XML as well.")
-@output_options
+@click.option(
+    "-f",
+    "--format",
+    "format_",
+    type=click.Choice([*FORMATS, *_PLACES]),
+    help="Default: by the suffix of -o, else table. comment: Markdown for a pull request; github: "
+    "annotations; gitlab: a code quality report; html: a page; badge: SVG.",
+)
+@output_file("Write to a file.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
 @click.pass_context
-def status(ctx: click.Context, /, *, store: Path, output: OutputRequest, **asked: object) -> None:
+def status(
+    ctx: click.Context,
+    /,
+    *,
+    store: Path,
+    junit: Path | None,
+    format_: str | None,
+    output: Path | None,
+    force: bool,
+    **asked: object,
+) -> None:
     """Judge the newest state of a history; exit with status 1 if a call path is worse.
 
     The rate of false alarms holds for the whole history, however often you look. What all call
     paths share is taken out and listed as common.
     """
     from callpath_modeler.report.history import entries, history_table, history_text
+    from callpath_modeler.report.history_formats import to_history_junit
 
     console: Console = ctx.obj
-    form = output.form
+    by_suffix = None if output is None else _SUFFIXES.get(output.suffix)
+    form = format_ or by_suffix or format_of(None, output)
     history = _judged(store, asked)
     found = entries(history)
-    if form == TABLE:
-        output.write_lines(console, history_text(history, found, output.style(console)))
+    request = OutputRequest(form, output, force)
+    if junit is not None:
+        console.write(to_history_junit(history, found, store.name), junit, overwrite=force)
+    if form in _PLACES:
+        console.write(_written(form, history, found, store.name), output, overwrite=force)
+    elif form == TABLE:
+        request.write_lines(console, history_text(history, found, request.style(console)))
     else:
-        output.write_table(console, history_table(history, found))
+        request.write_table(console, history_table(history, found))
     if any(each.failed for each in found):
         ctx.exit(EXIT_NO)
+
+
+def _written(form: str, history: CommitHistory, found: Sequence[HistoryEntry], source: str) -> str:
+    """Return a judged history in one of the forms of the places where people look."""
+    from callpath_modeler.report import history_formats
+    from callpath_modeler.report.page.history import history_page
+
+    return {
+        "comment": lambda: history_formats.to_comment(history, found),
+        "github": lambda: history_formats.to_github(history, found),
+        "gitlab": lambda: history_formats.to_gitlab(history, found, source),
+        "badge": lambda: history_formats.to_badge(found),
+        "html": lambda: history_page(history, found, source),
+    }[form]()
 
 
 @click.command("bisect")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -277,3 +279,97 @@ def test_a_truncated_profile_is_not_recorded(run, profiles, history):
     profile.write_bytes(profile.read_bytes()[:200])
     run("watch", "add", history, runs, "--commit", "c1").fails(3, "could not be used")
     assert not history.exists()
+
+
+def mixed(values, commit):
+    """Plant a regression, an improvement, and a deviation of the newest of 16 commits."""
+    slower(values, commit)
+    if commit >= 6:
+        values[7] /= 1.6
+    if commit == 15:
+        values[5] *= 1.6
+
+
+def test_a_comment_has_the_verdict_first_and_a_folded_table(run, history):
+    kept(history, commits(), mixed)
+    done = run("watch", "status", history, "-f", "comment")
+    assert done.status == 1
+    visible, _, folded = done.out.partition("<details>")
+    lines = visible.strip().splitlines()
+    assert lines[0] == "**1 call path is worse at commit c15 than before.**"
+    assert len(lines) <= 10
+    assert "- worse: main/f3: +5" in visible
+    assert folded.count("\n| worse | main/f3 |") == 1
+    assert folded.count("\n| better | main/f7 |") == 1
+    assert folded.rstrip().endswith("</details>")
+
+
+def test_a_comment_stays_short_and_shows_names_literally(run, history):
+    names = [f"main/<img src=x>|`f{k}`](http://x)" for k in range(200)]
+    for k in range(16):
+        random = np.random.default_rng(k)
+        values = np.exp(0.02 * random.standard_normal((200, 1, 3)))
+        if k >= 10:
+            values[:15] *= 2
+        record = HistoryRecord(f"c{k:02}", k, "time", "s", "p", "mean", np.array([4.0]),
+                               tuple(names), values, np.array([1.0]))  # fmt: skip
+        history_store.add(history, record)
+    out = run("watch", "status", history, "-f", "comment").out
+    assert "15 call paths are worse" in out
+    visible = out.partition("<details>")[0].strip().splitlines()
+    assert len(visible) <= 10
+    assert "others in the table" in visible[-3]
+    for sign in ("<img", "](http", "`f"):
+        assert all(out[at - 1] == "\\" for at in range(1, len(out)) if out.startswith(sign, at))
+
+
+def test_annotations_name_what_fails(run, history):
+    kept(history, commits(), mixed)
+    github = run("watch", "status", history, "-f", "github").out.splitlines()
+    assert github[0].startswith("::error title=WORSE main/f3::+5")
+    assert [line.split(" ")[0] for line in github[:-1]] == ["::error", "::warning", "::notice"]
+    issues = json.loads(run("watch", "status", history, "-f", "gitlab").out)
+    assert [each["severity"] for each in issues] == ["major", "minor", "info"]
+    for each in issues:
+        assert set(each) == {"description", "check_name", "fingerprint", "severity", "location"}
+        assert each["location"] == {"path": "history.db", "lines": {"begin": 1}}
+    assert len({each["fingerprint"] for each in issues}) == 3
+    again = json.loads(run("watch", "status", history, "-f", "gitlab").out)
+    assert again == issues
+
+
+def test_junit_has_a_case_for_each_call_path(run, history, tmp_path):
+    kept(history, commits(), mixed)
+    path = tmp_path / "watch.xml"
+    assert run("watch", "status", history, "--junit", path).status == 1
+    suites = ET.fromstring(path.read_text())  # noqa: S314 - our own output
+    counts = {key: suites.get(key) for key in ("tests", "failures", "skipped")}
+    assert counts == {"tests": "20", "failures": "1", "skipped": "1"}
+    (failed,) = [
+        case.get("name") for case in suites.iter("testcase") if case.find("failure") is not None
+    ]
+    assert failed == "main/f3"
+    run("watch", "status", history, "--junit", path).fails(6, "exists", "--force")
+
+
+@pytest.mark.parametrize(("change", "text"), [(None, "not worse"), (mixed, "1 worse")])
+def test_a_badge_says_the_verdict(run, history, tmp_path, change, text):
+    kept(history, commits(), change)
+    path = tmp_path / "badge.svg"
+    run("watch", "status", history, "-o", path)
+    badge = ET.fromstring(path.read_text())  # noqa: S314 - our own output
+    assert badge.find("{http://www.w3.org/2000/svg}title").text == f"performance: {text}"
+    assert float(badge.get("width")) < 200
+
+
+def test_a_page_needs_no_other_file_and_charts_each_call_path(run, history, tmp_path):
+    kept(history, commits(), mixed)
+    path = tmp_path / "history.html"
+    assert run("watch", "status", history, "-o", path).status == 1
+    page = path.read_text()
+    assert "1 call path is worse at commit c15 than before." in page
+    assert page.count("<svg") == 21
+    assert page.count('class="band"') == 2
+    assert "default-src &#x27;none&#x27;" in page
+    assert re.findall(r'(?:src|href)="(?!#|data:)', page) == []
+    assert "<script" not in page
