@@ -20,9 +20,9 @@ from callpath_modeler.analysis.history.judgement import JudgedHistory, judge
 from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
-Each history has 200 commits, 100 call paths, and 5 scales with 3 repetitions. All noise is log-
-normal. Common noise is one factor of each run, own noise one of each value. The machine drifts by a
-wave of 5 % and a random walk of 0.3 % a commit. At one commit, a kernel upgrade makes all call
+Each history has 200 commits, 100 call paths, and 5 scales with 3 repetitions. All noise is
+log-normal. Common noise is one factor of each run, own noise one of each value. The machine drifts
+by a wave of 5 % and a random walk of 0.3 % a commit. At one commit, a kernel upgrade makes all call
 paths slower, each by another amount: 8 % with a standard deviation of 3 %. "Steady" has neither
 drift nor upgrade. "Heavy tails": own noise has the tails of Student's t with 4 degrees of freedom.
 The stated rate of false alarms is 5 % of histories, and "allowed" adds two standard errors. A
@@ -32,7 +32,8 @@ commit with it. Growth: under strong scaling, a call path of constant cost, 5 % 
 largest scale, has an additional cost O(log p) of 2 % of the program there. At 8 times that scale,
 where the program takes an eighth of the time, this is 20 %. Apache Otava analyses the value of each
 call path at the largest scale, relative to the common factor or as it is, with its default options.
-It has no question about growth."""
+It has no question about growth. Its columns count histories with a false alarm, or planted changes
+that it dates within three commits."""
 
 COMMITS, CALL_PATHS, REPETITIONS = 200, 100, 3
 SCALES = 2.0 ** np.arange(5, 10)

@@ -136,8 +136,8 @@ def _chart(
         one = history.records[record]
         said = f"commit {one.commit}: {signed_percent(float(change[record]))}"
         kind = "point new" if record == len(levels) - 1 else "point"
-        at = {"cx": x(record), "cy": y(float(change[record]))}
-        parts.append(tag("g", tag("title", said), tag("circle", class_=kind, r=3.0, **at)))
+        dot = tag("circle", class_=kind, r=3.0, cx=x(record), cy=y(float(change[record])))
+        parts.append(tag("g", tag("title", said), dot))
     names = (
         (history.records[0].commit, "start", _LEFT),
         (history.newest.commit, "end", _WIDTH - _RIGHT),
