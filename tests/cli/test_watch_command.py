@@ -147,7 +147,7 @@ def test_a_smaller_rate_of_false_alarms_needs_more_evidence(run, history):
 
     kept(history, commits(40), slightly)
     assert run("watch", "status", history).status == 1
-    assert run("watch", "status", history, "--false-alarms", "1e-12").status == 0
+    assert run("watch", "status", history, "--false-alarms", "1e-40").status == 0
     run("watch", "status", history, "--false-alarms", "0").fails(2, "--false-alarms")
 
 

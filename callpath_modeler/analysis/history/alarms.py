@@ -101,7 +101,9 @@ class Replayed:
     suspected: BoolArray
 
 
-def replay(values: FloatArray, weights: FloatArray, rule: AlarmRule) -> Replayed:
+def replay(
+    values: FloatArray, errors: FloatArray, weights: FloatArray, rule: AlarmRule
+) -> Replayed:
     """Return the alarms of series.
 
     A series that raised an alarm starts anew after the change. Its next alarm needs more evidence,
@@ -110,9 +112,11 @@ def replay(values: FloatArray, weights: FloatArray, rule: AlarmRule) -> Replayed
     Parameters
     ----------
     values : [n, T] levels of series; NaN = missing
+    errors : [n, T] squared standard errors of the levels, as far as repetitions show them; records
+        may scatter more
     weights : [n] weights of the series; they add up to at most 1
     """
-    return _Replay(values, weights, rule).run()
+    return _Replay(Sums.of(values, errors), weights, rule).run()
 
 
 @dataclass(eq=False)
@@ -148,12 +152,12 @@ class _Look:
 class _Replay:
     """The state of a replay: where each series starts, and how many alarms it has raised."""
 
-    def __init__(self, values: FloatArray, weights: FloatArray, rule: AlarmRule) -> None:
+    def __init__(self, sums: Sums, weights: FloatArray, rule: AlarmRule) -> None:
         self._rule = rule
-        self._sums = Sums.of(values)
-        self._records = values.shape[1]
-        self._start = np.zeros(len(values), np.intp)
-        self._alarms_of_row = np.zeros(len(values))
+        self._sums = sums
+        self._records = sums.columns.shape[1] - 1
+        self._start = np.zeros(len(weights), np.intp)
+        self._alarms_of_row = np.zeros(len(weights))
         self._log_weight = np.log(weights)
         self._prior = np.log(record_weights(self._records + 1))
         self._found: list[_Open] = []

@@ -30,16 +30,17 @@ class Sums:
 
     Attributes
     ----------
-    columns : [n, T + 1, 3] number of values before a record, their sum, and the sum of squares
+    columns : [n, T + 1, 4] number of values before a record, their sum, the sum of squares, and the
+        sum of their squared errors
     """
 
     columns: FloatArray
 
     @classmethod
-    def of(cls, values: FloatArray) -> Sums:
+    def of(cls, values: FloatArray, errors: FloatArray) -> Sums:
         """Return the sums of series [n, T]; NaN = missing."""
-        filled = np.nan_to_num(values)
-        columns = np.stack([~np.isnan(values), filled, filled**2], axis=-1)
+        filled, there = np.nan_to_num(values), ~np.isnan(values)
+        columns = np.stack([there, filled, filled**2, np.where(there, errors, 0.0)], axis=-1)
         return cls(np.pad(np.cumsum(columns, axis=1), ((0, 0), (1, 0), (0, 0))))
 
     def of_row(self, row: int) -> Sums:
@@ -47,13 +48,13 @@ class Sums:
         return Sums(self.columns[[row]])
 
     def before(self, records: IntArray) -> FloatArray:
-        """Return the sums of the values before some records [n, w], [n, w, 3]."""
+        """Return the sums of the values before some records [n, w], [n, w, 4]."""
         return np.asarray(self.columns[np.arange(len(records))[:, None], records])
 
 
 def _moments(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return number, mean and squared deviations of the values whose sums are given."""
-    count, total, squares = np.moveaxis(sums, -1, 0)
+    count, total, squares = np.moveaxis(sums[..., :3], -1, 0)
     mean = total / np.maximum(count, 1.0)
     return count, mean, np.maximum(squares - count * mean**2, 0.0)
 
@@ -94,14 +95,17 @@ def splits(
     least_after : fewest values after a change
     least_sd : standard deviation below which values do not count as scattered
     """
-    middle = sums.before(change)
-    before, mean_before, squares_before = _moments(middle - sums.before(start))
-    after, mean_after, squares_after = _moments(sums.before(end) - middle)
+    first, middle, last = (sums.before(each) for each in (start, change, end))
+    before, mean_before, squares_before = _moments(middle - first)
+    after, mean_after, squares_after = _moments(last - middle)
+    by_repetitions = (last - first)[..., 3] / np.maximum(before + after, 1.0)
     enough = (before >= _LEAST_BEFORE) & (after >= least_after)
     dof = np.where(enough, before + after - 2.0, np.nan)
     size = np.where(enough, before * after / np.maximum(before + after, 1.0), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
-        variance = (squares_before + squares_after) / dof + least_sd**2
+        # Odd repetitions show in single records before they move the centre of one.
+        scatter = np.maximum((squares_before + squares_after) / dof, by_repetitions)
+        variance = scatter + least_sd**2
         difference = np.where(enough, mean_after - mean_before, np.nan)
         return Splits(difference, difference / np.sqrt(variance / size), dof, size)
 

@@ -111,12 +111,17 @@ def judge(
     rule : when evidence is an alarm
     """
     levels = relative_levels(values)
-    asked = questions(levels.own, scales, target)
+    asked = questions(scales, target)
     shares = _shares(values) / len(asked)
-    replayed = {name: replay(series, shares, rule) for name, series in asked.items()}
-    whole = questions(levels.common[None], scales, target)
-    share = np.array([1.0 / len(whole)])
-    common = {name: replay(series, share, rule) for name, series in whole.items()}
+    replayed = {
+        name: replay(_sum(levels.own, weights), _sum(levels.error, weights**2), shares, rule)
+        for name, weights in asked.items()
+    }
+    whole, share = levels.common[None], np.array([1.0 / len(asked)])
+    common = {
+        name: replay(_sum(whole, weights), np.zeros(whole.shape[:2]), share, rule)
+        for name, weights in asked.items()
+    }
     suspected = np.zeros(len(values), bool)
     for each in replayed.values():
         suspected |= each.suspected
@@ -129,23 +134,22 @@ def judge(
     )
 
 
-def questions(
-    levels: FloatArray, scales: FloatArray, target: float | None
-) -> dict[str, FloatArray]:
-    """Return the series of each question, [n, T].
-
-    Parameters
-    ----------
-    levels : [n, T, K] logarithms; NaN = missing
-    """
-    found = {LARGEST: levels[..., -1]}
-    if len(scales) >= LEAST_SCALES:
-        x = np.log(scales)
-        lever = x - x.mean()
-        found[GROWTH] = levels @ (lever / (lever @ lever))
-        if target is not None:
-            found[TARGET] = levels.mean(axis=-1) + found[GROWTH] * (np.log(target) - x.mean())
+def questions(scales: FloatArray, target: float | None) -> dict[str, FloatArray]:
+    """Return the weights of the scales in each question, [K]; the answer is a sum of levels."""
+    if len(scales) < LEAST_SCALES:
+        return {LARGEST: np.eye(len(scales))[-1]}
+    x = np.log(scales)
+    lever = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+    found = {LARGEST: np.eye(len(scales))[-1], GROWTH: lever}
+    if target is not None:
+        found[TARGET] = 1.0 / len(scales) + lever * (np.log(target) - x.mean())
     return found
+
+
+def _sum(levels: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weighted sums of levels [n, T, K]; a missing level matters if it has a weight."""
+    some = weights != 0
+    return np.asarray(levels[..., some] @ weights[some])
 
 
 def _shares(values: FloatArray) -> FloatArray:

@@ -20,10 +20,13 @@ class Levels:
     Attributes
     ----------
     own : [n, T, K] centre of the repetitions after the common deviation is taken out; NaN = missing
+    error : [n, T, K] squared standard error of `own` by the scatter of the repetitions; 0 = there
+        is one
     common : [T, K] centre of the deviations that all call paths share; NaN = scale not measured
     """
 
     own: FloatArray
+    error: FloatArray
     common: FloatArray
 
 
@@ -39,17 +42,19 @@ def relative_levels(values: FloatArray) -> Levels:
     rows, records, scales, repetitions = logs.shape
     first = np.full((rows, scales), np.nan)
     own = np.full((rows, records, scales), np.nan)
+    error = np.zeros((rows, records, scales))
     common = np.full((records, scales), np.nan)
     for record in range(records):
         deviation = logs[:, record] - first[:, :, None]
         shared = shared_deviations(deviation.reshape(rows, -1)).reshape(scales, repetitions)
         measured = ~np.isnan(logs[:, record]).all(axis=0)
         centred = _centre(logs[:, record] - shared)
+        error[:, record] = _squared_error(logs[:, record] - shared)
         new = np.isnan(first)
         first[new] = centred[new]
         own[:, record] = centred - first
         common[record] = _centre(np.where(measured, shared, np.nan)[None])[0]
-    return Levels(own, common)
+    return Levels(own, error, common)
 
 
 def _centre(logs: FloatArray) -> FloatArray:
@@ -58,6 +63,14 @@ def _centre(logs: FloatArray) -> FloatArray:
     total = np.nansum(logs, axis=-1)
     mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     return np.where(count >= _MEDIAN_FROM, _median(logs, count), mean)
+
+
+def _squared_error(logs: FloatArray) -> FloatArray:
+    """Return the squared standard error of the centre of repetitions [..., R]."""
+    count = (~np.isnan(logs)).sum(axis=-1)
+    mean = np.nansum(logs, axis=-1) / np.maximum(count, 1)
+    squares = np.nansum((logs - mean[..., None]) ** 2, axis=-1)
+    return np.where(count > 1, squares / np.maximum(count - 1, 1) / np.maximum(count, 1), 0.0)
 
 
 def _median(logs: FloatArray, count: np.ndarray) -> FloatArray:

@@ -53,21 +53,37 @@ def test_splits_are_those_of_the_two_sample_t_test_and_need_values_on_both_sides
     values[1, 4] = np.nan
     values[2, :7] = np.nan
     change = np.full((3, 1), 7)
-    found = splits(Sums.of(values), np.zeros((3, 1), int), change, np.full((3, 1), 12), 2, 0.0)
+    found = splits(
+        Sums.of(values, np.zeros(values.shape)),
+        np.zeros((3, 1), int),
+        change,
+        np.full((3, 1), 12),
+        2,
+        0.0,
+    )
     for row in (0, 1):
         before, after = values[row, :7], values[row, 7:]
         expected = stats.ttest_ind(after, before[~np.isnan(before)])
         assert found.t[row, 0] == pytest.approx(expected.statistic)
         assert found.dof[row, 0] == expected.df
     assert np.isnan(found.t[2, 0])
-    late = splits(Sums.of(values), np.zeros((3, 1), int), change + 4, np.full((3, 1), 12), 2, 0.0)
+    late = splits(
+        Sums.of(values, np.zeros(values.shape)),
+        np.zeros((3, 1), int),
+        change + 4,
+        np.full((3, 1), 12),
+        2,
+        0.0,
+    )
     assert np.isnan(late.t).all()
 
 
 def test_values_without_scatter_are_not_infinitely_sure():
     values = np.zeros((1, 10))
     values[0, 5:] = 1e-4
-    found = splits(Sums.of(values), *(np.full((1, 1), k) for k in (0, 5, 10)), 2, 1e-3)
+    found = splits(
+        Sums.of(values, np.zeros(values.shape)), *(np.full((1, 1), k) for k in (0, 5, 10)), 2, 1e-3
+    )
     assert abs(found.t[0, 0]) < 1
 
 

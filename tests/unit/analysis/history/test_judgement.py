@@ -35,7 +35,9 @@ def test_the_rate_of_false_alarms_holds_for_whole_histories():
     """Each series is a history of its own, looked at after each of 80 records."""
     number, rate = 1_000, 0.2
     values = np.random.default_rng(5).standard_normal((number, 80))
-    found = replay(values, np.ones(number), AlarmRule(false_alarms=rate, persistence=1))
+    found = replay(
+        values, np.zeros(values.shape), np.ones(number), AlarmRule(false_alarms=rate, persistence=1)
+    )
     alarmed = len({each.row for each in found.alarms})
     assert alarmed <= number * rate + 2 * np.sqrt(number * rate * (1 - rate))
     assert alarmed > 0  # the evidence is not worthless
@@ -149,9 +151,8 @@ def test_a_short_history_has_no_alarm(records):
 
 
 def test_two_scales_have_no_growth_and_no_target():
-    levels = np.zeros((3, 4, 2))
-    assert set(questions(levels, SCALES[:2], 100.0)) == {LARGEST}
-    assert set(questions(np.zeros((3, 4, 4)), SCALES, None)) == {LARGEST, GROWTH}
+    assert set(questions(SCALES[:2], 100.0)) == {LARGEST}
+    assert set(questions(SCALES, None)) == {LARGEST, GROWTH}
 
 
 def test_call_paths_that_come_and_go_are_no_error():
@@ -161,3 +162,14 @@ def test_call_paths_that_come_and_go_are_no_error():
     values[2, ::2] = np.nan
     values[3] = 0
     assert judged(values).own == ()
+
+
+def test_odd_repetitions_are_no_change():
+    """One run in five is slower by half, of a few call paths: the median of three may be odd."""
+    named = 0
+    for seed in range(8):
+        values = history(seed, own=0.01, shared=0.0)
+        odd = np.random.default_rng([seed, 1]).random((3, *values.shape[1:])) < 0.2
+        values[:3] *= np.where(odd, 1.5, 1.0)
+        named += bool(judged(values).own)
+    assert named <= 1
