@@ -75,7 +75,8 @@ EXTRAP = Peer("Extra-P", "extrap", "4.2.5")
 PYCUBEXR = Peer("pycubexr", "pycubexr", "2.1.1")
 HATCHET = Peer("Hatchet", "llnl-hatchet", "2026.2.0")
 CALIPER = Peer("caliper-reader", "caliper-reader", "0.4.1")
-PEERS = (EXTRAP, PYCUBEXR, HATCHET, CALIPER)
+OTAVA = Peer("Apache Otava", "apache-otava", "0.8.0")
+PEERS = (EXTRAP, PYCUBEXR, HATCHET, CALIPER, OTAVA)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ import fit
 import generated
 import guideline_errors
 import guidelines
+import histories
 import hpctoolkit
 import ingest
 import jobs
@@ -61,7 +62,7 @@ import trust
 import tuned_rules
 import views
 import whole
-from environments import CALIPER, EXTRAP, HATCHET, PYCUBEXR, Peer
+from environments import CALIPER, EXTRAP, HATCHET, OTAVA, PYCUBEXR, Peer
 from laws import AbsentError
 from results import Table
 
@@ -117,6 +118,7 @@ BENCHMARKS = {
     "regressions": Benchmark(regressions.table, regressions.NOTES, ()),
     "slowdowns": Benchmark(regressions.slowdowns, regressions.SLOWER_NOTES, ()),
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
+    "histories": Benchmark(histories.table, histories.NOTES, (OTAVA,)),
     "guidelines": Benchmark(guidelines.table, guidelines.NOTES, ()),
     "guideline-errors": Benchmark(guideline_errors.errors, guideline_errors.ERROR_NOTES, ()),
     "guideline-files": Benchmark(guideline_errors.filed_errors, guideline_errors.FILE_NOTES, ()),

@@ -81,15 +81,24 @@ def factors_of_runs(values: FloatArray) -> FloatArray:
     count = (~np.isnan(logs)).sum(axis=2, keepdims=True)
     mean = np.nansum(logs, axis=2, keepdims=True) / np.maximum(count, 1)
     deviation = np.where(count > 1, logs - mean, np.nan).reshape(len(rows), -1)
-    some = ~np.isnan(deviation).all(axis=1)
-    deviation = deviation[some]
-    factors = np.zeros(deviation.shape[1])
+    return np.exp(shared_deviations(deviation)).reshape(values.shape[1:])
+
+
+def shared_deviations(deviation: FloatArray) -> FloatArray:
+    """Return the deviation that all call paths share in each run, [m]; 0 = not known.
+
+    Parameters
+    ----------
+    deviation : [n, m] logarithms of values over their usual ones; NaN = missing
+    """
+    deviation = deviation[~np.isnan(deviation).all(axis=1)]
+    shared = np.zeros(deviation.shape[1])
     if len(deviation) >= LEAST_CALL_PATHS:
         weight = np.ones(len(deviation))
         for _ in range(_PASSES):
-            factors = _weighted_medians(deviation, weight)
-            weight = _weights(np.nanmean((deviation - factors) ** 2, axis=1))
-    return np.exp(factors).reshape(values.shape[1:])
+            shared = _weighted_medians(deviation, weight)
+            weight = _weights(np.nanmean((deviation - shared) ** 2, axis=1))
+    return shared
 
 
 def _weights(variance: FloatArray) -> FloatArray:

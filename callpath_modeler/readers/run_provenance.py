@@ -15,6 +15,8 @@ from callpath_modeler.units import counted, setting_text
 
 _OF_MACHINES = ("machine", "cluster")
 _OF_BUILDS = ("compiler", "compilerversion", "Compiler Name", "Compiler Version", "mpi")
+ENVIRONMENT = (*_OF_MACHINES, *_OF_BUILDS)
+"""Keys of the metadata for the machine and the build."""
 _ARGUMENTS = ("command line", "cmdline")
 """Keys of the metadata for the program and its arguments."""
 _OTHERS = frozenset({*_OF_MACHINES, *_OF_BUILDS, *_ARGUMENTS, "program", "creator"})

@@ -1,0 +1,331 @@
+"""`cpmodel watch`: a history of commits, judged with one false-alarm rate."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.completeness import refuse_incomplete
+from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.exit_status import EXIT_NO
+from callpath_modeler.cli.option_groups import F, add_options
+from callpath_modeler.cli.options import (
+    A_FILE,
+    EXPERIMENT,
+    load_options,
+    model_options,
+    output_file,
+)
+from callpath_modeler.cli.table_options import (
+    FORMATS,
+    TABLE,
+    OutputRequest,
+    format_of,
+    output_options,
+)
+from callpath_modeler.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from callpath_modeler.commit_history import CommitHistory
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.report.history import HistoryEntry
+    from callpath_modeler.target_query import PredictionQuery
+
+STORE = click.argument("store", type=A_FILE, metavar="STORE")
+_LABEL = click.option(
+    "--label",
+    "labels",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A label of the runs, e.g. machine=A; `status` and `bisect` judge records that have it.",
+)
+_PLACES = ("comment", "github", "gitlab", "html", "badge")
+"""Formats for places where people look."""
+_SUFFIXES = {".html": "html", ".svg": "badge"}
+_LARGEST_LIST = 4_000_000
+"""Largest size of a list of commits, in characters."""
+
+_HISTORY = (
+    _LABEL,
+    click.option("-m", "--metric", metavar="NAME", help="Metric. Default: that of the newest."),
+    click.option("--target", metavar="P", help="A further scale. Default: that of predictions."),
+    click.option(
+        "--last", type=click.IntRange(1), metavar="N", help="Judge the newest N records only."
+    ),
+    click.option(
+        "--false-alarms",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        default=0.05,
+        show_default=True,
+        help="Probability of any false alarm in the whole history, for all commits and call paths.",
+    ),
+    click.option(
+        "--accept",
+        metavar="COMMIT",
+        help="Accept all changes up to this commit: they are listed, but nothing fails.",
+    ),
+)
+
+
+@click.group("watch")
+def command() -> None:
+    """Keep a history of commits, and say which call path became worse at which commit.
+
+    \b
+    cpmodel watch add history.db runs/ --commit "$(git rev-parse HEAD)"
+    cpmodel watch status history.db
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+
+
+def _history_options(added: F) -> F:
+    return add_options(added, _HISTORY)
+
+
+@click.command("watch_add", cls=Configured)
+@STORE
+@EXPERIMENT
+@click.option("--commit", required=True, metavar="ID", help="Name of the commit that was run.")
+@click.option(
+    "--time",
+    "when",
+    metavar="TIME",
+    help="Time that orders the history: seconds since 1970 or 2026-01-31T12:00. Default: now.",
+)
+@_LABEL
+@model_options
+@load_options
+@click.pass_obj
+def add(
+    console: Console,
+    *,
+    store: Path,
+    experiment: tuple[str, ...],
+    commit: str,
+    when: str | None,
+    labels: tuple[str, ...],
+    question: PredictionQuery,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> None:
+    """Add the runs of one commit to a history.
+
+    STORE is a file, which is made if there is none. The same runs of the same commit are added
+    once. Runs of a commit that was added before are further evidence. With --target, the models'
+    predictions at that scale are kept as well.
+    """
+    from callpath_modeler import history_store
+    from callpath_modeler.commit_history import record_of
+    from callpath_modeler.units import counted
+
+    if not commit.strip():
+        raise UsageError("--commit: the name is empty", hint='--commit "$(git rev-parse HEAD)"')
+    record, findings = record_of(
+        experiment,
+        commit.strip(),
+        _time(when),
+        question,
+        labels=_labels(labels),
+        load_options=load,
+        fit_options=fitting,
+        progress=console.progress("read"),
+    )
+    refuse_incomplete(findings)
+    is_new = history_store.add(store, record)
+    console.findings(findings)
+    what = counted(len(record.callpaths), "call path")
+    said = "added" if is_new else "was in the history already"
+    console.note(f"{store}: commit {record.commit}, {what}: {said}")
+
+
+@click.command("status")
+@STORE
+@_history_options
+@click.option("--junit", type=A_FILE, metavar="FILE", help="Write JUnit XML as well.")
+@click.option(
+    "-f",
+    "--format",
+    "format_",
+    type=click.Choice([*FORMATS, *_PLACES]),
+    help="Default: by the suffix of -o, else table. comment: Markdown for a pull request; github: "
+    "annotations; gitlab: a code quality report; html: a page; badge: SVG.",
+)
+@output_file("Write to a file.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+@click.pass_context
+def status(
+    ctx: click.Context,
+    /,
+    *,
+    store: Path,
+    junit: Path | None,
+    format_: str | None,
+    output: Path | None,
+    force: bool,
+    **asked: object,
+) -> None:
+    """Judge the newest state of a history; exit with status 1 if a call path is worse.
+
+    The rate of false alarms holds for the whole history, however often you look. What all call
+    paths share is taken out and listed as common.
+    """
+    from callpath_modeler.report.history import entries, history_table, history_text
+    from callpath_modeler.report.history_formats import to_history_junit
+
+    console: Console = ctx.obj
+    by_suffix = None if output is None else _SUFFIXES.get(output.suffix)
+    form = format_ or by_suffix or format_of(None, output)
+    history = _judged(store, asked)
+    found = entries(history)
+    request = OutputRequest(form, output, force)
+    if junit is not None:
+        console.write(to_history_junit(history, found, store.name), junit, overwrite=force)
+    if form in _PLACES:
+        console.write(_written(form, history, found, store.name), output, overwrite=force)
+    elif form == TABLE:
+        request.write_lines(console, history_text(history, found, request.style(console)))
+    else:
+        request.write_table(console, history_table(history, found))
+    if any(each.failed for each in found):
+        ctx.exit(EXIT_NO)
+
+
+def _written(form: str, history: CommitHistory, found: Sequence[HistoryEntry], source: str) -> str:
+    """Return a judged history in one of the forms of the places where people look."""
+    from callpath_modeler.report import history_formats
+    from callpath_modeler.report.page.history import history_page
+
+    return {
+        "comment": lambda: history_formats.to_comment(history, found),
+        "github": lambda: history_formats.to_github(history, found),
+        "gitlab": lambda: history_formats.to_gitlab(history, found, source),
+        "badge": lambda: history_formats.to_badge(found),
+        "html": lambda: history_page(history, found, source),
+    }[form]()
+
+
+@click.command("bisect")
+@STORE
+@_history_options
+@click.option(
+    "--commits",
+    type=A_FILE,
+    metavar="FILE",
+    help="Commits, the oldest first, one a line, e.g. of `git rev-list --reverse`; - reads them.",
+)
+@output_options
+@click.pass_obj
+def bisect(
+    console: Console,
+    /,
+    *,
+    store: Path,
+    commits: Path | None,
+    output: OutputRequest,
+    **asked: object,
+) -> None:
+    """Propose the next commit to measure for each change, and the cheapest runs that decide.
+
+    \b
+    git rev-list --reverse GOOD..BAD | cpmodel watch bisect history.db --commits -
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    from callpath_modeler.report.bisection import proposal_table, proposal_text, proposals
+
+    form = output.form
+    found = proposals(_judged(store, asked), None if commits is None else _listed(commits))
+    if form == TABLE:
+        output.write_lines(console, proposal_text(found, store, output.style(console)))
+    else:
+        output.write_table(console, proposal_table(found))
+
+
+def _judged(store: Path, asked: dict[str, object]) -> CommitHistory:
+    """Return the judged history that the shared options ask for."""
+    from callpath_modeler import history_store
+    from callpath_modeler.analysis.history.alarms import AlarmRule
+    from callpath_modeler.commit_history import judged
+    from callpath_modeler.loading import parse_number
+    from callpath_modeler.targets import target_of
+
+    target, labels, rate = asked["target"], asked["labels"], asked["false_alarms"]
+    last, metric, accept = asked["last"], asked["metric"], asked["accept"]
+    assert isinstance(labels, tuple)
+    assert isinstance(rate, float)
+    assert last is None or isinstance(last, int)
+    assert metric is None or isinstance(metric, str)
+    assert accept is None or isinstance(accept, str)
+    scale = None
+    if isinstance(target, str):
+        scale = target_of(parse_number(target, "target"), target)
+        if math.isinf(scale):
+            raise UsageError("--target inf: a history has no value there", hint="a finite scale")
+    return judged(
+        history_store.read(store, last),
+        AlarmRule(false_alarms=rate),
+        target=scale,
+        metric=metric,
+        labels=_labels(labels),
+        accepted=accept,
+    )
+
+
+def _labels(given: tuple[str, ...]) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for text in given:
+        key, sign, value = (part.strip() for part in text.partition("="))
+        if not (key and sign and value) or len(text) > 1_000:
+            raise UsageError(f"--label {text[:60]!r} is malformed", hint="e.g. --label machine=A")
+        if labels.setdefault(key, value) != value:
+            raise UsageError(f"--label {key} is given twice", hint="give one value for each key")
+    return labels
+
+
+def _time(text: str | None) -> float:
+    """Return seconds since 1970."""
+    if text is None:
+        return time.time()
+    try:
+        found = float(text)
+    except ValueError:
+        try:
+            found = datetime.fromisoformat(text).timestamp()
+        except (ValueError, OverflowError, OSError):
+            found = math.nan
+    if not math.isfinite(found):
+        raise UsageError(
+            f"--time {text[:60]!r} is no time", hint='--time "$(git show -s --format=%ct COMMIT)"'
+        )
+    return found
+
+
+def _listed(path: Path) -> list[str]:
+    """Return the names of commits in a file."""
+    from callpath_modeler.printable import printable
+
+    try:
+        if path == Path("-"):
+            text = sys.stdin.read(_LARGEST_LIST + 1)
+        else:
+            with path.open(encoding="utf-8") as file:
+                text = file.read(_LARGEST_LIST + 1)
+    except (OSError, UnicodeDecodeError) as cause:
+        reason = getattr(cause, "strerror", None) or "it is no text"
+        raise InputError(
+            f"{path}: cannot be read: {reason}", hint="git rev-list --reverse A..B"
+        ) from cause
+    if len(text) > _LARGEST_LIST:
+        raise InputError(f"{path}: too many commits", hint="git rev-list --reverse A..B")
+    return [printable(line.split()[0]) for line in text.splitlines() if line.strip()]
+
+
+command.add_command(add, "add")
+command.add_command(status, "status")
+command.add_command(bisect, "bisect")

@@ -1,0 +1,422 @@
+"""Histories of commits on disk: one SQLite file that several jobs may write at the same time.
+
+A record is a row: the commit, the time that orders the history, and a payload. The payload is
+compressed MessagePack with the values of each call path, scale and repetition. A record is written
+in one transaction of a write-ahead log. So a job that is killed, or a full disk, leaves the earlier
+records and no part of the new one. The digest of a record is unique, which keeps one that is added
+twice from counting twice.
+
+A history may come from anywhere. It is read with limits of size and time, its schema must be ours
+word for word, and no content of it is ever run. SQLite's write-ahead log needs a file system of one
+machine: jobs on several machines need a copy each, or one job that adds all records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+import numpy as np
+
+from callpath_modeler.arrays import FloatArray, Int8Array
+from callpath_modeler.errors import DataError, InputError, OutputError
+from callpath_modeler.printable import printable, shortened
+
+MOST_CALL_PATHS = 4_096
+"""Largest number of call paths in a record."""
+
+MOST_RECORDS = 10_000
+"""Largest number of records that are read."""
+
+_APPLICATION = 0x63706D68
+"""Number that marks the SQLite files of this package."""
+_SCHEMA = 1
+_TABLE = """CREATE TABLE record (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    commit_id TEXT NOT NULL,
+    time REAL NOT NULL,
+    checksum INTEGER NOT NULL,
+    payload BLOB NOT NULL
+)"""
+_OURS = {("table", "record", _TABLE), ("index", "sqlite_autoindex_record_1", None)}
+_LARGEST_PAYLOAD = 32 * 2**20
+_LARGEST_TEXT = 4_096
+_LARGEST_VALUE = 1e200
+_MOST_READ = 2**30
+"""Largest number of bytes of all payloads that are read, after decompression."""
+_PATIENCE = 60.0
+"""Seconds to wait for another writer."""
+_MOST_STEPS = 20_000
+"""Largest number of progress reports of SQLite, each after 10,000 instructions, for one file."""
+_ANOTHER = "name another file, or restore this one from a copy"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HistoryRecord:
+    """What was measured of one commit.
+
+    Attributes
+    ----------
+    commit : name of the commit
+    time : seconds since 1970, which order the history
+    metric, unit, parameter : what was measured, in which unit, over which parameter
+    reduction : statistic over processes
+    scales : [K] values of the parameter, ascending
+    callpaths : [n] names of call paths, as one text each
+    values : [n, K, R] exclusive values, SI base units; NaN = missing
+    seconds : [K] run time times processes of one run; NaN = not known
+    labels : what the user says about the runs
+    environment : what the profiles say about machine and build
+    held : values of other parameters
+    target : value of the parameter of the predictions; None = there are none
+    predicted : [n, 3] predicted value and ends of its band; NaN = no model
+    trust : [n] marks of trust of the predictions; -1 = none
+    growth : [n] growth of the models, e.g. ``"O(p)"``; "" = no model
+    """
+
+    commit: str
+    time: float
+    metric: str
+    unit: str
+    parameter: str
+    reduction: str
+    scales: FloatArray
+    callpaths: tuple[str, ...]
+    values: FloatArray
+    seconds: FloatArray
+    labels: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    held: Mapping[str, float] = field(default_factory=dict)
+    target: float | None = None
+    predicted: FloatArray = field(default_factory=lambda: np.empty((0, 3)))
+    trust: Int8Array = field(default_factory=lambda: np.empty(0, np.int8))
+    growth: tuple[str, ...] = ()
+
+    @property
+    def series(self) -> tuple[str, str, str, str, tuple[tuple[str, float], ...]]:
+        """What records must have in common to be one history."""
+        held = tuple(sorted(self.held.items()))
+        return self.metric, self.unit, self.parameter, self.reduction, held
+
+    @property
+    def digest(self) -> bytes:
+        """Hash of the commit and its measured values."""
+        said = (self.commit, self.series, self.callpaths, self.values.shape)
+        found = hashlib.blake2b(repr(said).encode(), digest_size=20)
+        found.update(np.ascontiguousarray(self.scales, "<f8").tobytes())
+        found.update(np.ascontiguousarray(self.values, "<f8").tobytes())
+        return found.digest()
+
+
+class _Payload(msgspec.Struct, forbid_unknown_fields=True):
+    metric: str
+    unit: str
+    parameter: str
+    reduction: str
+    scales: list[float]
+    callpaths: list[str]
+    shape: tuple[int, int, int]
+    values: bytes
+    seconds: list[float]
+    labels: dict[str, str]
+    environment: dict[str, str]
+    held: dict[str, float]
+    target: float | None
+    predicted: bytes
+    trust: list[int]
+    growth: list[str]
+
+
+def add(path: Path, record: HistoryRecord) -> bool:
+    """Add a record to a history, which is created if it does not exist.
+
+    Returns
+    -------
+    bool
+        False if the history has this record already.
+
+    Raises
+    ------
+    InputError
+        If the file is no history.
+    OutputError
+        If it cannot be written; then it is as it was before.
+    """
+    payload = _packed(record)
+    row = (record.digest, record.commit, record.time, zlib.crc32(payload), payload)
+    try:
+        with _opened(path, writes=True) as database:
+            database.execute("BEGIN IMMEDIATE")
+            _check(path, database)
+            known = database.execute("SELECT 1 FROM record WHERE digest = ?", row[:1]).fetchone()
+            if known is None:
+                database.execute(
+                    "INSERT INTO record (digest, commit_id, time, checksum, payload)"
+                    " VALUES (?, ?, ?, ?, ?)",
+                    row,
+                )
+            database.execute("COMMIT")
+            return known is None
+    except (sqlite3.Error, OSError) as cause:
+        raise _not_written(path, cause) from cause
+
+
+def read(path: Path, last: int | None = None) -> tuple[HistoryRecord, ...]:
+    """Return the records of a history in their order: by time, then as they were added.
+
+    Parameters
+    ----------
+    last : number of the newest records; None = all
+
+    Raises
+    ------
+    InputError
+        If the file is no history, is damaged, or is larger than any history should be.
+    """
+    try:
+        with _opened(path, writes=False) as database:
+            _check(path, database)
+            return _records(path, database, min(last or MOST_RECORDS, MOST_RECORDS), last)
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as cause:
+        raise _broken(path, str(cause)) from cause
+
+
+@contextmanager
+def _opened(path: Path, *, writes: bool) -> Iterator[sqlite3.Connection]:
+    """Yield a connection to a file that is or becomes a history; nothing else is opened."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: a history is a file, and this is none", hint=_ANOTHER)
+    if not writes and not path.exists():
+        raise InputError(
+            f"{path}: there is no such history", hint=f"cpmodel watch add {path} RUNS --commit ID"
+        )
+    mode = "rwc" if writes else "ro"
+    name = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    database = sqlite3.connect(name, uri=True, timeout=_PATIENCE, isolation_level=None)
+    try:
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_PAYLOAD + 2**20)
+        database.execute("PRAGMA trusted_schema = OFF")
+        database.execute("PRAGMA cell_size_check = ON")
+        if writes:
+            _create(path, database)
+        steps = iter(range(_MOST_STEPS))
+        database.set_progress_handler(lambda: next(steps, None) is None, 10_000)
+        yield database
+    finally:
+        database.close()
+
+
+def _create(path: Path, database: sqlite3.Connection) -> None:
+    """Make an empty file a history; two jobs may do that at the same time."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            database.execute("BEGIN IMMEDIATE")
+            if database.execute("PRAGMA schema_version").fetchone() == (0,):
+                database.execute(f"PRAGMA application_id = {_APPLICATION}")
+                database.execute(f"PRAGMA user_version = {_SCHEMA}")
+                database.execute(_TABLE)
+            _check(path, database)
+            database.execute("COMMIT")
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = FULL")
+        except sqlite3.OperationalError as cause:
+            # SQLite does not wait for others while it changes the kind of journal.
+            if "locked" not in str(cause) or time.monotonic() > end:
+                raise
+            if database.in_transaction:
+                database.execute("ROLLBACK")
+            time.sleep(0.05)
+        else:
+            return
+
+
+def _check(path: Path, database: sqlite3.Connection) -> None:
+    """Raise `InputError` if a database is no history, or one of another version."""
+    numbers = [
+        database.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("application_id", "user_version")
+    ]
+    if numbers[0] != _APPLICATION:
+        raise InputError(f"{path}: this is a database of another program", hint=_ANOTHER)
+    if numbers[1] != _SCHEMA:
+        raise InputError(
+            f"{path}: this history has schema {numbers[1]}, but this version reads {_SCHEMA}",
+            hint="read it with the version of cpmodel that wrote it",
+        )
+    found = set(database.execute("SELECT type, name, sql FROM sqlite_master LIMIT 9").fetchall())
+    if found != _OURS:
+        # A trigger or a view would be run.
+        raise _broken(path, "it has other tables than a history")
+
+
+def _records(
+    path: Path, database: sqlite3.Connection, most: int, last: int | None
+) -> tuple[HistoryRecord, ...]:
+    (number,) = database.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM record LIMIT ?)", (MOST_RECORDS + 1,)
+    ).fetchone()
+    if last is None and number > MOST_RECORDS:
+        raise DataError(
+            f"{path}: it has more than {MOST_RECORDS:,} records",
+            hint=f"judge the newest ones: --last {MOST_RECORDS}",
+        )
+    rows = database.execute(
+        "SELECT commit_id, time, checksum, payload, digest FROM record"
+        " ORDER BY time DESC, id DESC LIMIT ?",
+        (most,),
+    )
+    found: list[HistoryRecord] = []
+    left = _MOST_READ
+    for commit, when, checksum, payload, digest in rows:
+        content = _unpacked(path, payload, checksum, left)
+        left -= len(content)
+        if not isinstance(commit, str) or not isinstance(when, float) or not math.isfinite(when):
+            raise _broken(path, "a record has no commit or no time")
+        try:
+            record = _record(commit, when, msgspec.msgpack.decode(content, type=_Payload))
+        except (msgspec.DecodeError, ValueError, OverflowError, UnicodeDecodeError) as cause:
+            raise _broken(path, f"record of {shortened(printable(commit))}: {cause}") from cause
+        if record.digest != digest:
+            raise _broken(path, f"record of {shortened(commit)} differs from its digest")
+        found.append(record)
+    return tuple(reversed(found))
+
+
+def _packed(record: HistoryRecord) -> bytes:
+    """Return the payload of a record."""
+    rows, scales, repetitions = record.values.shape
+    payload = _Payload(
+        record.metric,
+        record.unit,
+        record.parameter,
+        record.reduction,
+        record.scales.tolist(),
+        list(record.callpaths),
+        (rows, scales, repetitions),
+        np.ascontiguousarray(record.values, "<f8").tobytes(),
+        record.seconds.tolist(),
+        dict(record.labels),
+        dict(record.environment),
+        dict(record.held),
+        record.target,
+        np.ascontiguousarray(record.predicted, "<f8").tobytes(),
+        record.trust.tolist(),
+        list(record.growth),
+    )
+    _checked(record)
+    content = msgspec.msgpack.encode(payload)
+    if len(content) > _LARGEST_PAYLOAD:
+        raise DataError(
+            f"a record of {len(content):,} bytes is too large for a history",
+            hint="record fewer repetitions or scales: --where",
+        )
+    return zlib.compress(content)
+
+
+def _unpacked(path: Path, payload: object, checksum: object, left: int) -> bytes:
+    """Return the content of a payload, which may be no larger than `left` bytes."""
+    if not isinstance(payload, bytes) or zlib.crc32(payload) != checksum:
+        raise _broken(path, "a record differs from its checksum")
+    most = min(_LARGEST_PAYLOAD, left)
+    reader = zlib.decompressobj()
+    try:
+        content = reader.decompress(payload, max(most, 1))
+    except zlib.error as cause:
+        raise _broken(path, str(cause)) from cause
+    if not reader.eof:
+        if most < _LARGEST_PAYLOAD:
+            raise DataError(
+                f"{path}: all records together are larger than {_MOST_READ // 2**20:,} MB",
+                hint="judge the newest ones: --last 100",
+            )
+        raise _broken(path, "a record is too large or cut off")
+    return content
+
+
+def _record(commit: str, when: float, payload: _Payload) -> HistoryRecord:
+    """Return a record of a payload; raise `ValueError` if it is not valid."""
+    rows, scales, repetitions = payload.shape
+    if min(payload.shape) < 1 or len(payload.values) != 8 * rows * scales * repetitions:
+        raise ValueError(f"values: {len(payload.values)} bytes of shape {payload.shape}")
+    if len(payload.predicted) not in {0, 24 * rows}:
+        raise ValueError(f"predictions: {len(payload.predicted)} bytes")
+    record = HistoryRecord(
+        commit,
+        when,
+        payload.metric,
+        payload.unit,
+        payload.parameter,
+        payload.reduction,
+        np.array(payload.scales, float),
+        tuple(payload.callpaths),
+        np.frombuffer(payload.values, "<f8").reshape(payload.shape),
+        np.array(payload.seconds, float),
+        payload.labels,
+        payload.environment,
+        payload.held,
+        payload.target,
+        np.frombuffer(payload.predicted, "<f8").reshape(-1, 3),
+        np.array(payload.trust, np.int8),
+        tuple(payload.growth),
+    )
+    _checked(record)
+    return record
+
+
+def _checked(record: HistoryRecord) -> None:
+    """Raise `ValueError` if the parts of a record do not fit together."""
+    rows, scales, _ = record.values.shape
+    texts = [record.commit, record.metric, record.unit, record.parameter, record.reduction]
+    pairs = (*record.labels.items(), *record.environment.items())
+    texts += [*record.callpaths, *record.growth, *record.held, *(t for pair in pairs for t in pair)]
+    if not all(text.isprintable() and len(text) <= _LARGEST_TEXT for text in texts):
+        raise ValueError("a name is too long or has control characters")
+    if not record.commit or not math.isfinite(record.time):
+        raise ValueError("no commit or no time")
+    if rows > MOST_CALL_PATHS or rows != len(record.callpaths) or rows != len({*record.callpaths}):
+        raise ValueError(f"{rows} rows of values for {len(record.callpaths)} call paths")
+    if scales != len(record.scales) or scales != len(record.seconds):
+        raise ValueError(f"{scales} columns of values for {len(record.scales)} scales")
+    is_scale = np.isfinite(record.scales) & (record.scales > 0)
+    if not is_scale.all() or (np.diff(record.scales) <= 0).any():
+        raise ValueError("scales are not positive and ascending")
+    predictions = len(record.predicted), len(record.trust), len(record.growth)
+    if predictions not in {(0, 0, 0), (rows, rows, rows)}:
+        raise ValueError(f"predictions of {predictions} call paths, not {rows}")
+    target = record.target
+    if (target is None) != (predictions == (0, 0, 0)) or not 0 < (target or 1.0) < math.inf:
+        raise ValueError(f"predictions at {target}")
+    for each in (record.values, record.predicted, record.seconds, [*record.held.values()]):
+        known = np.asarray(each)[~np.isnan(each)]
+        if known.size and np.abs(known).max() > _LARGEST_VALUE:
+            raise ValueError("a value is larger than any measured one")
+
+
+def _broken(path: Path, what: str) -> InputError:
+    return InputError(f"{path}: no history, or a damaged one: {printable(what)}", hint=_ANOTHER)
+
+
+def _not_written(path: Path, cause: Exception) -> InputError | OutputError:
+    text = printable(str(cause))
+    if "not a database" in text or "malformed" in text:
+        return _broken(path, text)
+    if "locked" in text:
+        return OutputError(
+            f"{path}: another job wrote for more than {_PATIENCE:.0f} s; nothing was added",
+            hint="add the record again",
+        )
+    return OutputError(
+        f"{path}: cannot be written: {text}; the history is as it was before",
+        hint="make room on the disk or choose another place, then add the record again",
+    )

@@ -1,0 +1,302 @@
+"""Judged histories of commits in words: entries, lines of text, and a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from rich.text import Text
+
+from callpath_modeler.analysis.history.alarms import Alarm
+from callpath_modeler.analysis.history.judgement import (
+    GROWTH,
+    LARGEST,
+    TARGET,
+    HistoryChange,
+    JointChange,
+)
+from callpath_modeler.commit_history import CommitHistory
+from callpath_modeler.report.formats import Cell, Table, known_or_none
+from callpath_modeler.report.layout import wrap
+from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.units import counted, parameter_value, percent, setting_text, signed_percent
+
+_WORD = 10
+"""Width of the status, in cells."""
+
+_MOST_COMMON = 3
+"""Largest number of common changes, and of joint ones, that text lists."""
+
+
+class EntryStatus(StrEnum):
+    """What an entry says.
+
+    Attributes
+    ----------
+    WORSE : a call path became worse, and nothing made that good or accepted it
+    PAST : a change for the worse that was made good or accepted
+    BETTER : a call path became better
+    COMMON : all call paths changed by one factor
+    JOINT : many call paths changed at one time, by different amounts
+    SUSPECTED : the newest record alone deviates
+    """
+
+    WORSE = "worse"
+    PAST = "past"
+    BETTER = "better"
+    COMMON = "common"
+    JOINT = "joint"
+    SUSPECTED = "suspected"
+
+
+STYLES = {
+    EntryStatus.WORSE: "bold red",
+    EntryStatus.PAST: "dim",
+    EntryStatus.BETTER: "green",
+    EntryStatus.COMMON: "yellow",
+    EntryStatus.JOINT: "yellow",
+    EntryStatus.SUSPECTED: "yellow",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One change, or one suspicion, in words.
+
+    Attributes
+    ----------
+    status : what it is
+    name : the call path, or a name of several
+    row : number of the call path; None = several
+    said : size of the change
+    dated : commits of the change; "" = a suspicion
+    commits : the commit before the change, the earliest, likely and latest commit with it, and that
+        of the alarm
+    answers : alarms by question
+    """
+
+    status: EntryStatus
+    name: str
+    row: int | None
+    said: str
+    dated: str = ""
+    commits: tuple[str, str, str, str, str] = ("", "", "", "", "")
+    answers: tuple[tuple[str, Alarm], ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """True if the entry is a reason for exit status 1."""
+        return self.status is EntryStatus.WORSE
+
+
+def entries(history: CommitHistory) -> tuple[HistoryEntry, ...]:
+    """Return the entries of a history: regressions first, then suspicions, then all others."""
+    found = history.found
+    standing = set(map(id, history.regressions))
+    own = []
+    for change in found.own:
+        past = EntryStatus.PAST if change.is_worse else EntryStatus.BETTER
+        status = EntryStatus.WORSE if id(change) in standing else past
+        own.append(_of_change(history, change, status))
+    own.sort(key=lambda each: not each.failed)
+    regressions = [each for each in own if each.failed]
+    suspected = [_suspicion(history, row) for row in np.flatnonzero(found.suspected).tolist()]
+    common = [_of_change(history, each, EntryStatus.COMMON) for each in found.common]
+    joint = [_of_joint(history, each) for each in found.joint]
+    others = [each for each in own if not each.failed]
+    return (*regressions, *suspected, *others, *joint, *common)
+
+
+def _of_change(history: CommitHistory, change: HistoryChange, status: EntryStatus) -> HistoryEntry:
+    name = "all call paths" if change.row is None else history.callpaths[change.row]
+    leading = change.leading
+    dates = leading.earliest, leading.likely, leading.latest, change.raised
+    said = ", ".join(
+        _size(history, question, change.answers[question])
+        for question in (LARGEST, GROWTH, TARGET)
+        if question in change.answers
+    )
+    answers = tuple(change.answers.items())
+    return HistoryEntry(
+        status, name, change.row, said, _dated(history, *dates), _commits(history, *dates), answers
+    )
+
+
+def _of_joint(history: CommitHistory, change: JointChange) -> HistoryEntry:
+    number = len(change.rows)
+    dates = change.earliest, change.likely, change.latest, change.raised
+    size = "their growth" if math.isnan(change.change) else signed_percent(_relative(change.change))
+    at = setting_text({history.newest.parameter: float(history.scales[-1])})
+    said = f"{size} in the middle at {at}: more than change on their own at one time"
+    name = f"{number} of {counted(len(history.callpaths), 'call path')}"
+    return HistoryEntry(
+        EntryStatus.JOINT, name, None, said, _dated(history, *dates), _commits(history, *dates)
+    )
+
+
+def _suspicion(history: CommitHistory, row: int) -> HistoryEntry:
+    said = f"the newest record deviates: measure commit {history.newest.commit} once more"
+    return HistoryEntry(EntryStatus.SUSPECTED, history.callpaths[row], row, said)
+
+
+def _size(history: CommitHistory, question: str, alarm: Alarm) -> str:
+    """Return the size of a change in words."""
+    parameter = history.newest.parameter
+    if question == GROWTH:
+        return f"growth by {parameter}^{alarm.change:+.2f}"
+    size = signed_percent(_relative(alarm.change))
+    ends = [signed_percent(_relative(each)) for each in (alarm.low, alarm.high)]
+    if question == TARGET and history.target is not None:
+        return f"{size} at {setting_text({parameter: history.target})} if it goes on so"
+    at = setting_text({parameter: float(history.scales[-1])})
+    return f"{size} at {at} (95 % interval {ends[0]} to {ends[1]})"
+
+
+def _relative(logarithm: float) -> float:
+    return math.expm1(min(logarithm, 700.0))
+
+
+def _dated(history: CommitHistory, earliest: int, likely: int, latest: int, raised: int) -> str:
+    names = [each.commit for each in history.records]
+    alarm = f"alarm at {names[raised]}"
+    if earliest == latest:
+        return f"since commit {names[likely]}; {alarm}"
+    between = f"{names[earliest]} to {names[latest]}"
+    return f"since commit {names[likely]} (one of {between}); {alarm}"
+
+
+def _commits(
+    history: CommitHistory, earliest: int, likely: int, latest: int, raised: int
+) -> tuple[str, str, str, str, str]:
+    names = [each.commit for each in history.records]
+    before = names[earliest - 1] if earliest else ""
+    return before, names[earliest], names[likely], names[latest], names[raised]
+
+
+def verdict(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
+    """Return the verdict in one sentence."""
+    newest = history.newest.commit
+    worse = len({each.row for each in found if each.failed})
+    if worse:
+        verb = "is" if worse == 1 else "are"
+        return f"{counted(worse, 'call path')} {verb} worse at commit {newest} than before."
+    suspected = sum(each.status is EntryStatus.SUSPECTED for each in found)
+    if suspected:
+        return f"Nothing is worse at commit {newest} for certain, {suspected} suspected."
+    if len(history.records) < LEAST_TO_JUDGE:
+        number = counted(len(history.records), "record")
+        return f"{number}: too few for an alarm; about 8 show a slowdown by half."
+    return f"No call path is worse at commit {newest} than before."
+
+
+LEAST_TO_JUDGE = 5
+"""Fewest records with which an alarm is possible in practice."""
+
+
+def basis(history: CommitHistory) -> str:
+    """Return what was judged, with the stated rate of false alarms."""
+    newest, scales = history.newest, history.scales
+    values = [parameter_value(float(scale)) for scale in scales]
+    span = values[0] if len(values) == 1 else f"{values[0]} … {values[-1]}"
+    rate = percent(history.rule.false_alarms, 0 if history.rule.false_alarms >= 0.01 else 1)
+    target = "" if history.target is None else f", target {parameter_value(history.target)}"
+    return (
+        f"{newest.metric}, {counted(len(history.records), 'record')}, "
+        f"{counted(len(history.callpaths), 'call path')}, {newest.parameter} = {span}{target}, "
+        f"false alarms in at most {rate} of histories"
+    )
+
+
+def history_text(
+    history: CommitHistory, found: Sequence[HistoryEntry], style: TextStyle
+) -> list[Text]:
+    """Return a judged history as lines: verdict, basis, and entries."""
+    lines = [*wrap(style.say(verdict(history, found)), style.width, "bold")]
+    lines += wrap(style.say(basis(history)), style.width, "dim")
+    left_out = 0
+    shown = {EntryStatus.COMMON: 0, EntryStatus.JOINT: 0, EntryStatus.PAST: 0}
+    for entry in found:
+        if entry.status in shown:
+            shown[entry.status] += 1
+            if shown[entry.status] > _MOST_COMMON:
+                left_out += 1
+                continue
+        lines += _lines(entry, style)
+    if left_out:
+        lines.append(Text(f"{counted(left_out, 'earlier entry')} left out: -f csv", style="dim"))
+    for advice in _advice(history, found):
+        lines += wrap(style.say(advice), style.width, "dim")
+    return lines
+
+
+def _lines(entry: HistoryEntry, style: TextStyle) -> list[Text]:
+    word = Text(entry.status.upper().ljust(_WORD), style=STYLES[entry.status])
+    room = None if style.width is None else style.width - _WORD
+    texts = [entry.name, entry.said, entry.dated]
+    parts = [part for text in texts if text for part in wrap(style.say(text), room)]
+    return [word + parts[0], *(Text(" " * _WORD) + part for part in parts[1:])]
+
+
+def _advice(history: CommitHistory, found: Sequence[HistoryEntry]) -> list[str]:
+    said = []
+    if any(each.status in {EntryStatus.COMMON, EntryStatus.JOINT} for each in found):
+        said.append(
+            "Changes that many call paths share come from the machine, a library or the whole "
+            "program: run an older commit once more to tell them apart."
+        )
+    if history.others:
+        said.append(f"{counted(history.others, 'record')} of other metrics or labels not judged.")
+    return said
+
+
+def history_table(history: CommitHistory, found: Sequence[HistoryEntry]) -> Table:
+    """Return a table with one row per entry."""
+    rows = [_row(history, entry) for entry in found]
+    columns = {name: [row[name] for row in rows] for name in _row(history, _NOTHING)}
+    newest = history.newest
+    header: dict[str, object] = {
+        "commit": newest.commit,
+        "verdict": verdict(history, found),
+        "passed": not any(each.failed for each in found),
+        "records": len(history.records),
+        "callpaths": len(history.callpaths),
+        "metric": newest.metric,
+        "parameter": newest.parameter,
+        "scales": history.scales.tolist(),
+        "target": history.target,
+        "false_alarms": history.rule.false_alarms,
+    }
+    return Table(columns, {}, header)
+
+
+_NOTHING = HistoryEntry(EntryStatus.PAST, "", None, "")
+
+
+def _row(history: CommitHistory, entry: HistoryEntry) -> dict[str, Cell]:
+    answers = dict(entry.answers)
+    largest, growth, target = (answers.get(each) for each in (LARGEST, GROWTH, TARGET))
+    before, earliest, likely, latest, raised = (each or None for each in entry.commits)
+    ends = (None, None, None)
+    if largest is not None:
+        sizes = (largest.change, largest.low, largest.high)
+        ends = tuple(known_or_none(_relative(each)) for each in sizes)  # type: ignore[assignment]
+    return {
+        "status": str(entry.status),
+        "failed": entry.failed,
+        "callpath": entry.name,
+        "change": ends[0],
+        "low": ends[1],
+        "high": ends[2],
+        "scale": float(history.scales[-1]),
+        "growth_change": None if growth is None else growth.change,
+        "change_at_target": None if target is None else _relative(target.change),
+        "commit_before": before,
+        "commit_earliest": earliest,
+        "commit_likely": likely,
+        "commit_latest": latest,
+        "alarm": raised,
+        "message": f"{entry.said}; {entry.dated}" if entry.dated else entry.said,
+    }

@@ -1,0 +1,161 @@
+"""The page of a history of commits: verdict, changes, and a chart of each changed call path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from callpath_modeler.analysis.history.judgement import LARGEST
+from callpath_modeler.arrays import FloatArray
+from callpath_modeler.commit_history import CommitHistory
+from callpath_modeler.report.history import HistoryEntry, basis, verdict
+from callpath_modeler.report.page.document import document
+from callpath_modeler.report.page.markup import Html, cell, head, joined, table, tag
+from callpath_modeler.units import parameter_value, quantity, signed_percent
+
+_WIDTH, _HEIGHT = 560, 200
+_LEFT, _RIGHT, _TOP, _BOTTOM = 66, 20, 12, 34
+_MOST_CHARTS = 40
+_STYLE = """
+.history {
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(28rem, 100%), 1fr)); gap: 1rem;
+}
+.worse { color: var(--bad); } .better { color: var(--good); } .past { color: var(--quiet); }
+.suspected, .joint, .common { color: var(--unsure); }
+.point.new { fill: var(--target); stroke: var(--target); }
+"""
+
+
+def history_page(history: CommitHistory, found: Sequence[HistoryEntry], source: str) -> str:
+    """Return an HTML document that needs no other file.
+
+    Parameters
+    ----------
+    source : name of the history's file
+    """
+    lede = joined(
+        tag("h1", verdict(history, found)),
+        tag("p", basis(history), class_="aside"),
+    )
+    sections = {"changes": ("Changes", _changes(found))}
+    rows = list(dict.fromkeys(each.row for each in found if each.row is not None))
+    costly = np.argsort(-np.nan_to_num(np.nanmax(history.values[:, -1, -1], axis=-1)))
+    listed = [*rows, *(row for row in costly.tolist() if row not in rows)]
+    sections["common"] = ("What all call paths share", _common(history))
+    sections["callpaths"] = ("Call paths", _cards(history, found, listed[:_MOST_CHARTS]))
+    title = f"{source}: {history.newest.metric} at commit {history.newest.commit}"
+    return document(title, lede, sections, style=_STYLE)
+
+
+def _changes(found: Sequence[HistoryEntry]) -> Html:
+    if not found:
+        return tag("p", "No call path changed.")
+    rows = [
+        tag("tr", cell(str(each.status), kind=str(each.status)), cell(each.name), cell(each.said),
+            cell(each.dated))
+        for each in found
+    ]  # fmt: skip
+    titles = [head(text) for text in ("status", "call path", "change", "commit")]
+    return table(titles, rows, caption="Changes of the history")
+
+
+def _common(history: CommitHistory) -> Html:
+    levels = history.found.levels.common[:, -1]
+    label = "Factor that all call paths of a record share at the largest scale"
+    card = tag("div", _chart(history, levels, [], "common", label), class_="card")
+    return tag("div", card, class_="history")
+
+
+def _cards(history: CommitHistory, found: Sequence[HistoryEntry], rows: Sequence[int]) -> Html:
+    cards = []
+    for row in rows:
+        mine = [each for each in found if each.row == row]
+        largest = history.levels(row)
+        known = largest[~np.isnan(largest)]
+        amount = quantity(float(known[-1]), history.newest.unit) if len(known) else "-"
+        at = parameter_value(float(history.scales[-1]))
+        said = [tag("p", each.said, class_=str(each.status)) for each in mine]
+        label = f"Level of {history.callpaths[row]} over the records of the history"
+        levels = history.found.levels.own[row, :, -1]
+        cards.append(
+            tag(
+                "article",
+                tag("h3", history.callpaths[row]),
+                tag("p", f"{amount} at {history.newest.parameter} = {at}", class_="aside"),
+                *said,
+                _chart(history, levels, mine, f"row-{row}", label),
+                class_="card",
+            )
+        )
+    left = len(history.callpaths) - len(cards)
+    note = tag("p", f"{left} cheaper call paths are not shown.", class_="aside") if left else ""
+    return joined(tag("div", *cards, class_="history"), note)
+
+
+def _chart(
+    history: CommitHistory,
+    levels: FloatArray,
+    found: Sequence[HistoryEntry],
+    key: str,
+    label: str,
+) -> Html:
+    """Return the chart of levels over the records, relative to those before a change."""
+    there = np.flatnonzero(~np.isnan(levels))
+    if not len(there):
+        return tag("p", "not measured at the largest common scale", class_="aside")
+    alarms = [dict(each.answers)[LARGEST] for each in found if LARGEST in dict(each.answers)]
+    first = min((each.earliest for each in alarms), default=len(levels))
+    middle = float(np.median(levels[there[there < first]])) if there[0] < first else 0.0
+    change = np.expm1(np.clip(levels - middle, -20.0, 20.0))
+    low, high = float(np.nanmin(change)), float(np.nanmax(change))
+    room = max(0.1 * (high - low), 0.02)
+    low, high = low - room, high + room
+
+    def x(record: float) -> float:
+        last = max(len(levels) - 1, 1)
+        return round(_LEFT + record / last * (_WIDTH - _LEFT - _RIGHT), 1)
+
+    def y(value: float) -> float:
+        return round(_TOP + (high - value) / (high - low) * (_HEIGHT - _TOP - _BOTTOM), 1)
+
+    parts = [tag("title", label, id=f"{key}-title")]
+    for value in _ticks(low, high):
+        height = y(value)
+        edge = _WIDTH - _RIGHT
+        parts.append(tag("line", class_="grid", x1=_LEFT, x2=edge, y1=height, y2=height))
+        text = "0" if abs(value) < 1e-9 else signed_percent(value)
+        parts.append(tag("text", text, class_="tick end", x=_LEFT - 7, y=height + 4.5))
+    for alarm in alarms:
+        left, right = x(alarm.earliest - 0.5), x(alarm.latest + 0.5)
+        bottom = _HEIGHT - _BOTTOM
+        corners = [(left, _TOP), (right, _TOP), (right, bottom), (left, bottom)]
+        path = "M" + "L".join(f"{a:g} {b:g}" for a, b in corners) + "Z"
+        parts.append(tag("path", class_="band", d=path))
+    for record in there.tolist():
+        one = history.records[record]
+        said = f"commit {one.commit}: {signed_percent(float(change[record]))}"
+        kind = "point new" if record == len(levels) - 1 else "point"
+        dot = tag("circle", class_=kind, r=3.0, cx=x(record), cy=y(float(change[record])))
+        parts.append(tag("g", tag("title", said), dot))
+    names = (
+        (history.records[0].commit, "start", _LEFT),
+        (history.newest.commit, "end", _WIDTH - _RIGHT),
+    )
+    for name, side, at in names:
+        text = name if len(name) <= 24 else f"{name[:12]}…"
+        parts.append(tag("text", text, class_=f"tick {side}", x=at, y=_HEIGHT - _BOTTOM + 20))
+    return tag(
+        "svg", *parts, viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img", aria_labelledby=f"{key}-title"
+    )
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return round values between two ends, at most six."""
+    step = 10.0 ** np.floor(np.log10(max(high - low, 1e-9)))
+    for factor in (0.2, 0.5, 1.0, 2.0):
+        if (high - low) / (step * factor) <= 6:
+            step *= factor
+            break
+    first = int(np.ceil(low / step))
+    return [k * step for k in range(first, int(np.floor(high / step)) + 1)]

@@ -1,0 +1,375 @@
+"""`cpmodel watch`: records of commits, alarms, and the next commit to measure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+import cube_writer as cw
+from callpath_modeler import history_store
+from callpath_modeler.history_store import HistoryRecord
+
+NAMES = ("main", *"abcdefghi")
+ROWS = len(NAMES)
+SCALES = (2, 4, 8, 16)
+SLOW = 11
+"""First commit with the planted change of most histories."""
+
+
+@pytest.fixture
+def profiles(tmp_path):
+    """Write profiles of one commit; `factor` multiplies the time of main/c."""
+
+    def profiles(commit, factor=1.0, *, scales=SCALES, repetitions=2, seed=0):
+        random = np.random.default_rng([seed, *map(ord, commit)])
+        tree = cw.Tree([-1] + [0] * (ROWS - 1), list(NAMES))
+        for p in scales:
+            for k in range(repetitions):
+                run = np.exp(0.1 * random.standard_normal())
+                noise = run * np.exp(0.02 * random.standard_normal((ROWS, 1)))
+                time = np.arange(1.0, ROWS + 1)[:, None] * noise * np.ones((1, p))
+                time[3] *= factor
+                folder = tmp_path / commit / f"app.p{p}.r{k + 1}"
+                folder.mkdir(parents=True)
+                metrics = [cw.MetricToWrite("time", time, unit="sec")]
+                cw.write(folder / "profile.cubex", tree, metrics, cw.Machine([1] * p))
+        return tmp_path / commit
+
+    return profiles
+
+
+def kept(path, commits, change=None, *, own=0.02, rows=20, seed=0, labels=None):
+    """Keep records of commits without profiles; `change` edits values [n, K, R] of a commit."""
+    for k, commit in enumerate(commits):
+        random = np.random.default_rng([seed, k])
+        shape = (rows, len(SCALES), 3)
+        size = np.linspace(1, 5, rows)[:, None, None]
+        noise = own * random.standard_normal(shape) + 0.1 * random.standard_normal(shape[1:])
+        values = size * np.exp(noise)
+        if change is not None:
+            change(values, k)
+        scales = np.array(SCALES, float)
+        record = HistoryRecord(
+            commit, float(k), "time", "s", "p", "mean", scales,
+            tuple(f"main/f{row}" for row in range(rows)), values, scales * 100.0,
+            labels=labels or {},
+        )  # fmt: skip
+        assert history_store.add(path, record)
+
+
+@pytest.fixture
+def history(tmp_path):
+    return tmp_path / "history.db"
+
+
+def commits(number=16):
+    return [f"c{k:02}" for k in range(number)]
+
+
+def slower(values, commit):
+    if commit >= SLOW:
+        values[3] *= 1.5
+
+
+def rows(run, *words):
+    done = run("watch", *words, "-f", "csv")
+    return done.status, list(csv.DictReader(io.StringIO(done.out)))
+
+
+def test_profiles_are_added_once_and_a_slowdown_fails(run, profiles, history):
+    for k in range(12):
+        done = run("watch", "add", history, profiles(f"c{k:02}", 1.5 if k >= 10 else 1.0),
+                   "--commit", f"c{k:02}", "--time", k, "--label", "machine=A")  # fmt: skip
+        assert (done.status, done.out) == (0, "")
+        assert "10 call paths: added" in done.err
+    again = run("watch", "add", history, history.parent / "c05", "--commit", "c05")
+    assert (again.status, "in the history already" in again.err) == (0, True)
+    done = run("watch", "status", history)
+    assert done.status == 1
+    assert "1 call path is worse at commit c11" in done.out
+    assert "main/c" in done.out
+    assert "since commit c10" in done.out
+    record = history_store.read(history)[0]
+    assert record.labels == {"machine": "A"}
+    assert record.seconds[0] > 2 * record.values[:, 0].min()
+    assert record.target is None
+
+
+def test_an_unchanged_history_passes(run, history):
+    kept(history, commits())
+    done = run("watch", "status", history)
+    assert done.status == 0
+    assert "No call path is worse at commit c15" in done.out
+    assert "at most 5 % of histories" in done.out
+
+
+def test_the_table_dates_and_measures_the_change(run, history):
+    kept(history, commits(), slower)
+    status, (row,) = rows(run, "status", history)
+    assert status == 1
+    assert (row["status"], row["callpath"], row["failed"]) == ("worse", "main/f3", "true")
+    assert row["commit_before"] == "c10"
+    assert row["commit_earliest"] <= "c11" <= row["commit_latest"]
+    assert row["alarm"] in {"c11", "c12"}
+    assert float(row["low"]) < 0.5 < float(row["high"])
+    header = json.loads(run("watch", "status", history, "-f", "json").out)
+    assert (header["passed"], header["records"], header["commit"]) == (False, 16, "c15")
+
+
+def test_an_accepted_change_and_one_made_good_do_not_fail(run, history):
+    kept(history, commits(), slower)
+    status, (row,) = rows(run, "status", history, "--accept", "c15")
+    assert (status, row["status"]) == (0, "past")
+    assert run("watch", "status", history, "--accept", "c03").status == 1
+    run("watch", "status", history, "--accept", "nix").fails(2, "no record of commit 'nix'")
+    mended = history.with_name("mended.db")
+
+    def change(values, commit):
+        if SLOW <= commit < SLOW + 8:
+            values[3] *= 1.5
+
+    kept(mended, commits(30), change)
+    status, found = rows(run, "status", mended)
+    assert status == 0
+    assert {row["status"] for row in found} == {"past", "better"}
+
+
+def test_a_smaller_rate_of_false_alarms_needs_more_evidence(run, history):
+    def slightly(values, commit):
+        if commit >= SLOW:
+            values[3] *= 1.12
+
+    kept(history, commits(40), slightly)
+    assert run("watch", "status", history).status == 1
+    assert run("watch", "status", history, "--false-alarms", "1e-40").status == 0
+    run("watch", "status", history, "--false-alarms", "0").fails(2, "--false-alarms")
+
+
+def test_what_all_call_paths_share_is_common_and_does_not_fail(run, history):
+    def upgraded(values, commit):
+        if commit >= SLOW:
+            values *= 2
+
+    kept(history, commits(24), upgraded)
+    status, found = rows(run, "status", history)
+    assert status == 0
+    assert [row["status"] for row in found] == ["common"]
+    assert found[0]["callpath"] == "all call paths"
+    assert "the machine, a library or the whole program" in run(
+        "watch", "status", history
+    ).out.replace("\n", " ")
+
+
+def test_one_deviating_record_is_suspected(run, history):
+    def newest(values, commit):
+        if commit == 15:
+            values[3] *= 2
+
+    kept(history, commits(), newest)
+    status, (row,) = rows(run, "status", history)
+    assert (status, row["status"]) == (0, "suspected")
+    assert "measure commit c15 once more" in row["message"]
+
+
+def test_labels_and_metrics_select_records(run, history):
+    kept(history, commits(), labels={"machine": "A"})
+    kept(history, [f"b{k}" for k in range(16)], slower, seed=1, labels={"machine": "B"})
+    assert run("watch", "status", history, "--label", "machine=A").status == 0
+    done = run("watch", "status", history, "--label", "machine=B")
+    assert done.status == 1
+    assert "16 records of other metrics or labels not judged" in done.out.replace("\n", " ")
+    run("watch", "status", history, "--label", "machine=C").fails(4, "no such record")
+    run("watch", "status", history, "-m", "visits").fails(2, "no record of metric 'visits'", "time")
+
+
+def test_growth_and_target_are_judged(run, history):
+    def growing(values, commit):
+        if commit >= SLOW:
+            values[3] *= (np.array(SCALES)[:, None] / 2) ** 0.3
+
+    kept(history, commits(20), growing, own=0.01)
+    _, (row,) = rows(run, "status", history, "--target", "256")
+    assert float(row["growth_change"]) == pytest.approx(0.3, abs=0.05)
+    assert float(row["change_at_target"]) == pytest.approx(128**0.3 - 1, rel=0.2)
+    run("watch", "status", history, "--target", "inf").fails(2, "--target inf")
+
+
+def test_predictions_at_a_target_are_kept(run, profiles, history):
+    done = run("watch", "add", history, profiles("c1"), "--commit", "c1", "--target", "64")
+    assert done.status == 0
+    (record,) = history_store.read(history)
+    assert record.target == 64
+    assert np.isfinite(record.predicted).all()
+    assert (record.predicted[:, 1] <= record.predicted[:, 0]).all()
+    assert set(record.growth) == {"O(1)"}
+    assert "target 64" in run("watch", "status", history).out
+
+
+def test_bisection_proposes_the_cheapest_deciding_run(run, history, tmp_path):
+    kept(history, commits(), slower)
+    done = run("watch", "bisect", history)
+    assert done.status == 0
+    assert "git rev-list --reverse c10..c11" in done.out.replace("\n  ", " ")
+    listed = tmp_path / "commits.txt"
+    listed.write_text("c10\nx1\nx2\nx3\nc11\nc12\n")
+    _, (row,) = rows(run, "bisect", history, "--commits", listed)
+    assert (row["callpath"], row["good"], row["bad"]) == ("main/f3", "c10", "c11")
+    assert (row["commit"], row["commits"], row["scale"]) == ("x2", "4", "2.0")
+    assert float(row["core_hours"]) == pytest.approx(int(row["repetitions"]) * 200 / 3600)
+    assert "measure commit x2" in run("watch", "bisect", history, "--commits", listed).out
+
+
+@pytest.mark.parametrize(("factor", "next_commit"), [(1.5, "x1"), (1.0, "x3")])
+def test_a_bisection_goes_on_after_a_run_at_a_small_scale(
+    run, history, tmp_path, factor, next_commit
+):
+    kept(history, commits(), slower)
+    first = history_store.read(history)[10]
+    values = first.values[:, :1].copy()
+    values[3] *= factor
+    fields = {name: getattr(first, name) for name in HistoryRecord.__dataclass_fields__}
+    fields |= {"commit": "x2", "time": 10.5, "values": values}
+    fields |= {"scales": first.scales[:1], "seconds": first.seconds[:1]}
+    assert history_store.add(history, HistoryRecord(**fields))
+    listed = tmp_path / "commits.txt"
+    listed.write_text("c10\nx1\nx2\nx3\nc11\nc12\n")
+    _, (row,) = rows(run, "bisect", history, "--commits", listed)
+    assert row["commit"] == next_commit
+
+
+def test_nothing_to_bisect_is_said(run, history):
+    kept(history, commits())
+    assert "no commit to look for" in run("watch", "bisect", history).out
+
+
+def test_errors_have_a_hint(run, profiles, history, tmp_path):
+    add = ("watch", "add", history)
+    runs = profiles("c1", scales=(2, 4), repetitions=1)
+    run(*add, runs, "--commit", " ").fails(2, "--commit")
+    run(*add, runs, "--commit", "c1", "--time", "noon").fails(2, "--time 'noon' is no time")
+    run(*add, runs, "--commit", "c1", "--time", "nan").fails(2, "--time")
+    run(*add, runs, "--commit", "c1", "--label", "x").fails(2, "--label 'x' is malformed")
+    run(*add, runs, "--commit", "c1", "--label", "x=1", "--label", "x=2").fails(2, "given twice")
+    run(*add, runs, "--commit", "c1", "--target", "inf").fails(2, "--target inf")
+    run(*add, runs, "--commit", "c1", "--target", "64").fails(4, "p")
+    run("watch", "status", history).fails(3, "no such history", "watch add")
+    text = tmp_path / "text.db"
+    text.write_text("text")
+    run("watch", "status", text).fails(3, "no history, or a damaged one")
+    run("watch", "add", text, runs, "--commit", "c1").fails(3, "no history")
+    run("watch", "add", tmp_path / "none" / "h.db", runs, "--commit", "c1").fails(6, "written")
+    kept(history, commits(3))
+    run("watch", "bisect", history, "--commits", tmp_path / "none").fails(3, "cannot be read")
+
+
+def test_a_commit_is_printed_without_its_control_characters(run, history):
+    kept(history, [*commits(15), "bad\x1b[31mname".replace("\x1b", "\\x1b")])
+    assert "\x1b" not in run("watch", "status", history).out
+
+
+def test_a_truncated_profile_is_not_recorded(run, profiles, history):
+    runs = profiles("c1")
+    profile = next(runs.glob("*/profile.cubex"))
+    profile.write_bytes(profile.read_bytes()[:200])
+    run("watch", "add", history, runs, "--commit", "c1").fails(3, "could not be used")
+    assert not history.exists()
+
+
+def mixed(values, commit):
+    """Plant a regression, an improvement, and a deviation of the newest of 16 commits."""
+    slower(values, commit)
+    if commit >= 6:
+        values[7] /= 1.6
+    if commit == 15:
+        values[5] *= 1.6
+
+
+def test_a_comment_has_the_verdict_first_and_a_folded_table(run, history):
+    kept(history, commits(), mixed)
+    done = run("watch", "status", history, "-f", "comment")
+    assert done.status == 1
+    visible, _, folded = done.out.partition("<details>")
+    lines = visible.strip().splitlines()
+    assert lines[0] == "**1 call path is worse at commit c15 than before.**"
+    assert len(lines) <= 10
+    assert "- worse: main/f3: +5" in visible
+    assert folded.count("\n| worse | main/f3 |") == 1
+    assert folded.count("\n| better | main/f7 |") == 1
+    assert folded.rstrip().endswith("</details>")
+
+
+def test_a_comment_stays_short_and_shows_names_literally(run, history):
+    names = [f"main/<img src=x>|`f{k}`](http://x)" for k in range(200)]
+    for k in range(16):
+        random = np.random.default_rng(k)
+        values = np.exp(0.02 * random.standard_normal((200, 1, 3)))
+        if k >= 10:
+            values[:15] *= 2
+        record = HistoryRecord(f"c{k:02}", k, "time", "s", "p", "mean", np.array([4.0]),
+                               tuple(names), values, np.array([1.0]))  # fmt: skip
+        history_store.add(history, record)
+    out = run("watch", "status", history, "-f", "comment").out
+    assert "15 call paths are worse" in out
+    visible = out.partition("<details>")[0].strip().splitlines()
+    assert len(visible) <= 10
+    assert "others in the table" in visible[-3]
+    for sign in ("<img", "](http", "`f"):
+        assert all(out[at - 1] == "\\" for at in range(1, len(out)) if out.startswith(sign, at))
+
+
+def test_annotations_name_what_fails(run, history):
+    kept(history, commits(), mixed)
+    github = run("watch", "status", history, "-f", "github").out.splitlines()
+    assert github[0].startswith("::error title=WORSE main/f3::+5")
+    assert [line.split(" ")[0] for line in github[:-1]] == ["::error", "::warning", "::notice"]
+    issues = json.loads(run("watch", "status", history, "-f", "gitlab").out)
+    assert [each["severity"] for each in issues] == ["major", "minor", "info"]
+    for each in issues:
+        assert set(each) == {"description", "check_name", "fingerprint", "severity", "location"}
+        assert each["location"] == {"path": "history.db", "lines": {"begin": 1}}
+    assert len({each["fingerprint"] for each in issues}) == 3
+    again = json.loads(run("watch", "status", history, "-f", "gitlab").out)
+    assert again == issues
+
+
+def test_junit_has_a_case_for_each_call_path(run, history, tmp_path):
+    kept(history, commits(), mixed)
+    path = tmp_path / "watch.xml"
+    assert run("watch", "status", history, "--junit", path).status == 1
+    suites = ET.fromstring(path.read_text())  # noqa: S314 - our own output
+    counts = {key: suites.get(key) for key in ("tests", "failures", "skipped")}
+    assert counts == {"tests": "20", "failures": "1", "skipped": "1"}
+    (failed,) = [
+        case.get("name") for case in suites.iter("testcase") if case.find("failure") is not None
+    ]
+    assert failed == "main/f3"
+    run("watch", "status", history, "--junit", path).fails(6, "exists", "--force")
+
+
+@pytest.mark.parametrize(("change", "text"), [(None, "not worse"), (mixed, "1 worse")])
+def test_a_badge_says_the_verdict(run, history, tmp_path, change, text):
+    kept(history, commits(), change)
+    path = tmp_path / "badge.svg"
+    run("watch", "status", history, "-o", path)
+    badge = ET.fromstring(path.read_text())  # noqa: S314 - our own output
+    assert badge.find("{http://www.w3.org/2000/svg}title").text == f"performance: {text}"
+    assert float(badge.get("width")) < 200
+
+
+def test_a_page_needs_no_other_file_and_charts_each_call_path(run, history, tmp_path):
+    kept(history, commits(), mixed)
+    path = tmp_path / "history.html"
+    assert run("watch", "status", history, "-o", path).status == 1
+    page = path.read_text()
+    assert "1 call path is worse at commit c15 than before." in page
+    assert page.count("<svg") == 21
+    assert page.count('class="band"') == 2
+    assert "default-src &#x27;none&#x27;" in page
+    assert re.findall(r'(?:src|href)="(?!#|data:)', page) == []
+    assert "<script" not in page

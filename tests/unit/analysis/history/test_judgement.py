@@ -1,0 +1,175 @@
+"""A history names the call path that changed, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from callpath_modeler.analysis.history.alarms import AlarmRule, replay
+from callpath_modeler.analysis.history.judgement import (
+    GROWTH,
+    LARGEST,
+    TARGET,
+    judge,
+    questions,
+)
+
+SCALES = np.array([8.0, 16.0, 32.0, 64.0])
+RULE = AlarmRule()
+
+
+def history(seed, records=50, rows=30, own=0.03, shared=0.1):
+    """Return values [call paths, records, scales, repetitions] without a change."""
+    random = np.random.default_rng(seed)
+    shape = (rows, records, len(SCALES), 3)
+    size = random.dirichlet(np.ones(rows))[:, None, None, None] + 1e-3
+    noise = own * random.standard_normal(shape) + shared * random.standard_normal(shape[1:])
+    return size * np.exp(noise)
+
+
+def judged(values, target=256.0):
+    return judge(values, SCALES, target, RULE)
+
+
+def test_the_rate_of_false_alarms_holds_for_whole_histories():
+    """Each series is a history of its own, looked at after each of 80 records."""
+    number, rate = 1_000, 0.2
+    values = np.random.default_rng(5).standard_normal((number, 80))
+    found = replay(
+        values, np.zeros(values.shape), np.ones(number), AlarmRule(false_alarms=rate, persistence=1)
+    )
+    alarmed = len({each.row for each in found.alarms})
+    assert alarmed <= number * rate + 2 * np.sqrt(number * rate * (1 - rate))
+    assert alarmed > 0  # the evidence is not worthless
+
+
+def test_histories_without_a_change_name_no_call_path():
+    assert sum(bool(judged(history(seed)).own) for seed in range(12)) <= 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_slowdown_is_named_within_three_records_and_dated(seed):
+    values = history(seed)
+    row = int(np.argsort(-values[:, 0, -1].mean(axis=-1))[3])
+    values[row, 30:] *= 1.5
+    found = judged(values)
+    (change,) = found.own
+    assert change.row == row
+    assert change.is_worse
+    assert 31 <= change.raised <= 32
+    leading = change.leading
+    assert leading.earliest <= 30 <= leading.latest
+    assert leading.latest - leading.earliest <= 2
+    largest = change.answers[LARGEST]
+    assert largest.low < np.log(1.5) < largest.high
+
+
+def test_growth_is_told_from_a_slowdown_at_all_scales():
+    values = history(1, own=0.01)
+    values[4, 25:] *= (SCALES / SCALES[0])[:, None] ** 0.25
+    values[9, 25:] *= 1.3
+    changes = {each.row: each for each in judged(values).own}
+    assert set(changes) == {4, 9}
+    assert GROWTH in changes[4].answers
+    assert changes[4].answers[GROWTH].change == pytest.approx(0.25, abs=0.03)
+    assert GROWTH not in changes[9].answers
+    assert changes[4].answers[TARGET].change > changes[4].answers[LARGEST].change
+
+
+def test_a_kernel_upgrade_is_common_and_no_change_of_a_call_path():
+    values = history(2, shared=0.01)
+    random = np.random.default_rng(2)
+    values[:, 25:] *= np.exp(0.1 + 0.08 * random.standard_normal(len(values)))[:, None, None, None]
+    found = judged(values)
+    assert found.own == ()
+    assert [change.is_worse for change in found.common] == [True]
+    assert found.common[0].leading.earliest <= 25 <= found.common[0].leading.latest
+    assert found.joint
+    assert all(each.earliest <= 25 <= each.latest for each in found.joint[-1:])
+
+
+def test_a_step_of_a_group_of_call_paths_is_joint():
+    values = history(3, own=0.02)
+    values[:9, 25:] *= 1.3
+    found = judged(values)
+    assert found.own == ()
+    (joint,) = found.joint
+    assert set(joint.rows) <= set(range(9))
+    assert len(joint.rows) >= 4
+    assert joint.earliest <= 25 <= joint.latest
+    assert joint.change == pytest.approx(np.log(1.3), abs=0.05)
+
+
+def test_a_change_after_an_upgrade_is_still_named():
+    values = history(4, records=70, own=0.02)
+    values[:, 20:] *= np.exp(np.random.default_rng(4).normal(0.1, 0.05, (30, 1, 1, 1)))
+    row = int(np.argmax(values[:, 0, -1].mean(axis=-1)))
+    values[row, 55:] *= 1.5
+    (change,) = judged(values).own
+    assert change.row == row
+    assert 56 <= change.raised <= 58
+
+
+def test_an_alarm_does_not_depend_on_later_records():
+    values = history(6)
+    values[2, 20:] *= 1.5
+    for end in (23, 30, 50):
+        found = judged(values[:, :end]).own
+        assert [(each.row, each.raised) for each in found] == [(2, 21)]
+
+
+def test_one_record_is_a_suspicion_and_the_second_one_an_alarm():
+    values = history(7, records=31)
+    values[0, 29:] *= 2
+    once, twice = judged(values[:, :30]), judged(values)
+    assert (once.own, np.flatnonzero(once.suspected).tolist()) == ((), [0])
+    assert [each.row for each in twice.own] == [0]
+    assert not twice.suspected.any()
+
+
+def test_a_faster_call_path_is_no_worse_one():
+    values = history(8)
+    values[1, 20:] /= 1.5
+    (change,) = judged(values).own
+    assert not change.is_worse
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_few_call_paths_are_judged_too(rows):
+    values = history(9, rows=rows, shared=0.0, own=0.02)
+    assert judged(values).own == ()
+    values[0, 30:] *= 1.5
+    assert [each.row for each in judged(values).own] == [0]
+
+
+@pytest.mark.parametrize("records", [1, 2, 3])
+def test_a_short_history_has_no_alarm(records):
+    values = history(10, records=records)
+    values[0, -1:] *= 3
+    found = judged(values)
+    assert (found.own, found.common, found.joint) == ((), (), ())
+
+
+def test_two_scales_have_no_growth_and_no_target():
+    assert set(questions(SCALES[:2], 100.0)) == {LARGEST}
+    assert set(questions(SCALES, None)) == {LARGEST, GROWTH}
+
+
+def test_call_paths_that_come_and_go_are_no_error():
+    values = history(11)
+    values[0, 10:] = np.nan
+    values[1, :40] = np.nan
+    values[2, ::2] = np.nan
+    values[3] = 0
+    assert judged(values).own == ()
+
+
+def test_odd_repetitions_are_no_change():
+    """One run in five is slower by half, of a few call paths: the median of three may be odd."""
+    named = 0
+    for seed in range(8):
+        values = history(seed, own=0.01, shared=0.0)
+        odd = np.random.default_rng([seed, 1]).random((3, *values.shape[1:])) < 0.2
+        values[:3] *= np.where(odd, 1.5, 1.0)
+        named += bool(judged(values).own)
+    assert named <= 1
