@@ -31,18 +31,17 @@ from callpath_modeler import modeling
 from callpath_modeler.analysis.trust import MARKS, WITHIN, at_most, limited, marks_of_trust
 from callpath_modeler.analysis.verification import verify
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling import breaks, fitting
+from callpath_modeler.modeling import application, breaks, empirical_bayes, fitting
 from callpath_modeler.modeling.breaks import Break, BreakKind
+from callpath_modeler.modeling.lines import line_models
 from callpath_modeler.modeling.mixture import (
-    application,
     candidate_selection,
     complexity_prior,
-    empirical_bayes,
     hypotheses,
     pairings,
 )
 from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
-from callpath_modeler.modeling.several import catalogue, line_models, related_pairs
+from callpath_modeler.modeling.several import catalogue, related_pairs
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, SearchSpace
 
 NOTES = """\

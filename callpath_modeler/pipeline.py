@@ -33,7 +33,7 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted, Surface, sliced
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Aggregate, Method, Models, SearchSpace
-from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.parallel import Threads, Workers, worth
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
@@ -223,7 +223,7 @@ def _fitted(
 def _sharing(options: FitOptions, rows: int, *, several: bool) -> Workers | Threads:
     """Return the workers for `rows`: threads if most of the work is in the compiled library."""
     seconds = rows * (_SECONDS_PER_SURFACE if several else _SECONDS_PER_LINE)
-    if compiled() and options.method == "mixture" and not several:
+    if kernels().in_threads and options.method == "mixture" and not several:
         return Threads(worth(options.jobs, seconds, threads=True))
     return Workers(worth(options.jobs, seconds))
 

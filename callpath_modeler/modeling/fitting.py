@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray
-from callpath_modeler.modeling.models import METHODS, Models
+from callpath_modeler.modeling.model_columns import METHODS
+from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import CENTRES, Aggregate, Centre, centred
 from callpath_modeler.modeling.parallel_map import MapLike
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, JOINT_SPACE, SearchSpace
@@ -107,7 +108,7 @@ def fit(
             each=each,
         )
         return made.take(np.arange(beside, len(made))) if beside else made
-    from callpath_modeler.modeling.mixture.application import fit_mixture
+    from callpath_modeler.modeling.application import fit_mixture
 
     if folds is not None:
         raise ValueError("folds are an option of the classic method only")
@@ -130,7 +131,7 @@ def centre_of_models(p: npt.ArrayLike, y: npt.ArrayLike, aggregate: Aggregate = 
     p, y, aggregate
         As for `fit`, with its default method and terms.
     """
-    from callpath_modeler.modeling.mixture import application
+    from callpath_modeler.modeling import application
 
     points, values = _checked(p, y, confidence=0.95)
     space = default_space("mixture", several=points.ndim > 1)

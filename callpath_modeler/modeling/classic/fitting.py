@@ -14,7 +14,8 @@ from callpath_modeler.modeling.classic.estimate import Estimate, estimate, runne
 from callpath_modeler.modeling.classic.refine import choose, coefficient_count
 from callpath_modeler.modeling.classic.search import CONSTANT, Basis, WeightedRows
 from callpath_modeler.modeling.classic.significance import USUAL_DOF, USUAL_SPREAD, PureError
-from callpath_modeler.modeling.models import MIN_POINTS, Models
+from callpath_modeler.modeling.model_columns import MIN_POINTS
+from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import (
     EXACT,
     ClassicCentre,

@@ -13,6 +13,6 @@ def elementwise(name: str, *columns: npt.ArrayLike, results: int = 1) -> list[Fl
     """Return the results of a function of columns that broadcast against each other."""
     shape = np.broadcast_shapes(*map(np.shape, columns))
     found = [np.empty(shape) for _ in range(results)]
-    given = float64_arrays(*(np.broadcast_to(column, shape) for column in columns))
-    call(name, found[0].size, *given, *found)
+    given = float64_arrays(*(np.broadcast_to(column, shape).ravel() for column in columns))
+    call(name, found[0].size, *given, *(each.reshape(-1) for each in found))
     return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
@@ -11,10 +9,8 @@ from callpath_modeler.modeling.compiled.library import call, float64_arrays, int
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-
-if TYPE_CHECKING:
-    from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior
 
 
 def compiled_posterior(

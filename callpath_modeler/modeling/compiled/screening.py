@@ -18,7 +18,7 @@ from callpath_modeler.modeling.compiled.library import (
 )
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
-from callpath_modeler.modeling.mixture.pairs import promise_of_pairs
+from callpath_modeler.modeling.mixture.pair_limits import promise_of_pairs
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
 
 _WHOLE = 16
@@ -99,17 +99,11 @@ def _widened(column: npt.NDArray[Any], size: int, value: float | None = None) ->
 
 def _fans(hypotheses: Hypotheses, of_pairs: FloatArray, wide: int) -> list[npt.NDArray[Any] | int]:
     """Return the input of ``fans.h``."""
-    fans = hypotheses.fans
+    fans, points = hypotheses.fans, hypotheses.table.shape[1]
     if fans is None:
-        nothing = np.empty(0)
-        return [
-            0,
-            0,
-            0,
-            *int32_arrays(*[nothing] * 3),
-            *float64_arrays(nothing),
-            *float32_arrays(nothing),
-        ]
+        numbers, levels = np.empty(0, dtype=np.int64), np.empty((0, points), dtype=np.int64)
+        nothing = np.empty((0, wide), dtype=np.float32)
+        return [0, 0, 0, numbers, levels, levels, np.empty((points, 0)), nothing]
     order = np.argsort(fans.levels, axis=1, kind="stable")
     likely = fans.likely(of_pairs).reshape(-1, len(fans.ends))
     return [

@@ -11,8 +11,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.compiled.candidates import compiled_candidates
-from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
 from callpath_modeler.modeling.mixture.evidence import (
     bare_evidence,
@@ -24,10 +23,10 @@ from callpath_modeler.modeling.mixture.evidence import (
 )
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
 from callpath_modeler.modeling.mixture.log_residuals import large_misfits, log_residuals
-from callpath_modeler.modeling.mixture.pairs import intercept_penalty
+from callpath_modeler.modeling.mixture.pair_limits import intercept_penalty
 from callpath_modeler.modeling.mixture.regressions import TINY, OneTermFits, PairSums
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
-from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
+from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypotheses
 
 _ROUNDING = 1e-13
 """Size of a sum of products, relative to its parts, below which it is only rounding."""
@@ -189,15 +188,13 @@ def candidates(
     hypotheses : all hypotheses
     deviations : deviations of measurements from a law
     """
-    if compiled():
-        return Candidates(*compiled_candidates(data, chosen, hypotheses, deviations))
-    return _candidates(data, chosen, hypotheses, deviations)
+    return kernels().candidates(data, chosen, hypotheses, deviations)
 
 
-def _candidates(
+def relative_candidates(
     data: ScaledRows, chosen: ScreenedHypotheses, hypotheses: Hypotheses, deviations: Deviations
 ) -> Candidates:
-    """Return the same as `candidates`, with numpy."""
+    """Return the same as `candidates`, with numpy; the best one of each row has evidence 0."""
     found = absolute_candidates(data, chosen, hypotheses, deviations)
     top = np.full(len(data.values), -np.inf)
     np.maximum.at(top, found.row, found.log_evidence.max(axis=0))

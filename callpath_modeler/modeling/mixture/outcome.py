@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
-from callpath_modeler.modeling.compiled import outcomes
-from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
 from callpath_modeler.modeling.mixture.posterior import Posterior, far_values
@@ -162,21 +161,17 @@ def write_models(
 
     `far` [F, S + 1] holds the shapes far beyond the points, as returned by `far_tables`.
     """
-    if not compiled():
-        codes = hypotheses.codes(found.chosen)
-        write_found(columns, rows, found, codes, data, unit, hypotheses, far, baseline)
-        return
-    _write_spread(columns, rows, found, data, unit)
-    outcomes.write_models(columns, rows, found, data, unit, hypotheses, far, baseline)
+    kernels().write_models(columns, rows, found, data, unit, hypotheses, far, baseline)
 
 
-def _write_spread(
+def write_spread(
     columns: Columns,
     rows: IntArray,
     found: Posterior,
     data: ScaledRows,
     unit: FloatArray,
 ) -> None:
+    """Write the units of rows, and the variance of measurements about their models."""
     columns["unit"][rows] = unit
     columns["spread"][rows] = np.sqrt(found.variance)
     columns["drift"][rows] = np.minimum(found.drift, MOST_DRIFT)
@@ -199,7 +194,7 @@ def write_found(
 
     The model is one of the candidates marked by `shown` [M]; None = all are.
     """
-    _write_spread(columns, rows, found, data, unit)
+    write_spread(columns, rows, found, data, unit)
     kept, weight = _kept(found, [far_values(found, codes, each) for each in far], shown)
     there = weight > 0
     codes = codes[kept]

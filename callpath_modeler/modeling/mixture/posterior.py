@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.compiled.library import compiled
-from callpath_modeler.modeling.compiled.posterior import compiled_fitted_values, compiled_posterior
+from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
@@ -85,13 +84,10 @@ def posterior(
     found: Candidates, data: ScaledRows, deviations: Deviations, beliefs: LogPriors
 ) -> Posterior:
     """Return the posterior of the candidates under the priors."""
-    if compiled():
-        growth = _growth(deviations)
-        return Posterior(*compiled_posterior(found, data, deviations, beliefs, growth))
-    return posterior_in_numpy(found, data, deviations, beliefs)
+    return kernels().posterior(found, data, deviations, beliefs)
 
 
-def _growth(deviations: Deviations) -> FloatArray:
+def growth_beyond(deviations: Deviations) -> FloatArray:
     """Return the growth of deviations beyond the points under each drift, [L]."""
     return np.asarray(_BEYOND * np.array([drift.growth for drift in deviations.drifts]))
 
@@ -109,7 +105,7 @@ def posterior_in_numpy(
     coefficients = np.zeros((found.coefficients.shape[1], len(kept)))
     covariance = np.zeros((found.covariance.shape[1], len(kept)))
     variance, drifting, noise = np.zeros((3, len(data.values)))
-    for k, grown in enumerate(_growth(deviations)):
+    for k, grown in enumerate(growth_beyond(deviations)):
         here = np.flatnonzero(deviations.drift_of == k)
         of_drift = joint[here[0] : here[-1] + 1]
         share = of_drift.sum(axis=0)
@@ -147,9 +143,7 @@ def _joint_probability(found: Candidates, beliefs: LogPriors) -> FloatArray:
 
 def fitted_values(found: Posterior, hypotheses: Hypotheses) -> FloatArray:
     """Return the mean of the models of each row at the points, [n, K], weighted by probability."""
-    if compiled():
-        return compiled_fitted_values(found, hypotheses)
-    return values_at_points(found, hypotheses.codes(found.chosen), hypotheses)
+    return kernels().fitted_values(found, hypotheses)
 
 
 def values_at_points(found: Posterior, codes: IntArray, hypotheses: Hypotheses) -> FloatArray:

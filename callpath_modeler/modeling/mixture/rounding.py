@@ -25,7 +25,7 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
     floor_of,
     relative_weights,
 )
-from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
+from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypotheses
 
 _EXACT = 10.0
 """Prior of exactness for whole numbers, relative to that for other values.

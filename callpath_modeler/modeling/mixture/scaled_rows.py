@@ -9,8 +9,7 @@ from functools import cached_property, reduce
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-from callpath_modeler.modeling.compiled import repetitions
-from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE, Noise
 from callpath_modeler.modeling.noise import EXACT
@@ -113,17 +112,9 @@ class ScaledRows:
 
 def data_of(points: FloatArray, noise: Noise) -> tuple[ScaledRows, FloatArray]:
     """Return rows to fit, and the unit of each row, which is its largest value."""
-    if compiled():
-        values, unit = repetitions.own_units(noise.centre, noise.weight)
-        weight = noise.weight
-    else:
-        # Points come first in memory, so that rows are contiguous.
-        weight = np.asfortranarray(noise.weight)
-        values = np.where(weight > 0, np.asfortranarray(noise.centre), 0.0)
-        unit = values.max(axis=1)
-        values /= unit[:, None]
+    values, unit = kernels().own_units(noise.centre, noise.weight)
     differ, equal = _rounding(points, noise, unit)
-    return ScaledRows(points, values, weight, noise.variance + equal, noise.dof, differ), unit
+    return ScaledRows(points, values, noise.weight, noise.variance + equal, noise.dof, differ), unit
 
 
 def _rounding(points: FloatArray, noise: Noise, unit: FloatArray) -> tuple[FloatArray, FloatArray]:

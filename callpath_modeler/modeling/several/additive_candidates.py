@@ -23,7 +23,7 @@ from callpath_modeler.modeling.mixture.posterior import (
     values_at_points,
 )
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-from callpath_modeler.modeling.mixture.screen import smoothed
+from callpath_modeler.modeling.mixture.screened_hypotheses import smoothed
 from callpath_modeler.modeling.mixture.total_evidence import log_probability_of_all
 from callpath_modeler.modeling.several.additive_models import (
     FEWEST,

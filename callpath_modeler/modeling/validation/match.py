@@ -24,7 +24,7 @@ from callpath_modeler.modeling.classic.search import (
     solve,
 )
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
-from callpath_modeler.modeling.models import MIN_POINTS
+from callpath_modeler.modeling.model_columns import MIN_POINTS
 from callpath_modeler.modeling.noise import EXACT
 from callpath_modeler.modeling.validation.limits import DeviationMatch, ExpectedGrowth
 from callpath_modeler.modeling.validation.spaces import search_space

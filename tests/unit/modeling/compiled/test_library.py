@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from callpath_modeler.modeling.compiled import library, sources
+from implementations import needs_library
 
 build = pytest.importorskip("callpath_modeler.modeling.compiled.build", reason="needs hatchling")
 
@@ -45,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.skipif(not library.compiled(), reason="the compiled library is not installed")
+@needs_library
 def test_where_the_library_for_a_processor_is_damaged_the_general_one_serves(
     found: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -56,8 +56,6 @@ from callpath_modeler.modeling.terms import SearchSpace
 
 CHUNK = 4096
 """Rows whose repetitions are summed together."""
-_MOST_HYPOTHESES = 2_000_000
-"""Hypotheses times rows that numpy evaluates together."""
 
 _OFF = 3.0
 """Standard deviations between mean and model beyond which residuals are not noise."""
@@ -71,6 +69,8 @@ cannot show this. At scales that were held out, errors of real series have a cor
 0.5, and those of simulated programs one of 0.2 to 0.35.
 """
 
+_MOST_LEARNT = 2_000_000
+"""Largest number of hypotheses times rows that priors are learnt from."""
 _SAMPLE = 500
 """Largest number of rows that priors are learnt from; they are spread evenly over all sizes."""
 
@@ -160,7 +160,7 @@ def estimate_priors(
 ) -> FittedPriors:
     """Return noise, priors and centre of repetitions, learnt from some of the rows."""
     known = joint_hypotheses(space, points) if points.ndim > 1 else hypotheses(space, points)
-    y, reps, pool = _overview(values, rows_per_chunk(known, _SAMPLE))
+    y, reps, pool = _overview(values, rows_per_chunk(known, _SAMPLE, _MOST_LEARNT))
     ways = deviations(points, noise_known=pool.is_known)
     before, far = LogPriors(known.log_prior, ways.log_prior), far_tables(points, known, FAR)
     sums = additive_terms(known, points) if space.max_terms > 1 else None
@@ -283,9 +283,9 @@ def _fitted(
     return fitted
 
 
-def rows_per_chunk(known: Hypotheses, most: int, hypotheses: int = _MOST_HYPOTHESES) -> int:
-    """Return the number of rows to process together, up to `most`, as memory allows."""
-    return max(16, min(most, hypotheses // known.compared))
+def rows_per_chunk(known: Hypotheses, most: int, together: int) -> int:
+    """Return the number of rows, up to `most`, that have `together` hypotheses in total."""
+    return max(16, min(most, together // known.compared))
 
 
 def _overview(values: SortedValues, count: int) -> tuple[FloatArray, RepetitionStats, Pool]:

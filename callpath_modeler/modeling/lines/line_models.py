@@ -18,11 +18,12 @@ import numpy.typing as npt
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.evaluation import doublings, peaks
 from callpath_modeler.modeling.fitting import centre, default_space, fit
+from callpath_modeler.modeling.lines.line_runs import runs_along
+from callpath_modeler.modeling.lines.slices import slice_along
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
-from callpath_modeler.modeling.models import MIN_POINTS, Models, column_names
+from callpath_modeler.modeling.model_columns import MIN_POINTS, column_names
+from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.roots import rescaled
-from callpath_modeler.modeling.several.line_runs import runs_along
-from callpath_modeler.modeling.several.slices import slice_along
 from callpath_modeler.modeling.shapes import Shapes
 
 Column = npt.NDArray[Any]

@@ -11,15 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
-from callpath_modeler.modeling.mixture.bounds import (
+from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.mixture.hypotheses import PairGroups
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
+from callpath_modeler.modeling.reference.bounds import (
     OneTermRegressions,
-    as_float32,
     least_residual,
     profile_likelihood,
 )
-from callpath_modeler.modeling.mixture.hypotheses import PairGroups
-from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
 _VARIES = 1e-10
 """Share of the square of a shape below which it does not vary at fixed values of a parameter."""
@@ -38,7 +37,7 @@ def group_bounds(
     fans: PairGroups,
     table: FloatArray,
     log_prior: FloatArray,
-) -> Float32Array:
+) -> FloatArray:
     """Return upper bounds of the log evidence of the pairs in each fan of some rows, [S D, n].
 
     They hold under any drift and lack the part that depends on coefficients. `log_prior` [P]
@@ -46,9 +45,8 @@ def group_bounds(
     """
     few = data.take(rows)
     left = least_residual([residuals_beside(seen, rows, few, fans, table) for seen in regressions])
-    found = profile_likelihood(left, few, np.maximum(few.used - 3, 0.0))
-    found += as_float32(fans.likely(log_prior))[:, None]
-    return found
+    likelihood = profile_likelihood(left, few, np.maximum(few.used - 3, 0.0))
+    return np.asarray(likelihood + fans.likely(log_prior)[:, None])
 
 
 def residuals_beside(
@@ -82,7 +80,7 @@ def residuals_beside(
     return np.maximum(found, 0.0).reshape(len(table) * len(fans.ends), len(rows))
 
 
-def expand(bounds: Float32Array, best: float, fans: PairGroups) -> IntArray:
+def expand(bounds: FloatArray, best: float, fans: PairGroups) -> IntArray:
     """Return the pairs in the most promising fans of a row, which has the `bounds` [S D].
 
     Fans far below the `best` bound of other hypotheses are left out. If parameters varied one at a
