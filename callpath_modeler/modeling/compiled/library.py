@@ -35,11 +35,10 @@ def is_outdated(folder: Path = FOLDER) -> bool:
 
 def description() -> str:
     """Return a sentence part on how models are made."""
-    library = _library()
-    if library is not None:
-        return "by the compiled library"
     if os.environ.get(VARIABLE) == "0":
         return f"in numpy, because {VARIABLE} is 0"
+    if compiled():
+        return "by the compiled library"
     return "in numpy, several times as slow, because no library was compiled from these sources"
 
 
