@@ -127,7 +127,7 @@ OF_ONE: Mapping[str, Rule] = {
         (empirical_bayes, "_beliefs", lambda _, __, ___, before, *____: before),
     ],
     "outlier scales": [(empirical_bayes, "_odd_one", _nothing)],
-    "noise that grows with scale": [(empirical_bayes, "_LOOKS_AT_SCALES", 0)],
+    "noise that grows with scale": [(empirical_bayes, "LOOKS_AT_SCALES", 0)],
     "correlation of errors": [(empirical_bayes, "error_correlation", lambda *_, **__: 0.0)],
     "usual misfits": [(empirical_bayes, "misfit_baseline", lambda *_: MisfitBaseline())],
 }
@@ -146,7 +146,7 @@ def _no_doubt(models: modeling.Models, *_: Any) -> FloatArray:
     return np.zeros(len(models))
 
 
-_SURE_OF_LINES: Rule = [(line_models, "_doubts", _no_doubt), (line_models, "_DOUBT", 0.0)]
+_SURE_OF_LINES: Rule = [(line_models, "_doubts", _no_doubt), (line_models, "DOUBT", 0.0)]
 
 OF_SEVERAL: Mapping[str, Rule] = {
     "nothing": [],

@@ -5,16 +5,10 @@ See docs/explanation/modeling.md.
 
 from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.change_points import ChangePoint, change_point, changes_since
+from callpath_modeler.modeling.constants.limits import MOST_PARAMETERS
 from callpath_modeler.modeling.differences import TermDifference
 from callpath_modeler.modeling.exponentials import Exponentials, better_exponentials
-from callpath_modeler.modeling.fitting import (
-    MOST_PARAMETERS,
-    Method,
-    centre,
-    centre_of_models,
-    default_space,
-    fit,
-)
+from callpath_modeler.modeling.fitting import Method, centre, centre_of_models, default_space, fit
 from callpath_modeler.modeling.formulas import Alternative
 from callpath_modeler.modeling.functions import Function
 from callpath_modeler.modeling.growth import Growth

@@ -11,12 +11,9 @@ from functools import partial
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.empirical_bayes import (
-    CHUNK,
-    FittedPriors,
-    estimate_priors,
-    rows_per_chunk,
-)
+from callpath_modeler.modeling.constants.learning import CHUNK
+from callpath_modeler.modeling.constants.limits import HEAP
+from callpath_modeler.modeling.empirical_bayes import FittedPriors, estimate_priors, rows_per_chunk
 from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.continuation import widen
@@ -43,13 +40,6 @@ from callpath_modeler.modeling.several.additive_candidates import with_additive_
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
-
-_HEAP = 2**24
-"""Size in bytes of a block that is allocated once before rows are fitted.
-
-An allocator that returns freed pages at once spends an eighth of the run time on getting them
-back. After it has freed a block of this size, it keeps smaller ones.
-"""
 
 
 def fit_mixture(
@@ -203,7 +193,7 @@ def _fit(
     Rows that are equal in their own units are fitted once; counts are often multiples of each
     other.
     """
-    np.empty(_HEAP, dtype=np.uint8)
+    np.empty(HEAP, dtype=np.uint8)
     first, like = data.distinct()
     if len(first) < len(like):
         few = data.take(first)

@@ -9,22 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.modeling.constants.shapes import BETTER, FEWEST, MISSED, POWERS, RATES, VARIES
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import Term
-
-RATES = Fraction(1, 2), Fraction(1)
-"""Rates of the exponentials that are compared."""
-_POWERS = range(6)
-"""Whole powers that are multiplied by an exponential."""
-_FEWEST = 5
-"""Points needed to distinguish an exponential from a power."""
-_MISSED = 0.02
-"""Relative error (root mean square) of a model above which exponentials are tried."""
-_BETTER = 4.0
-"""Smallest ratio of the error of the model to that of the exponential."""
-_VARIES = 1e-9
-"""Share of the square of a column below which it equals another column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +49,9 @@ def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | N
     used = there.sum(axis=1)
     relative = models.values(points) / np.where(there, centres, 1.0) - 1
     of_model = _errors(np.where(there, relative, 0.0), used, models)
-    asked = (of_model > _MISSED) & (used >= _FEWEST) & (used == (~np.isnan(centres)).sum(axis=1))
+    asked = (of_model > MISSED) & (used >= FEWEST) & (used == (~np.isnan(centres)).sum(axis=1))
     rows = np.flatnonzero(asked & (models.status < FitStatus.TOO_FEW_POINTS))
-    terms = [Term(Fraction(power), 0, rate) for rate in RATES for power in _POWERS]
+    terms = [Term(Fraction(power), 0, rate) for rate in RATES for power in POWERS]
     with np.errstate(over="ignore"):
         table = np.array([term(points) for term in terms])
     finite = np.isfinite(table).all(axis=1)
@@ -73,7 +61,7 @@ def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | N
     error = _of_terms(centres[rows], there[rows], table[finite])
     best = error.argmin(axis=1)
     least = error[np.arange(len(rows)), best]
-    far = np.flatnonzero(_BETTER * least < of_model[rows])
+    far = np.flatnonzero(BETTER * least < of_model[rows])
     if not far.size:
         return None
     chosen = tuple(terms[k] for k in best[far].tolist())
@@ -100,7 +88,7 @@ def _of_terms(values: FloatArray, there: BoolArray, table: FloatArray) -> FloatA
     cx = (x * per_value[:, None]).sum(axis=2)
     alone = np.sqrt(np.maximum(used - xy**2 / xx, 0.0) / (used - 1))
     left = xx * cc - cx**2
-    differs = left > _VARIES * xx * cc
+    differs = left > VARIES * xx * cc
     left = np.where(differs, left, 1.0)
     slope, constant = (xy * cc - cy * cx) / left, (cy * xx - xy * cx) / left
     residual = np.maximum(used - slope * xy - constant * cy, 0.0)

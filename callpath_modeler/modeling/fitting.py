@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.modeling.constants.limits import MOST_PARAMETERS, MOST_POINTS
 from callpath_modeler.modeling.model_columns import METHODS
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import CENTRES, Aggregate, Centre, centred
@@ -16,11 +17,6 @@ from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, JOINT_
 
 Method = Literal["mixture", "classic"]
 
-MOST_PARAMETERS = 4
-"""Largest number of parameters of a model; with more there are too many products of factors."""
-
-_MOST_POINTS = 2**15 - 1
-"""Largest number of points, which columns of models can count."""
 
 _CLASSIC_CENTRES = ("median", "mean", "min")
 """Centres that the classic method supports."""
@@ -172,8 +168,8 @@ def _checked(
         raise ValueError("points must be a list of finite numbers above zero")
     if points.ndim > 1 and not 2 <= points.shape[1] <= MOST_PARAMETERS:
         raise ValueError(f"points in several parameters need 2 to {MOST_PARAMETERS}")
-    if len(points) > _MOST_POINTS:
-        raise ValueError(f"{len(points)} points; a model can use at most {_MOST_POINTS}")
+    if len(points) > MOST_POINTS:
+        raise ValueError(f"{len(points)} points; a model can use at most {MOST_POINTS}")
     if len(np.unique(points, axis=0)) != len(points):
         raise ValueError("points must differ; repetitions go along the last axis of the values")
     if values.ndim != 3 or values.shape[1] != len(points) or values.shape[2] == 0:

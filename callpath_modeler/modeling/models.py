@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int16Array, Int64Array, IntArray
 from callpath_modeler.modeling.classic_bands import classic_band
+from callpath_modeler.modeling.constants.bands import UNDECIDED
+from callpath_modeler.modeling.constants.limits import ROWS_TOGETHER
 from callpath_modeler.modeling.evaluation import targets
 from callpath_modeler.modeling.formulas import Alternative, Names, model_texts
 from callpath_modeler.modeling.growth import Growth
@@ -19,12 +21,6 @@ from callpath_modeler.modeling.predictive import prediction_interval, predictive
 from callpath_modeler.modeling.shapes import evaluate
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.uncertainty import Mixture, Prediction
-
-_CHUNK = 8192
-"""Rows that are summed together."""
-
-_UNDECIDED = 0.1
-"""Total probability of faster, or of slower, hypotheses up to which a growth is decided."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +140,7 @@ class Models(ModelColumns):
         ranks, weight = (np.take_along_axis(each, order, axis=1) for each in (ranks, weight))
         running = weight.cumsum(axis=1)
         whole = running[:, -1:]
-        ends = [(running > _UNDECIDED * whole), (running >= (1 - _UNDECIDED) * whole)]
+        ends = [(running > UNDECIDED * whole), (running >= (1 - UNDECIDED) * whole)]
         at = [np.take_along_axis(ranks, end.argmax(axis=1)[:, None], axis=1) for end in ends]
         # The range includes the model, which has no alternatives if all values are zero.
         low, high = np.minimum(at[0], own), np.maximum(at[1], own)
@@ -245,8 +241,8 @@ class Models(ModelColumns):
         """Return codes and coefficients of the sum of some rows, the constant first."""
         wanted = np.asarray(rows)
         constant, per_term = 0.0, np.zeros(len(self.shapes) + 1)
-        for start in range(0, len(wanted), _CHUNK):
-            some = wanted[start : start + _CHUNK]
+        for start in range(0, len(wanted), ROWS_TOGETHER):
+            some = wanted[start : start + ROWS_TOGETHER]
             numbers, terms = np.nan_to_num(self.coefficients[some]), self.terms[some]
             constant += float(numbers[:, 0].sum())
             weights = numbers[:, 1:].ravel()

@@ -11,18 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.modeling.constants.bands import HARDLY, LARGEST
 from callpath_modeler.modeling.distributions import normal_quantile
 from callpath_modeler.modeling.evaluation import peaks
 from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.laws_before_change import LawsBeforeChange
 from callpath_modeler.modeling.model_columns import ModelColumns
 from callpath_modeler.modeling.uncertainty import Mixture
-
-_LARGEST = 1e100
-"""Largest value of an exponential, which counts as infinite; its square is still a number."""
-
-_HARDLY = 0.01
-"""Total probability of hypotheses that hardly move a band, relative to that outside of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +41,7 @@ class ShapeTables:
         every = models.shapes.table(np.concatenate([models.points, p]))
         inside, at = np.split(every, [len(models.points)], axis=1)
         peak = peaks(inside)
-        return cls(peak, np.minimum(at / peak[:, None], _LARGEST), inside / peak[:, None])
+        return cls(peak, np.minimum(at / peak[:, None], LARGEST), inside / peak[:, None])
 
 
 def predictive_mixture(models: ModelColumns, p: FloatArray) -> Mixture:
@@ -69,7 +64,7 @@ def prediction_interval(models: ModelColumns, p: FloatArray) -> tuple[FloatArray
 
     Alternatives that together would hardly move an end are left out.
     """
-    least = _HARDLY * (1 - models.confidence)
+    least = HARDLY * (1 - models.confidence)
     low, high = kernels().bands(models, p, ShapeTables.of(models, p), least)
     earlier = LawsBeforeChange.of(models, p)
     if earlier is not None:

@@ -9,12 +9,10 @@ import numpy.typing as npt
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.compiled.library import call, float64_arrays
+from callpath_modeler.modeling.constants.layout import TERMS
 from callpath_modeler.modeling.model_columns import ModelColumns
 from callpath_modeler.modeling.predictive import ShapeTables
 from callpath_modeler.modeling.uncertainty import Mixture
-
-_TERMS = 2
-"""Terms of a model that the library reads."""
 
 
 def quantile(mixture: Mixture, probability: float) -> FloatArray:
@@ -66,8 +64,8 @@ def _columns(
     others = models.alternative_weight.shape[1]
     return [
         *(len(models), others, len(peak), len(p)),
-        _exactly(models.terms[:, :_TERMS], np.int16),
-        *float64_arrays(models.coefficients[:, : 1 + _TERMS], models.weight),
+        _exactly(models.terms[:, :TERMS], np.int16),
+        *float64_arrays(models.coefficients[:, : 1 + TERMS], models.weight),
         _exactly(models.alternative_terms, np.int16),
         *float64_arrays(models.alternative_coefficients),
         *(_exactly(column, np.float32) for column in (models.alternative_weight, models.root)),

@@ -15,6 +15,8 @@ from callpath_modeler.modeling.compiled.library import compiled, reload
 from callpath_modeler.modeling.compiled.outcomes import write_models
 from callpath_modeler.modeling.compiled.posterior import compiled_fitted_values, compiled_posterior
 from callpath_modeler.modeling.compiled.screening import screened
+from callpath_modeler.modeling.constants.limits import MOST_TOGETHER_IN_C
+from callpath_modeler.modeling.constants.screening import SCATTERED
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
@@ -23,20 +25,17 @@ from callpath_modeler.modeling.mixture.outcome import write_spread
 from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior, growth_beyond
 from callpath_modeler.modeling.mixture.repetition_noise import Noise, Pool, RepetitionStats
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-from callpath_modeler.modeling.mixture.screened_hypotheses import SCATTERED, ScreenedHypotheses
+from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypotheses
 from callpath_modeler.modeling.model_columns import MIN_POINTS, ModelColumns
 from callpath_modeler.modeling.noise import Centre
 from callpath_modeler.modeling.predictive import ShapeTables
 from callpath_modeler.modeling.uncertainty import Mixture
 
-_MOST_TOGETHER = 8_000_000
-"""Hypotheses times rows that are evaluated together; the library stores few of them."""
-
 
 class CompiledKernels:
     """Kernels in C; see `kernels.Kernels`."""
 
-    most_together = _MOST_TOGETHER
+    most_together = MOST_TOGETHER_IN_C
     in_threads = True
 
     def normal_share(self, z: FloatArray | float) -> FloatArray:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.evidence import LITTLE, ROUNDING, TINY
 from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
 from callpath_modeler.modeling.mixture.evidence import (
@@ -24,15 +25,9 @@ from callpath_modeler.modeling.mixture.evidence import (
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
 from callpath_modeler.modeling.mixture.log_residuals import large_misfits, log_residuals
 from callpath_modeler.modeling.mixture.pair_limits import intercept_penalty
-from callpath_modeler.modeling.mixture.regressions import TINY, OneTermFits, PairSums
+from callpath_modeler.modeling.mixture.regressions import OneTermFits, PairSums
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
 from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypotheses
-
-_ROUNDING = 1e-13
-"""Size of a sum of products, relative to its parts, below which it is only rounding."""
-
-_LITTLE = 1e-6
-"""Residual, relative to the total sum of squares, that has too few digits as a difference."""
 
 _OFFSET, _BARE = 1, 2
 """Numbers of the families with one shape: offset, without a constant; 0 = positive coefficients."""
@@ -262,7 +257,7 @@ def _bare_part(
     forced = level * found.mean
     product = found.slope * found.square + forced
     # Values and shapes are positive, and so is their product; a tiny one is only rounding.
-    slope = np.where(product > _ROUNDING * forced, product, 0.0) / square
+    slope = np.where(product > ROUNDING * forced, product, 0.0) / square
     whole = (rows.total + rows.weight * rows.mean**2)[:, row]
     residual = whole - slope * product
     _sum_up_little(residual, whole, rows, row, slope * found.at, (slope, away))
@@ -314,7 +309,7 @@ def _sum_up_little(
     decide between laws that fit exactly. Models are ``level + slope away + ...``, with `level` and
     slopes [L, M], `away` [L, K, M].
     """
-    drift, which = np.nonzero(residual < _LITTLE * whole)
+    drift, which = np.nonzero(residual < LITTLE * whole)
     whose = row[which]
     left = rows.values.T[whose] - level[drift, which, None]
     for slope, away in terms:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.mixture.evidence import LOG_2, LOG_2PI
+from callpath_modeler.modeling.constants.evidence import LOG_2, LOG_2PI, PARALLEL
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.regressions import PARALLEL, InterceptPenalty
+from callpath_modeler.modeling.mixture.regressions import InterceptPenalty
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
 

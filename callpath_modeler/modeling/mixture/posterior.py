@@ -7,29 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.outcome import (
+    GROWTH_BEYOND,
+    LESS_FAR,
+    NEGLIGIBLE,
+    PLACE_BESIDE,
+)
 from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-
-_NEGLIGIBLE = 1e-7
-"""Probability below which a candidate is left out."""
-
-_BEYOND = 0.4
-"""Growth of deviations beyond the points, relative to their growth towards small scales.
-
-Small scales are known to follow other regimes.
-"""
-
-_BESIDE = 2.0
-"""Place of the other parameters where one is far, in units of their largest values.
-
-Slices hold parameters at measured values as often as at larger ones.
-"""
-
-_LESS_FAR = 0.7
-"""Distance of each further parameter, in doublings, relative to that of the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +77,7 @@ def posterior(
 
 def growth_beyond(deviations: Deviations) -> FloatArray:
     """Return the growth of deviations beyond the points under each drift, [L]."""
-    return np.asarray(_BEYOND * np.array([drift.growth for drift in deviations.drifts]))
+    return np.asarray(GROWTH_BEYOND * np.array([drift.growth for drift in deviations.drifts]))
 
 
 def posterior_in_numpy(
@@ -97,7 +85,7 @@ def posterior_in_numpy(
 ) -> Posterior:
     """Return the same as `posterior`, of candidates with any number of coefficients."""
     joint = _joint_probability(found, beliefs)
-    kept = np.flatnonzero(joint.sum(axis=0) > _NEGLIGIBLE)
+    kept = np.flatnonzero(joint.sum(axis=0) > NEGLIGIBLE)
     kept = kept[np.argsort(found.row[kept], kind="stable")]
     joint, row = np.take(joint, kept, axis=1), found.row[kept]
     own, squares = data.variance[row], deviations.deviation**2
@@ -190,6 +178,6 @@ def _far(points: FloatArray, factor: float) -> FloatArray:
     if points.ndim == 1:
         return factor * points[-1:]
     # The distances differ, so that the parameters can be distinguished.
-    less = _LESS_FAR ** np.arange(points.shape[1])
-    alone = np.where(np.eye(points.shape[1], dtype=bool), factor, _BESIDE)
+    less = LESS_FAR ** np.arange(points.shape[1])
+    alone = np.where(np.eye(points.shape[1], dtype=bool), factor, PLACE_BESIDE)
     return np.asarray(points.max(axis=0) * np.concatenate([[factor**less], alone]))

@@ -11,35 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.noise import (
+    DIFFERENCES_BY_CHANCE,
+    EXACT_VARIANCE,
+    FEWEST_ROWS,
+    MOST_DOF,
+    PROFILE_RANGE,
+    ROUNDS,
+    TREND_ROWS,
+)
 from callpath_modeler.modeling.distributions import polygammas
 from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.noise import Centre
-
-EXACT_VARIANCE = 1e-14
-"""Relative variance below which values are exact, such as counts and averages of counts."""
-
-MOST_DOF = 100.0
-"""Largest number of degrees of freedom of the noise."""
-
-_FEWEST_ROWS = 3
-"""Rows needed to know how much their noise differs."""
-_TREND_ROWS = 12
-"""Rows needed for a trend of the noise with the size of values."""
-WEIGHT_RANGE = (0.05, 3.0)
-"""Range of the weight of a point by its own noise, relative to its usual weight."""
-
-MUCH = 0.1
-"""Relative deviation of repetitions from which on logarithms replace relative deviations."""
-
-_PROFILE_RANGE = (0.01, 100.0)
-"""Range of the variance of a point, relative to the average of all points."""
-_ROUNDS = 20
-"""Rounds of the iteration for the variances of points."""
-_BY_CHANCE = 4.0
-"""Mean square of the differences of points, in units of chance, that is attributed to chance.
-
-It is 1 on average for points with equal noise.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +143,16 @@ def profile_of(reps: RepetitionStats) -> FloatArray:
         return found
     told, per_point = of_point > 0, np.maximum(of_point, 1.0)
     share = of_point / of_point.sum()
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         seen = (of_row / (squares @ (1 / found))) @ squares
         found = np.where(told, seen / per_point, 1.0)
-        found = np.clip(found / (found @ share), *_PROFILE_RANGE)
+        found = np.clip(found / (found @ share), *PROFILE_RANGE)
     away = found - 1
     # A variance with f degrees of freedom has itself a relative variance of 2 / f.
     beyond_chance = float((away**2 * of_point / 2).mean())
-    return np.asarray(1 + away * max(0.0, 1 - _BY_CHANCE / max(beyond_chance, _BY_CHANCE)))
+    return np.asarray(
+        1 + away * max(0.0, 1 - DIFFERENCES_BY_CHANCE / max(beyond_chance, DIFFERENCES_BY_CHANCE))
+    )
 
 
 def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray, profile: FloatArray) -> Pool:
@@ -198,9 +183,9 @@ def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray, profile: FloatArr
     level, slope, about = float(log.mean()), 0.0, float(x.mean())
     away = x - about
     reach = float(away.min()), float(away.max())
-    if len(x) >= _TREND_ROWS and np.ptp(x) > 1:
+    if len(x) >= TREND_ROWS and np.ptp(x) > 1:
         slope = float(np.clip((away * log).sum() / (away**2).sum(), -1.5, 0.0))
-    if len(x) < _FEWEST_ROWS:
+    if len(x) < FEWEST_ROWS:
         return Pool(known, profile, 4.0, level, slope, about, reach)
     scatter = ((log - level - slope * away) ** 2).mean()
     excess = float(scatter - trigamma[which].mean())

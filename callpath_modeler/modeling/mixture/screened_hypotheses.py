@@ -11,19 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.screening import WITHIN
 from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
-
-WITHIN = 3.0
-"""Largest factor between fitted and measured value where weights come from fitted values."""
-
-UNEXPLAINED = 0.4
-"""Share of the variation that a shape may leave unexplained if weights come from it."""
-
-SCATTERED = 0.1
-"""Relative deviation of measurements from models above which weights are uncertain."""
 
 
 @dataclass(frozen=True, slots=True)

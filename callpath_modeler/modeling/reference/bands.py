@@ -11,22 +11,16 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from callpath_modeler.arrays import FloatArray, Int16Array
+from callpath_modeler.modeling.constants.bands import (
+    DEVIATES,
+    LEAST_SPREAD,
+    NEGLIGIBLE,
+    OUTER,
+    STEPS,
+)
 from callpath_modeler.modeling.model_columns import ModelColumns
 from callpath_modeler.modeling.predictive import ShapeTables
 from callpath_modeler.modeling.uncertainty import Mixture
-
-_OUTER = 0.975
-"""Quantile of the slope that gives the spread of a prediction."""
-_DEVIATES = 1.959963984540054
-"""Normal score of that quantile."""
-
-_NEGLIGIBLE = 1e-6
-"""Prediction of a hypothesis, relative to the largest one of the row, that counts as zero."""
-
-_LEAST_SPREAD = 1e-9
-"""Smallest standard deviation of the logarithm."""
-_STEPS = 100
-"""Halvings of the interval of a quantile, until it is as narrow as rounding."""
 
 
 def exceedance(mixture: Mixture, value: FloatArray) -> FloatArray:
@@ -43,7 +37,7 @@ def _share(mixture: Mixture, distance: FloatArray, side: float) -> FloatArray:
     `distance` [n, C, m] is that of the centres above the points, in logarithms.
     """
     spread = np.where(distance > 0, mixture.below, mixture.above)
-    share = ndtr(side * distance / np.fmax(spread, _LEAST_SPREAD))
+    share = ndtr(side * distance / np.fmax(spread, LEAST_SPREAD))
     return np.asarray(np.einsum("nc,ncm->nm", mixture.weight, share))
 
 
@@ -60,11 +54,11 @@ def quantile(mixture: Mixture, probability: float) -> FloatArray:
     usable &= there.any(axis=1)
     log = np.log(np.where(usable[:, None] & there, centre, 1.0))
     deviates = ndtri(probability)
-    spread = np.fmax(mixture.below if deviates < 0 else mixture.above, _LEAST_SPREAD)
+    spread = np.fmax(mixture.below if deviates < 0 else mixture.above, LEAST_SPREAD)
     each = log + deviates * spread
     low = np.where(there, each, np.inf).min(axis=1)
     high = np.where(there, each, -np.inf).max(axis=1)
-    for _ in range(_STEPS if np.isfinite(deviates) else 0):
+    for _ in range(STEPS if np.isfinite(deviates) else 0):
         with np.errstate(invalid="ignore"):
             middle = low + (high - low) / 2
         short = _share(mixture, log - middle[:, None], -1.0) < probability
@@ -85,7 +79,7 @@ def mixture(models: ModelColumns, p: FloatArray, shapes: ShapeTables) -> Mixture
     x, z = shapes.at[codes[..., 0]], shapes.at[codes[..., 1]]
     centre = numbers[..., :1] + numbers[..., 1:2] * x + numbers[..., 2:3] * z
     largest = centre.max(axis=1, initial=0.0)[:, None]
-    centre = np.maximum(centre, _NEGLIGIBLE * largest)
+    centre = np.maximum(centre, NEGLIGIBLE * largest)
     root = np.moveaxis(models.root, -1, 0).astype(np.float64)
     below, above = _by_covariance(centre, root, x, z)
     low, high = _by_slope(numbers, root, codes[..., 0], shapes.inside, x)
@@ -167,7 +161,7 @@ def _by_slope(
     highest = np.where(rising, 0.0, np.where(offset, steepest, no_constant))
     bounds = [ndtr((bound - slope) / spread) for bound in (lowest, highest)]
     edges = []
-    for tail in (1 - _OUTER, _OUTER):
+    for tail in (1 - OUTER, OUTER):
         share = bounds[0] + tail * (bounds[1] - bounds[0])
         edge = slope + spread * ndtri(np.clip(share, 1e-12, 1 - 1e-12))
         edge = np.minimum(np.maximum(edge, lowest), highest)
@@ -186,8 +180,8 @@ def _about(root: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _log_distance(centre: FloatArray, edge: FloatArray) -> FloatArray:
     """Return the standard deviation of the logarithm that puts `edge` at the outer quantile."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.abs(np.log(np.maximum(edge, _NEGLIGIBLE * centre) / centre))
-    return np.where(np.isfinite(distance), distance, 0.0) / _DEVIATES
+        distance = np.abs(np.log(np.maximum(edge, NEGLIGIBLE * centre) / centre))
+    return np.where(np.isfinite(distance), distance, 0.0) / DEVIATES
 
 
 def _level_spread(numbers: FloatArray, root: FloatArray) -> FloatArray:

@@ -11,31 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-from callpath_modeler.modeling.mixture.evidence import (
+from callpath_modeler.modeling.constants.evidence import (
+    ALIKE,
+    CONSTANT_FOLDS,
     LEAST_LEVEL,
     LOG_2PI,
     SHARE_EDGE,
-    constant_evidence,
-)
-from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
-from callpath_modeler.modeling.mixture.regressions import (
-    CONSTANT_FOLDS,
     TINY,
-    Moments,
-    moments,
-    occam_volume,
 )
-from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
+from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
+from callpath_modeler.modeling.constants.screening import ROUNDING, TIED
+from callpath_modeler.modeling.mixture.evidence import constant_evidence
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
+from callpath_modeler.modeling.mixture.regressions import Moments, moments, occam_volume
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-
-_ALIKE = 1e-12
-"""Relative squared variation of a shape over the points of a row that is only rounding."""
-
-_TIED = 1e-5
-"""Largest relative difference of residuals that are equal except for rounding."""
-
-_ROUNDING = 1e-12
-"""Residual below which only rounding remains: an exact fit under one drift is exact under all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +161,7 @@ def bounds(
     without = least_residual([each.bare_residual for each in regressions])
     found[2] += profile_likelihood(without, data, used - 1)
     # If points are missing, a shape may be constant over the remaining ones.
-    constant = first.sums.square <= np.maximum(_ALIKE * first.about_zero, TINY)
+    constant = first.sums.square <= np.maximum(ALIKE * first.about_zero, TINY)
     left_out = below_the_best(with_constant, hypotheses.kept.shapes) | constant
     # Bounds that overflow are NaN.
     found = np.where(left_out | np.isnan(found), -np.inf, found)
@@ -203,9 +192,9 @@ def below_the_best(residuals: Sequence[FloatArray], count: int) -> BoolArray:
     """
     if len(residuals[0]) <= count:
         return np.zeros(residuals[0].shape, dtype=np.bool_)
-    ratio = least_residual([each / np.maximum(each.min(axis=0), _ROUNDING) for each in residuals])
+    ratio = least_residual([each / np.maximum(each.min(axis=0), ROUNDING) for each in residuals])
     last = np.sort(ratio, axis=0)[count - 1]
-    return np.asarray(ratio > (1 + _TIED) * last)
+    return np.asarray(ratio > (1 + TIED) * last)
 
 
 def _half_log(square: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.limits import MOST_TOGETHER_IN_NUMPY
 from callpath_modeler.modeling.mixture import outcome, posterior
 from callpath_modeler.modeling.mixture.candidates import relative_candidates
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
@@ -15,14 +16,11 @@ from callpath_modeler.modeling.mixture.posterior import Posterior
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 from callpath_modeler.modeling.reference import bands, repetitions, screening, special_functions
 
-_MOST_TOGETHER = 2_000_000
-"""Hypotheses times rows that are evaluated together: an array of them has 16 MB."""
-
 
 class ReferenceKernels:
     """Kernels in plain numpy; see `kernels.Kernels`."""
 
-    most_together = _MOST_TOGETHER
+    most_together = MOST_TOGETHER_IN_NUMPY
     in_threads = False
 
     normal_share = staticmethod(special_functions.normal_share)

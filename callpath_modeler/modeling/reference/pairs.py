@@ -11,11 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.modeling.constants.evidence import TINY
+from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
+from callpath_modeler.modeling.constants.screening import FALLS, FEWEST_FOR_PAIRS
 from callpath_modeler.modeling.mixture.evidence import pair_volume
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, PairGroups
 from callpath_modeler.modeling.mixture.pair_limits import intercept_penalty, promise_of_pairs
-from callpath_modeler.modeling.mixture.regressions import TINY, all_pairs
-from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
+from callpath_modeler.modeling.mixture.regressions import all_pairs
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 from callpath_modeler.modeling.reference.bounds import (
     OneTermRegressions,
@@ -24,15 +26,6 @@ from callpath_modeler.modeling.reference.bounds import (
     profile_likelihood,
 )
 from callpath_modeler.modeling.reference.pair_groups import expand, group_bounds
-
-_FEWEST_FOR_PAIRS = 3
-"""Points needed for pairs with shared work in one parameter; all other pairs need one more."""
-
-_FALLS = 0.5
-"""Ratio of the last to the largest value below which the pairs of a row are always tried.
-
-With shared work even the smallest shares are probable.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +70,15 @@ def rows_for_pairs(
     `promise` comes from `promise_of_pairs`; `fitted` and `best` are as in `pair_bounds`.
     """
     misfit = regressions.residual.min(axis=0) / np.maximum(data.used - 2, 1)
-    fewest = _FEWEST_FOR_PAIRS + hypotheses.kept.frugal
+    fewest = FEWEST_FOR_PAIRS + hypotheses.kept.frugal
     # The level is the largest value of the model. Pairs are assumed to fit to within the noise.
     level = np.maximum(fitted.max(axis=1), TINY)
     with np.errstate(divide="ignore"):
         volume = promise - 3 * np.log(level) - 1.5 * np.log(regressions.weights.min(axis=0))
     freedom = data.used - 3
     bound = volume + profile_likelihood(data.variance * freedom, data, freedom)
-    near = (bound >= best - hypotheses.kept.nats) | (data.used <= _FEWEST_FOR_PAIRS)
-    near |= fitted[:, -1] < _FALLS * level
+    near = (bound >= best - hypotheses.kept.nats) | (data.used <= FEWEST_FOR_PAIRS)
+    near |= fitted[:, -1] < FALLS * level
     # A residual that is only rounding needs no second shape.
     return np.flatnonzero((data.used >= fewest) & (misfit > EXACT_VARIANCE) & near)
 
@@ -166,7 +159,7 @@ def _regressed(
     found = sums[0].regressions(price)
     kept = found.free | ~price.tested
     residuals = [found.residual, *(each.residual(kept) for each in sums[1:])]
-    few = some.used <= _FEWEST_FOR_PAIRS
+    few = some.used <= FEWEST_FOR_PAIRS
     # If p = 1 has no weight, any pair fits the other two points.
     residuals[2:] = [np.where(few, residuals[0], each) for each in residuals[2:]]
     shared = (pairs >= hypotheses.growing)[:, None]

@@ -8,11 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, Int8Array, Int16Array
-from callpath_modeler.modeling.mixture.repetition_noise import (
+from callpath_modeler.modeling.constants.noise import (
     EXACT_VARIANCE,
+    LARGE_SPREAD,
     MOST_DOF,
-    MUCH,
     WEIGHT_RANGE,
+)
+from callpath_modeler.modeling.mixture.repetition_noise import (
     Noise,
     Pool,
     RepetitionStats,
@@ -38,7 +40,7 @@ def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
         logs = np.log(np.where(present, values, mean[..., None]) / mean[..., None])
         logs = np.where(present, logs - logs.sum(axis=2, keepdims=True) / count[..., None], 0.0)
         # A value of zero has no logarithm.
-        large = (squares > MUCH**2 * count) & (values > 0).any(axis=2)
+        large = (squares > LARGE_SPREAD**2 * count) & (values > 0).any(axis=2)
         large &= ((values > 0) | ~present).all(axis=2)
         squares = np.where(large, (logs**2).sum(axis=2), squares)
         centre = mean if how == "mean" else centre_of_sorted(ordered, how)

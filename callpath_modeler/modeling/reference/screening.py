@@ -10,16 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.modeling.constants.evidence import TINY
+from callpath_modeler.modeling.constants.screening import SCATTERED, UNEXPLAINED
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.regressions import TINY
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
-from callpath_modeler.modeling.mixture.screened_hypotheses import (
-    SCATTERED,
-    UNEXPLAINED,
-    ScreenedHypotheses,
-    smoothed,
-)
+from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypotheses, smoothed
 from callpath_modeler.modeling.reference.bounds import (
     Bounds,
     OneTermRegressions,

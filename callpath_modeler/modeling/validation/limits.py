@@ -9,8 +9,6 @@ from typing import Self
 
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 
-_HALF = Fraction(1, 2)
-
 
 class DeviationMatch(IntEnum):
     """The match of a growth with an expectation; a larger number is a better match."""
@@ -60,12 +58,10 @@ def default_deviation(expected: Growth) -> Growth:
     limit is a factor, and at least 1.
     """
     if expected.rate:
-        return Growth(Fraction(0), 0, abs(expected.rate) * _HALF)
+        return Growth(Fraction(0), 0, abs(expected.rate) / 2)
     if expected.exponent:
-        return Growth(abs(expected.exponent) * _HALF, 0)
-    return Growth(
-        Fraction(0), Fraction(expected.log if expected.log > 0 else -expected.log) * _HALF
-    )
+        return Growth(abs(expected.exponent) / 2, 0)
+    return Growth(Fraction(0), Fraction(expected.log if expected.log > 0 else -expected.log) / 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import empirical_bayes, fit
-from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
+from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.residuals import error_correlation, noise_by_scale
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling.compiled import screening
-from callpath_modeler.modeling.mixture.evidence import LOG_2, LOG_2PI
+from callpath_modeler.modeling.constants.evidence import LOG_2, LOG_2PI
 from callpath_modeler.modeling.mixture.hypotheses import hypotheses
 from callpath_modeler.modeling.mixture.pair_limits import promise_of_pairs
 from callpath_modeler.modeling.mixture.scaled_rows import error_unit, relative_weights

@@ -118,7 +118,7 @@ def test_rows_for_which_there_is_no_room_are_screened_later(noted, monkeypatch):
     data, ways = rows_to_fit(points, y)
     arguments = data, known, known.log_prior, ways.extremes
     found, calls = screening.screened(*arguments), []
-    monkeypatch.setattr(screening, "_NOTED", noted)
+    monkeypatch.setattr(screening, "NOTED", noted)
     monkeypatch.setattr(screening, "call", lambda *a: (calls.append(a), call(*a)))
     later = screening.screened(*arguments)
     assert len(calls) > 1
