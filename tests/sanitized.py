@@ -41,7 +41,7 @@ FITS, STORES = 30, 20
 
 def build(folder: Path) -> list[str]:
     """Compile the sources with sanitizers, and return the kinds of processors that run here."""
-    for source in (*sources.sources(FOLDER), FOLDER / "sources.py"):
+    for source in sources.sources(FOLDER):
         shutil.copy(source, folder)
     os.environ["CFLAGS"] = FLAGS
     made = runpy.run_path(str(FOLDER / "build.py"))

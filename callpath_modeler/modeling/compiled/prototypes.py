@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_TEXT = """
+from callpath_modeler.modeling.constants.layout import ELEMENTS, NUMBERS, TERMS
+
+_TEXT = f"""
 normal_shares: n, f8 z[n], f8 found[n]
 log_normal_shares: n, f8 z[n], f8 found[n]
 normal_quantiles: n, f8 probability[n], f8 found[n]
@@ -31,17 +33,17 @@ quantiles: rows, parts, columns, f8 centre[rows,parts,columns], f8 below[rows,pa
 exceedances: rows, parts, columns, f8 centre[rows,parts,columns], f8 below[rows,parts,columns],
     f8 above[rows,parts,columns], f8 weight[rows,parts], f8 value[rows,columns],
     f8 found[rows,columns]
-bands: n, others, shapes, targets, i2 terms[n,2], f8 numbers[n,3], f8 weight[n],
-    i2 other_terms[n,others,2], f8 other_numbers[n,others,3], f4 other_weight[n,others],
-    f4 root[n,1+others,6], f8 unit[n], f8 spread[n], f8 drift[n], f8 peak[shapes],
-    f8 least[shapes], f8 most[shapes], f8 at[targets,shapes], f8 beyond[targets],
-    double negligible, f8 ends[2], f8 low[n,targets], f8 high[n,targets]
-mixtures: n, others, shapes, targets, i2 terms[n,2], f8 numbers[n,3], f8 weight[n],
-    i2 other_terms[n,others,2], f8 other_numbers[n,others,3], f4 other_weight[n,others],
-    f4 root[n,1+others,6], f8 unit[n], f8 spread[n], f8 drift[n], f8 peak[shapes],
-    f8 least[shapes], f8 most[shapes], f8 at[targets,shapes], f8 beyond[targets],
-    f8 centre[n,1+others,targets], f8 below[n,1+others,targets], f8 above[n,1+others,targets],
-    f8 share[n,1+others]
+bands: n, others, shapes, targets, i2 terms[n,{TERMS}], f8 numbers[n,{NUMBERS}], f8 weight[n],
+    i2 other_terms[n,others,{TERMS}], f8 other_numbers[n,others,{NUMBERS}],
+    f4 other_weight[n,others], f4 root[n,1+others,{ELEMENTS}], f8 unit[n], f8 spread[n],
+    f8 drift[n], f8 peak[shapes], f8 least[shapes], f8 most[shapes], f8 at[targets,shapes],
+    f8 beyond[targets], double negligible, f8 ends[2], f8 low[n,targets], f8 high[n,targets]
+mixtures: n, others, shapes, targets, i2 terms[n,{TERMS}], f8 numbers[n,{NUMBERS}], f8 weight[n],
+    i2 other_terms[n,others,{TERMS}], f8 other_numbers[n,others,{NUMBERS}],
+    f4 other_weight[n,others], f4 root[n,1+others,{ELEMENTS}], f8 unit[n], f8 spread[n],
+    f8 drift[n], f8 peak[shapes], f8 least[shapes], f8 most[shapes], f8 at[targets,shapes],
+    f8 beyond[targets], f8 centre[n,1+others,targets], f8 below[n,1+others,targets],
+    f8 above[n,1+others,targets], f8 share[n,1+others]
 sum_up: n, repetitions, how, f8 y[n,repetitions], f8 centre[n], f8 count[n], f8 squares[n]
 state: n, points, repetitions, enough, f8 y[n,points,repetitions], f8 centre[n,points],
     f8 count[n,points], i1 codes[4], i1 status[n]
@@ -68,27 +70,29 @@ candidates: count, points, drifts, shapes, deviations, size, frugal, f8 values[c
     f8 precision[drifts,points], f8 away[drifts,points], f8 of_first[drifts],
     f8 square[deviations], i8 drift[deviations], i8 row_in[size], i8 chosen_in[size],
     i8 row[size], i8 chosen[size], f8 log_evidence[size,deviations],
-    f8 coefficients[size,drifts,3], f8 covariance[size,drifts,6]
+    f8 coefficients[size,drifts,{NUMBERS}], f8 covariance[size,drifts,{ELEMENTS}]
 posterior: rows, size, deviations, drifts, i8 start[rows+1], i8 chosen[size],
-    f8 log_evidence[size,deviations], f8 coefficients[size,drifts,3],
-    f8 covariance[size,drifts,6], f8 variance[rows], f8 prior[all],
+    f8 log_evidence[size,deviations], f8 coefficients[size,drifts,{NUMBERS}],
+    f8 covariance[size,drifts,{ELEMENTS}], f8 variance[rows], f8 prior[all],
     f8 deviation_prior[deviations], f8 square[deviations], i8 begin[drifts+1], f8 growth[drifts],
-    i8 row_out[size], i8 chosen_out[size], f8 weight_out[size], f8 coefficients_out[3,size],
-    f8 covariance_out[6,size], f8 variance_out[rows], f8 drift_out[rows], i8 count[1]
+    i8 row_out[size], i8 chosen_out[size], f8 weight_out[size],
+    f8 coefficients_out[{NUMBERS},size], f8 covariance_out[{ELEMENTS},size],
+    f8 variance_out[rows], f8 drift_out[rows], i8 count[1]
 fitted_values: rows, size, points, i8 row[size], i8 first[size], i8 second[size], f8 weight[size],
-    f8 coefficients[3,size], f8 table[all,points], f8 fitted[rows,points]
+    f8 coefficients[{NUMBERS},size], f8 table[all,points], f8 fitted[rows,points]
 choose: n, count, shapes, places, others, i8 rows[n], i8 start[n+1], i8 chosen[count],
-    f8 probability[count], f8 found_coefficients[3,count], f8 covariance[6,count], i8 first[all],
-    i8 second[all], f8 scale[shapes], f8 far[places,shapes+1], f8 unit[n], f8 least[n],
-    i2 terms[column,2], f8 coefficients[column,3], f8 weight[column],
-    i2 other_terms[column,others,2], f8 other_coefficients[column,others,3],
-    f4 other_weight[column,others], f4 root[column,others+1,6], f8 scaled[n,3]
+    f8 probability[count], f8 found_coefficients[{NUMBERS},count],
+    f8 covariance[{ELEMENTS},count], i8 first[all], i8 second[all], f8 scale[shapes],
+    f8 far[places,shapes+1], f8 unit[n], f8 least[n], i2 terms[column,{TERMS}],
+    f8 coefficients[column,{NUMBERS}], f8 weight[column], i2 other_terms[column,others,{TERMS}],
+    f8 other_coefficients[column,others,{NUMBERS}], f4 other_weight[column,others],
+    f4 root[column,others+1,{ELEMENTS}], f8 scaled[n,{NUMBERS}]
 measure_quality: n, points, i8 rows[n], f8 values[n,points], f8 weight[n,points], f8 floor[n,1],
-    f8 table[all,points], f8 scaled[n,3], i2 terms[column,2], f8 rss[column], f8 cv_error[column],
-    f8 r2[column], f8 adjusted_r2[column]
+    f8 table[all,points], f8 scaled[n,{NUMBERS}], i2 terms[column,{TERMS}], f8 rss[column],
+    f8 cv_error[column], f8 r2[column], f8 adjusted_r2[column]
 name_outcomes: n, points, i8 rows[n], f8 first[points], f8 values[n,points], f8 weight[n,points],
     f8 unit[n], f8 variance[n], f8 deviation[n], f8 broken[n], f8 exactly[n], double most,
-    f8 noise[column], f8 rss[column], i2 terms[column,2], i1 codes[4], i1 status[column]
+    f8 noise[column], f8 rss[column], i2 terms[column,{TERMS}], i1 codes[4], i1 status[column]
 """
 """Declarations of all functions."""
 

@@ -16,3 +16,15 @@ TERMS = 2
 
 Unit: count. Evidence: by convention.
 """
+
+NUMBERS = 3
+"""Coefficients of such a model, with the constant.
+
+Unit: count. Evidence: by convention.
+"""
+
+ELEMENTS = 6
+"""Elements of the covariance of these coefficients, or of its root.
+
+Unit: count. Evidence: by convention.
+"""
