@@ -1,4 +1,7 @@
-"""Change points: the scale from which on another law holds, and both laws."""
+"""Change points: the scale from which on another law holds, and both laws.
+
+See docs/explanation/hypotheses.md, 'Laws beyond a change point'.
+"""
 
 from __future__ import annotations
 

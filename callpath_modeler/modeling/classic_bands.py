@@ -1,4 +1,7 @@
-"""Bands of models of the classic method."""
+"""Bands of models of the classic method.
+
+See docs/explanation/modeling.md, 'The classic method'.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Importing scipy takes longer than these functions do. So they come from the compiled library if
 there is one. Functions that are needed rarely come from scipy. All work elementwise on
 arrays that broadcast against each other.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Exponentials that fit far better than the models of a search without them."""
+"""Exponentials that fit far better than the models of a search without them.
+
+See docs/explanation/hypotheses.md, 'Hypotheses'.
+"""
 
 from __future__ import annotations
 

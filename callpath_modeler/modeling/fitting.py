@@ -1,4 +1,7 @@
-"""Models of measurements: arrays in, arrays out."""
+"""Models of measurements: arrays in, arrays out.
+
+See docs/explanation/modeling.md, 'The method in one page'.
+"""
 
 from __future__ import annotations
 

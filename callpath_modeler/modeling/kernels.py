@@ -4,6 +4,8 @@ Everything else in `callpath_modeler` calls `kernels`, which chooses once: the c
 there is one for this machine, else numpy. The module `reference.kernels` defines the results, and
 `compiled.kernels` computes the same in C. Both are loaded by name, so that they can use the types
 of the other modules, and the other modules need neither.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
 """
 
 from __future__ import annotations

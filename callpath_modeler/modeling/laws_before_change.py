@@ -1,4 +1,7 @@
-"""Earlier laws: models with a change point, at targets before it."""
+"""Earlier laws: models with a change point, at targets before it.
+
+See docs/explanation/hypotheses.md, 'Laws beyond a change point'.
+"""
 
 from __future__ import annotations
 

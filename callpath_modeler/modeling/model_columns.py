@@ -1,4 +1,7 @@
-"""Columns of the models of many rows, without what is computed from them."""
+"""Columns of the models of many rows, without what is computed from them.
+
+See docs/explanation/architecture.md, 'Types, in the order of the data flow'.
+"""
 
 from __future__ import annotations
 

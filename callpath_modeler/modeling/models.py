@@ -1,4 +1,7 @@
-"""Models of many rows in columns: predictions, growths, formulas, alternatives."""
+"""Models of many rows in columns: predictions, growths, formulas, alternatives.
+
+See docs/explanation/modeling.md, 'The method in one page'.
+"""
 
 from __future__ import annotations
 

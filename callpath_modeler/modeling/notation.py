@@ -1,6 +1,8 @@
 """Growths and formulas written by people, such as ``O(p^1.5 log p)`` and ``2 + 0.1 log2(p)``.
 
 Errors in them have a position.
+
+See docs/explanation/modeling.md, 'The method in one page'.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Conversion of models to arrays for a store, and back."""
+"""Conversion of models to arrays for a store, and back.
+
+See docs/explanation/architecture.md, 'Types, in the order of the data flow'.
+"""
 
 from __future__ import annotations
 

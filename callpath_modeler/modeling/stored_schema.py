@@ -3,6 +3,8 @@
 A store may come from anybody. The C library looks shapes up by the codes of terms, and reads
 weights and errors by row. A column of another shape would make it read memory beyond the column. So
 every column is checked once, in time proportional to its size.
+
+See docs/explanation/architecture.md, 'Types, in the order of the data flow'.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 The normal form is ``f(p) = c0 + sum_k c_k p**i_k log2(p)**j_k`` (Calotoiu, Hoefler, Poke, Wolf:
 Using Automated Performance Modeling to Find Scalability Bugs in Complex Codes, SC13).
+
+See docs/explanation/modeling.md, 'The method in one page'.
 """
 
 from __future__ import annotations

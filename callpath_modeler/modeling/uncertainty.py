@@ -1,4 +1,7 @@
-"""Predictions with bands, and mixtures of two-piece log-normal distributions."""
+"""Predictions with bands, and mixtures of two-piece log-normal distributions.
+
+See docs/explanation/noise-and-bands.md, 'Prediction and band'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Coefficients, covariances and alternatives of chosen hypotheses."""
+"""Coefficients, covariances and alternatives of chosen hypotheses.
+
+See docs/explanation/modeling.md, 'The classic method'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The classic method: one hypothesis per row, by cross-validation and term refinement."""
+"""The classic method: one hypothesis per row, by cross-validation and term refinement.
+
+See docs/explanation/modeling.md, 'The classic method'.
+"""
 
 from __future__ import annotations
 

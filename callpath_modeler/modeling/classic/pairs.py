@@ -1,4 +1,7 @@
-"""Hypotheses of several terms: all pairs in closed form, then one more term at a time."""
+"""Hypotheses of several terms: all pairs in closed form, then one more term at a time.
+
+See docs/explanation/modeling.md, 'The classic method'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Refinement term by term until statistical shrinkage (Calotoiu, Hoefler, Poke, Wolf, SC13)."""
+"""Refinement term by term until statistical shrinkage (Calotoiu, Hoefler, Poke, Wolf, SC13).
+
+See docs/explanation/modeling.md, 'The classic method'.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """All one-term hypotheses for all rows at once, and least squares of any design, with errors.
 
 A row is one call path. A point that is missing in a row has a weight of zero.
+
+See docs/explanation/modeling.md, 'The classic method'.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Significance tests for terms, which take the number of hypotheses into account."""
+"""Significance tests for terms, which take the number of hypotheses into account.
+
+See docs/explanation/modeling.md, 'The classic method'.
+"""
 
 from __future__ import annotations
 

@@ -3,4 +3,6 @@
 The modules of `callpath_modeler.modeling.mixture` define the results, in numpy. These functions
 compute the same results row by row instead of operation by operation. Without them models are the
 same, and take several times as long.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
 """

@@ -1,4 +1,7 @@
-"""Mixtures of the predictions of hypotheses: calls into ``bands.c`` and ``uncertainty.c``."""
+"""Mixtures of the predictions of hypotheses: calls into ``bands.c`` and ``uncertainty.c``.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Build hook of hatchling that compiles the inner loops and writes man pages for a wheel."""
+"""Build hook of hatchling that compiles the inner loops and writes man pages for a wheel.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 

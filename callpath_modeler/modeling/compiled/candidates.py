@@ -1,4 +1,7 @@
-"""Candidates of rows: calls into ``candidates.c``."""
+"""Candidates of rows: calls into ``candidates.c``.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Special functions, elementwise: calls into ``distributions.c``."""
+"""Special functions, elementwise: calls into ``distributions.c``.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The kernels of the compiled library."""
+"""The kernels of the compiled library.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 

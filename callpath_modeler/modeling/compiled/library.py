@@ -1,4 +1,7 @@
-"""Calls into the compiled library: numpy arrays in, numpy arrays out."""
+"""Calls into the compiled library: numpy arrays in, numpy arrays out.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Posterior and fitted values: calls into ``posterior.c``."""
+"""Posterior and fitted values: calls into ``posterior.c``.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ number: an int64, or a float64 after `double`. An array has an element type, a n
 in brackets. A size is a number, an argument, or a sum of both such as ``1+3*shapes+all``. A size
 that is no argument is that of the first array with it. A test compares these declarations with the
 sources in C.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Repetitions for `mixture.repetition_noise` and `mixture.row_status`: calls into ``spread.c``."""
+"""Repetitions for `mixture.repetition_noise` and `mixture.row_status`: calls into ``spread.c``.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 

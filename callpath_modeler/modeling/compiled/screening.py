@@ -1,4 +1,7 @@
-"""Screening of hypotheses: calls into ``screen.c``."""
+"""Screening of hypotheses: calls into ``screen.c``.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 

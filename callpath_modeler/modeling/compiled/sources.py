@@ -1,6 +1,8 @@
 """Sources of the libraries, and the names of the libraries, for the build and for the loader.
 
 The build runs this file without the package.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
 """
 
 from __future__ import annotations

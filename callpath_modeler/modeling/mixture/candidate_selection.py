@@ -1,4 +1,7 @@
-"""Candidates: the hypotheses of each row that pass the screening, with their evidence."""
+"""Candidates: the hypotheses of each row that pass the screening, with their evidence.
+
+See docs/explanation/hypotheses.md, 'Screening'.
+"""
 
 from __future__ import annotations
 

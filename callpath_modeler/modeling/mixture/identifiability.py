@@ -1,4 +1,7 @@
-"""Shapes that the measured points can distinguish."""
+"""Shapes that the measured points can distinguish.
+
+See docs/explanation/hypotheses.md, 'Hypotheses'.
+"""
 
 from __future__ import annotations
 

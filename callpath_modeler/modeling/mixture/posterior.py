@@ -1,4 +1,7 @@
-"""Posterior of the hypotheses of each row: probabilities, coefficients and variances."""
+"""Posterior of the hypotheses of each row: probabilities, coefficients and variances.
+
+See docs/explanation/modeling.md, 'The method in one page'.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Coefficients may have any sign, except that constants of pairs are not negative. A constant with a
 cost has to explain more than that. `evidence` weighs the regressions.
+
+See docs/explanation/hypotheses.md, 'Evidence'.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Status of rows without a model, and the points at which they were measured."""
+"""Status of rows without a model, and the points at which they were measured.
+
+See docs/explanation/noise-and-bands.md, 'Noise'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rows to fit, in units of their largest values, with the weights of their points."""
+"""Rows to fit, in units of their largest values, with the weights of their points.
+
+See docs/explanation/noise-and-bands.md, 'Noise'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Laws over the points on one side of a change point: regressions and their evidence."""
+"""Laws over the points on one side of a change point: regressions and their evidence.
+
+See docs/explanation/hypotheses.md, 'Laws beyond a change point'.
+"""
 
 from __future__ import annotations
 

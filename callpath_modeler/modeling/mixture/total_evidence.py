@@ -1,4 +1,7 @@
-"""Evidence of all hypotheses of a row together."""
+"""Evidence of all hypotheses of a row together.
+
+See docs/explanation/hypotheses.md, 'Evidence'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The kernels in numpy, which need no compiled library."""
+"""The kernels in numpy, which need no compiled library.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 

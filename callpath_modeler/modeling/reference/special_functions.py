@@ -1,4 +1,7 @@
-"""Special functions of scipy; see `distributions`."""
+"""Special functions of scipy; see `distributions`.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 

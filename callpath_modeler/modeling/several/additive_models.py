@@ -1,4 +1,7 @@
-"""Regressions and evidence of sums with a factor of each of some parameters."""
+"""Regressions and evidence of sums with a factor of each of some parameters.
+
+See docs/explanation/several-parameters.md, 'Sums of three and four terms'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Expected growths, limits of their deviation, and matches."""
+"""Expected growths, limits of their deviation, and matches.
+
+See docs/explanation/expectations.md, 'Limits, divergence, match'.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Every term of the space is fitted together with a constant, by relative least squares. The term that
 predicts left-out points best is chosen: it has the largest adjusted R^2 of the leave-one-out
 residuals, which is zero for a constant.
+
+See docs/explanation/expectations.md, 'Limits, divergence, match'.
 """
 
 from __future__ import annotations

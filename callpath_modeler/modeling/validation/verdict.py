@@ -2,6 +2,8 @@
 
 The published method chooses one growth and compares it. Here every hypothesis of the mixture counts
 with its probability. So an expectation is kept or broken only if the data decide.
+
+See docs/explanation/expectations.md, 'The verdict'.
 """
 
 from __future__ import annotations
