@@ -164,7 +164,9 @@ def _regressed(
     residuals[2:] = [np.where(few, residuals[0], each) for each in residuals[2:]]
     shared = (pairs >= hypotheses.growing)[:, None]
     size = np.where(found.free, 3, 2)
-    bound = pair_volume(found, np.broadcast_to(shared, size.shape)) + prior[pairs, None]
+    # If shapes are equal at all points, rounding leaves any determinant; such pairs have no bound.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bound = pair_volume(found, np.broadcast_to(shared, size.shape)) + prior[pairs, None]
     bound += profile_likelihood(least_residual(residuals), some, some.used - size)
     there = found.positive & np.isfinite(prior[pairs])[:, None]
     # One point more than coefficients is needed to show whether the pair fits.
