@@ -178,7 +178,7 @@ def _note_way(console: Console) -> None:
         return
     if library.is_outdated():
         console.note(
-            "models are made in numpy, several times slower: the sources in C have changed since "
+            "models are made in numpy, 30 to 60 times slower: the sources in C have changed since "
             "they were compiled; `pip install -e .` compiles them again"
         )
 

@@ -99,7 +99,7 @@ def test_who_asks_is_told_whether_there_is_a_compiled_library(run, series, monke
 def test_libraries_of_other_sources_are_told_of_without_being_asked(run, series, monkeypatch):
     runs = series()
     monkeypatch.setattr(library, "is_outdated", lambda: True)
-    said = "models are made in numpy, several times slower: the sources in C have changed"
+    said = "models are made in numpy, 30 to 60 times slower: the sources in C have changed"
     assert said in run("rank", runs, "--target", "64").err
     assert run("-q", "rank", runs, "--target", "64").err == ""
     assert said not in run("info", runs).err
