@@ -84,7 +84,7 @@ mutants: $(VENV)/installed-dev
 	$(BIN)/python tests/tools/mutants.py $(MODULE) $(TESTS)
 
 COMPILED := callpath_modeler/modeling/compiled
-$(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.[ch])
+$(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.[ch]) $(wildcard $(COMPILED)/../constants/*.py)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)

@@ -31,18 +31,17 @@ from callpath_modeler import modeling
 from callpath_modeler.analysis.trust import MARKS, WITHIN, at_most, limited, marks_of_trust
 from callpath_modeler.analysis.verification import verify
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling import breaks, fitting
+from callpath_modeler.modeling import application, breaks, empirical_bayes, fitting
 from callpath_modeler.modeling.breaks import Break, BreakKind
+from callpath_modeler.modeling.lines import line_models
 from callpath_modeler.modeling.mixture import (
-    application,
     candidate_selection,
     complexity_prior,
-    empirical_bayes,
     hypotheses,
     pairings,
 )
 from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
-from callpath_modeler.modeling.several import catalogue, line_models, related_pairs
+from callpath_modeler.modeling.several import catalogue, related_pairs
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, SearchSpace
 
 NOTES = """\
@@ -128,7 +127,7 @@ OF_ONE: Mapping[str, Rule] = {
         (empirical_bayes, "_beliefs", lambda _, __, ___, before, *____: before),
     ],
     "outlier scales": [(empirical_bayes, "_odd_one", _nothing)],
-    "noise that grows with scale": [(empirical_bayes, "_LOOKS_AT_SCALES", 0)],
+    "noise that grows with scale": [(empirical_bayes, "LOOKS_AT_SCALES", 0)],
     "correlation of errors": [(empirical_bayes, "error_correlation", lambda *_, **__: 0.0)],
     "usual misfits": [(empirical_bayes, "misfit_baseline", lambda *_: MisfitBaseline())],
 }
@@ -147,7 +146,7 @@ def _no_doubt(models: modeling.Models, *_: Any) -> FloatArray:
     return np.zeros(len(models))
 
 
-_SURE_OF_LINES: Rule = [(line_models, "_doubts", _no_doubt), (line_models, "_DOUBT", 0.0)]
+_SURE_OF_LINES: Rule = [(line_models, "_doubts", _no_doubt), (line_models, "DOUBT", 0.0)]
 
 OF_SEVERAL: Mapping[str, Rule] = {
     "nothing": [],

@@ -39,7 +39,7 @@ def rows() -> list[Row]:
             ours = _fitted(size, count)
             found.append(_speed(f"{size:,} call paths, {count} points", ours, peer))
         found.append(_memory(f"{_SIZES[-1]:,} call paths, {count} points", ours))
-        size = _SIZES[-2]
+        size = _SIZES[1]
         without = _fitted(size, count, "CPMODEL_COMPILED=0")
         line = _speed(f"{size:,} call paths, {count} points, in numpy", without, peer)
         found.append(replace(line, goal="", met=None))

@@ -34,7 +34,7 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted, Surface, sliced
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Aggregate, Method, Models, SearchSpace
-from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.parallel import Pool, worth
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
@@ -227,7 +227,7 @@ def _fitted(
 def _sharing(options: FitOptions, rows: int, *, several: bool) -> Pool:
     """Return the workers for `rows`: threads if most of the work is in the compiled library."""
     seconds = rows * (_SECONDS_PER_SURFACE if several else _SECONDS_PER_LINE)
-    threads = compiled() and options.method == "mixture" and not several
+    threads = kernels().in_threads and options.method == "mixture" and not several
     count = worth(options.jobs, seconds, threads=threads)
     return Pool(count, threads=threads, executor=options.executor)
 

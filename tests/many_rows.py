@@ -11,7 +11,7 @@ from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
 from callpath_modeler.modeling.mixture.repetition_noise import noise_of, repetition_stats
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, data_of
-from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses, screen
+from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypotheses, screen
 from callpath_modeler.modeling.terms import DEFAULT_SPACE
 
 

@@ -10,7 +10,6 @@ A changed store has one of three outcomes:
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import shutil
@@ -19,8 +18,6 @@ import tempfile
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +27,6 @@ from callpath_modeler import loading, store
 from callpath_modeler.answers import ranking_of
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.loading import LoadOptions
-from callpath_modeler.modeling.compiled import library
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.readers.assemble import ReadOptions
@@ -40,6 +36,7 @@ from callpath_modeler.report.ranking import ranking_text
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.target_query import PredictionQuery
+from implementations import in_numpy
 from store_mutations import Stored, mutate
 
 REFUSED, SAME, OTHER = "refused", "same", "other"
@@ -68,20 +65,6 @@ def answers(path: Path) -> str:
     return "\n".join(texts)
 
 
-@contextmanager
-def _in_numpy() -> Iterator[None]:
-    before = os.environ.get(library.VARIABLE)
-    os.environ[library.VARIABLE] = "0"
-    library.reload()
-    try:
-        yield
-    finally:
-        del os.environ[library.VARIABLE]
-        if before is not None:
-            os.environ[library.VARIABLE] = before
-        library.reload()
-
-
 def outcome(path: Path, before: str) -> str:
     """Return the outcome of reading a changed store.
 
@@ -97,7 +80,7 @@ def outcome(path: Path, before: str) -> str:
     found = found.replace(str(path), "STORE")
     if found == before:
         return SAME
-    with _in_numpy():
+    with in_numpy():
         expected = answers(path).replace(str(path), "STORE")
     assert _alike(found, expected), "results of the C library and of NumPy differ"
     return OTHER

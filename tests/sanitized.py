@@ -24,6 +24,7 @@ import numpy as np
 
 from callpath_modeler import modeling, store
 from callpath_modeler.modeling.compiled import distributions, library, sources
+from callpath_modeler.modeling.kernels import choose_again
 
 FOLDER = Path(library.__file__).parent
 SANITIZERS = "address,undefined,float-cast-overflow"
@@ -40,7 +41,7 @@ FITS, STORES = 30, 20
 
 def build(folder: Path) -> list[str]:
     """Compile the sources with sanitizers, and return the kinds of processors that run here."""
-    for source in (*sources.sources(FOLDER), FOLDER / "sources.py"):
+    for source in sources.sources(FOLDER):
         shutil.copy(source, folder)
     os.environ["CFLAGS"] = FLAGS
     made = runpy.run_path(str(FOLDER / "build.py"))
@@ -55,7 +56,7 @@ def use(folder: Path, kind: str) -> None:
     path = sources.libraries(folder)[kind]
     # The loader prefers the last, and falls back to the first if it cannot load the last.
     library.libraries = lambda _: dict.fromkeys(sources.PROCESSORS, path)
-    library.reload()
+    choose_again()
     assert library.compiled(), f"{path} is not loaded"
     # Copies of arrays end exactly at their last value; mapped files end with a page.
     mapped = store._array

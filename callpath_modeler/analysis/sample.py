@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
 from callpath_modeler.modeling.distributions import student_quantile
 from callpath_modeler.modeling.mixture.repetition_noise import (
-    EXACT_VARIANCE,
     Pool,
     RepetitionStats,
     noise_of,

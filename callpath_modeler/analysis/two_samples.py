@@ -15,13 +15,13 @@ import numpy as np
 from callpath_modeler.analysis.sample import Sample
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling.constants.noise import EXACT
 from callpath_modeler.modeling.distributions import (
     normal_quantile,
     normal_share,
     student_quantile,
     student_share,
 )
-from callpath_modeler.modeling.noise import EXACT
 
 Band = tuple[FloatArray, FloatArray, FloatArray]
 """Predicted values, and the lower and upper ends of their bands, each [n]."""

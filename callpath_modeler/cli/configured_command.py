@@ -176,21 +176,11 @@ def _note_way(console: Console) -> None:
     if console.verbose:
         console.note(f"models are made {library.description()}")
         return
-    asked_for = os.environ.get(library.VARIABLE) == "0"
-    if not asked_for and not library.compiled() and is_outdated(Path(library.__file__).parent):
+    if library.is_outdated():
         console.note(
-            "models are made in numpy, several times slower: the sources in C have changed since "
+            "models are made in numpy, 30 to 60 times slower: the sources in C have changed since "
             "they were compiled; `pip install -e .` compiles them again"
         )
-
-
-def is_outdated(folder: Path) -> bool:
-    """Return whether the libraries in a folder were compiled from other sources."""
-    from callpath_modeler.modeling.compiled.sources import libraries
-
-    wanted = libraries(folder).values()
-    there = {path for each in wanted for path in folder.glob(f"*{each.suffix}")}
-    return bool(there) and there.isdisjoint(wanted)
 
 
 def _note_strangers(console: Console, ctx: click.Context) -> None:

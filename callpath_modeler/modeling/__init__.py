@@ -5,20 +5,18 @@ See docs/explanation/modeling.md.
 
 from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.change_points import ChangePoint, change_point, changes_since
+from callpath_modeler.modeling.constants.limits import MOST_PARAMETERS
 from callpath_modeler.modeling.differences import TermDifference
 from callpath_modeler.modeling.exponentials import Exponentials, better_exponentials
-from callpath_modeler.modeling.fitting import (
-    MOST_PARAMETERS,
-    Method,
-    centre,
-    centre_of_models,
-    default_space,
-    fit,
-)
+from callpath_modeler.modeling.fitting import Method, centre, centre_of_models, default_space, fit
 from callpath_modeler.modeling.formulas import Alternative
 from callpath_modeler.modeling.functions import Function
 from callpath_modeler.modeling.growth import Growth
-from callpath_modeler.modeling.models import MIN_POINTS, Models
+from callpath_modeler.modeling.lines.line_models import slice_with_line_models
+from callpath_modeler.modeling.lines.line_runs import runs_along
+from callpath_modeler.modeling.lines.slices import slice_along
+from callpath_modeler.modeling.model_columns import MIN_POINTS
+from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, Repetitions, summarise
 from callpath_modeler.modeling.notation import (
     GrowthSyntaxError,
@@ -27,9 +25,6 @@ from callpath_modeler.modeling.notation import (
     parse_growth,
 )
 from callpath_modeler.modeling.products import Product, Shape
-from callpath_modeler.modeling.several.line_models import slice_with_line_models
-from callpath_modeler.modeling.several.line_runs import runs_along
-from callpath_modeler.modeling.several.slices import slice_along
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace, Term
 from callpath_modeler.modeling.uncertainty import Mixture, Prediction

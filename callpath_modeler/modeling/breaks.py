@@ -18,6 +18,18 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.shapes import (
+    FEWEST_FOR_GRADUAL,
+    FEWEST_FOR_LEAPS,
+    FEWEST_ITEMS,
+    LEAPS,
+    MOST_FOR_LEAPS,
+    MOST_PLACES,
+    PLACES_BETWEEN,
+    SHARPNESS,
+    SORTED_ITEMS,
+    WITHIN,
+)
 from callpath_modeler.modeling.growth import (
     CONSTANT_GROWTH,
     Growth,
@@ -54,15 +66,10 @@ FROM_NOTHING = (BreakKind.ONSET, BreakKind.BEYOND, BreakKind.CLIMB)
 GRADUAL = (BreakKind.SWELL, BreakKind.SETTLE)
 """Kinds of breaks that change gradually about a place."""
 
-_SHARPNESS = 3.0
-"""Exponent of gradual breaks: 1 would give a sum, infinity the larger of both."""
-WITHIN = 1 - 1e-9
-"""Factor that keeps rounding from lifting log_3(9) by a level."""
-
 
 def _gradually(x: FloatArray) -> FloatArray:
     """Return approximately the larger of 1 and `x`."""
-    return np.asarray((1 + x**_SHARPNESS) ** (1 / _SHARPNESS))
+    return np.asarray((1 + x**SHARPNESS) ** (1 / SHARPNESS))
 
 
 _VALUES: Mapping[BreakKind, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]] = {
@@ -230,27 +237,6 @@ class Breaks:
         return values
 
 
-FEWEST_BEYOND = 4
-"""Smallest number of points beyond a change point for a separate law there."""
-MOST_OFF = 0.3
-"""Largest relative deviation of measurements from two laws that a change point separates."""
-FEWEST_BEFORE = 2
-"""Smallest number of points before a change point; one point may be a law or an outlier."""
-
-_LEAPS = ((-6, 0), (-4, 0), (-3, 0), (0, 1), (2, 0), (3, 0), (4, 0), (6, 0), (6, 1))
-"""Terms that leap: sixths of their power, and the power of the logarithm."""
-_FEWEST_FOR_LEAPS, _MOST_FOR_LEAPS = 5, 40
-"""Range of the number of points with leaps at all places; else leaps precede the last point."""
-_FEWEST_FOR_GRADUAL = 5
-"""Points needed to distinguish a gradual change of a law from a sudden one."""
-_SORTED, _MANY = (20, 23, 26, 30, 36), 16
-"""Logarithms of the number of items sorted together, and the fewest items of a process."""
-_MOST_PLACES = 380
-"""Largest number of places of each kind that are tried."""
-_BETWEEN = 4
-"""Places, per pair of neighbouring points, of breaks that begin at a capacity."""
-
-
 def breaks(points: FloatArray) -> tuple[Break, ...]:
     """Return the breaks that measurements at `points` [K], ascending, could show.
 
@@ -265,12 +251,12 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
     """
     if len(points) < 4 or points[0] <= 0:
         return ()
-    every = -(-len(points) // _MOST_PLACES)
+    every = -(-len(points) // MOST_PLACES)
     # If only some places are tried, the last one is among them.
     middle, inner = np.sqrt(points[1:] * points[:-1])[::-every][::-1], points[1:-1:every]
     found = [Break(kind, float(at)) for kind in (BreakKind.STEP, BreakKind.DROP) for at in middle]
-    leaping = middle if _FEWEST_FOR_LEAPS <= len(points) <= _MOST_FOR_LEAPS else middle[-1:]
-    for sixths, log in _LEAPS if points[0] >= 1 else [each for each in _LEAPS if not each[1]]:
+    leaping = middle if FEWEST_FOR_LEAPS <= len(points) <= MOST_FOR_LEAPS else middle[-1:]
+    for sixths, log in LEAPS if points[0] >= 1 else [each for each in LEAPS if not each[1]]:
         found += [Break(BreakKind.LEAP, float(at), Fraction(sixths, 6), log) for at in leaping]
     for at in inner:
         found += [Break(BreakKind.BEND, float(at), Fraction(half, 2)) for half in (1, 4)]
@@ -282,7 +268,7 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
         found += [Break(kind, float(at)) for kind in FROM_NOTHING]
         # With a constant this equals an onset; products have it without a constant.
         found.append(Break(BreakKind.BEND, float(at), Fraction(1)))
-    if len(points) >= _FEWEST_FOR_GRADUAL:
+    if len(points) >= FEWEST_FOR_GRADUAL:
         for at in _capacities(points)[1::2]:
             found += [Break(kind, float(at)) for kind in GRADUAL]
     found += [
@@ -291,7 +277,11 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
     if points[0] >= 1:
         found += [Break(BreakKind.LEVELS, float(fan)) for fan in (2, 3, 4, 8, 16, 32)]
         found += [Break(BreakKind.BLOCKS, float(size)) for size in (24, 36, 48, 64, 96)]
-        found += [Break(BreakKind.SORTED, 2.0**n) for n in _SORTED if 2.0**n >= _MANY * points[-1]]
+        found += [
+            Break(BreakKind.SORTED, 2.0**n)
+            for n in SORTED_ITEMS
+            if 2.0**n >= FEWEST_ITEMS * points[-1]
+        ]
     return tuple(dict.fromkeys(found))
 
 
@@ -312,6 +302,6 @@ def at_last(points: FloatArray) -> tuple[Break, ...]:
 
 def _capacities(points: FloatArray) -> FloatArray:
     """Return inner points and places between all points, evenly spaced in the logarithm."""
-    some = points[:: 2 * _BETWEEN * len(points) // -_MOST_PLACES][::-1]
-    parts = np.arange(_BETWEEN) / _BETWEEN
+    some = points[:: 2 * PLACES_BETWEEN * len(points) // -MOST_PLACES][::-1]
+    parts = np.arange(PLACES_BETWEEN) / PLACES_BETWEEN
     return np.asarray(some[:-1, None] * (some[1:] / some[:-1])[:, None] ** parts).ravel()[1:]

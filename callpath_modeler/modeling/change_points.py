@@ -1,4 +1,7 @@
-"""Change points: the scale from which on another law holds, and both laws."""
+"""Change points: the scale from which on another law holds, and both laws.
+
+See docs/explanation/hypotheses.md, 'Laws beyond a change point'.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.breaks import (
-    FEWEST_BEFORE,
-    FEWEST_BEYOND,
-    MOST_OFF,
-    Break,
-    BreakKind,
-)
+from callpath_modeler.modeling.breaks import Break, BreakKind
+from callpath_modeler.modeling.constants.shapes import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF
 from callpath_modeler.modeling.formulas import sum_of_terms
 from callpath_modeler.modeling.terms import Term
 

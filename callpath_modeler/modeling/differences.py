@@ -4,6 +4,8 @@ All messages between neighbours in a grid of d dimensions are ``2 d (p - p**((d 
 messages of an exchange of all with all are ``p**2 - p``. In a transposition each process sends
 ``(p - 1) / p**2`` of data that both sides share. As two terms with separate coefficients these
 would be negative somewhere. As one shape they have one coefficient, and are positive beyond 1.
+
+See docs/explanation/hypotheses.md, 'Pairs and differences'.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.modeling.constants.shapes import EARLY, FROM_TWO
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.terms import Term
 
@@ -91,15 +94,8 @@ TO_OTHERS = TermDifference(_P, ONE)
 """Messages of a process to all others."""
 _SEEN_EARLY = (TO_OTHERS, TermDifference(Term(Fraction(1), 1), Term(Fraction(0), 1)))
 """Differences that are tried only if the points begin early."""
-_EARLY = 8.0
-"""Largest first point for these differences.
-
-From 16 on, p - 1 equals p within noise and deviations, and other terms represent the rest.
-"""
 TRANSPOSED = TermDifference(Term(Fraction(-1), 0), Term(Fraction(-2), 0))
 """Messages of a process to all others, of data that both sides share."""
-_FROM_TWO = 2.0, 16.0
-"""Range of the first point within which it differs from 1/p; added growth is small there."""
 
 
 def differences(terms: Iterable[Term], points: FloatArray) -> tuple[TermDifference, ...]:
@@ -110,12 +106,12 @@ def differences(terms: Iterable[Term], points: FloatArray) -> tuple[TermDifferen
     if points[0] < 1:
         return ()
     known = set(terms)
-    found = made_of(known, (*_SEEN_ANYWHERE, *(_SEEN_EARLY if points[0] <= _EARLY else ())))
+    found = made_of(known, (*_SEEN_ANYWHERE, *(_SEEN_EARLY if points[0] <= EARLY else ())))
     return (*found, *transpositions(known, points))
 
 
 def transpositions(terms: Collection[Term], points: FloatArray) -> tuple[TermDifference, ...]:
     """Return `TRANSPOSED` if work is shared, and the points [K] begin where both differ."""
-    least, most = _FROM_TWO
+    least, most = FROM_TWO
     shared = TRANSPOSED.larger in terms
     return (TRANSPOSED,) if shared and least <= points.min() <= most else ()

@@ -1,44 +1,31 @@
 """Distributions and further special functions that most commands need.
 
 Importing scipy takes longer than these functions do. So they come from the compiled library if
-there is one, and else from scipy, as functions that are needed rarely do. All work elementwise on
+there is one. Functions that are needed rarely come from scipy. All work elementwise on
 arrays that broadcast against each other.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.compiled.distributions import elementwise
-from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.kernels import kernels
 
 
 def normal_share(z: FloatArray | float) -> FloatArray:
     """Return the probability that a standard normal variable is below `z`."""
-    if compiled():
-        return elementwise("normal_shares", z)[0]
-    from scipy import special
-
-    return np.asarray(special.ndtr(z))
+    return kernels().normal_share(z)
 
 
 def log_normal_share(z: FloatArray | float) -> FloatArray:
     """Return the logarithm of `normal_share`, exact far in the tails."""
-    if compiled():
-        return elementwise("log_normal_shares", z)[0]
-    from scipy import special
-
-    return np.asarray(special.log_ndtr(z))
+    return kernels().log_normal_share(z)
 
 
 def normal_quantile(probability: FloatArray | float) -> FloatArray:
     """Return the quantile of the standard normal distribution at a probability between 0 and 1."""
-    if compiled():
-        return elementwise("normal_quantiles", probability)[0]
-    from scipy import special
-
-    return np.asarray(special.ndtri(probability))
+    return kernels().normal_quantile(probability)
 
 
 def student_share(dof: FloatArray | float, t: FloatArray | float) -> FloatArray:
@@ -46,28 +33,14 @@ def student_share(dof: FloatArray | float, t: FloatArray | float) -> FloatArray:
 
     It is NaN without degrees of freedom.
     """
-    if compiled():
-        return elementwise("student_shares", dof, t)[0]
-    from scipy import special
-
-    return np.asarray(special.stdtr(dof, t))
+    return kernels().student_share(dof, t)
 
 
 def student_quantile(dof: FloatArray | float, probability: FloatArray | float) -> FloatArray:
     """Return the quantile of Student's distribution at a probability between 0 and 1."""
-    if compiled():
-        return elementwise("student_quantiles", dof, probability)[0]
-    from scipy import special
-
-    return np.asarray(special.stdtrit(dof, probability))
+    return kernels().student_quantile(dof, probability)
 
 
 def polygammas(x: FloatArray | float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the digamma, trigamma and tetragamma functions of positive numbers."""
-    if compiled():
-        first, second, third = elementwise("polygammas", x, results=3)
-        return first, second, third
-    from scipy import special
-
-    first, second, third = (np.asarray(special.polygamma(k, x)) for k in range(3))
-    return first, second, third
+    return kernels().polygammas(x)

@@ -1,4 +1,7 @@
-"""Values of shapes at points and targets."""
+"""Values of shapes at points and targets.
+
+See docs/explanation/modeling.md, 'The method in one page'.
+"""
 
 from __future__ import annotations
 

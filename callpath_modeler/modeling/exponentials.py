@@ -1,4 +1,7 @@
-"""Exponentials that fit far better than the models of a search without them."""
+"""Exponentials that fit far better than the models of a search without them.
+
+See docs/explanation/hypotheses.md, 'Hypotheses'.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.modeling.constants.limits import ROWS_TOGETHER
+from callpath_modeler.modeling.constants.shapes import BETTER, FEWEST, MISSED, POWERS, RATES, VARIES
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import Term
-
-RATES = Fraction(1, 2), Fraction(1)
-"""Rates of the exponentials that are compared."""
-_POWERS = range(6)
-"""Whole powers that are multiplied by an exponential."""
-_FEWEST = 5
-"""Points needed to distinguish an exponential from a power."""
-_MISSED = 0.02
-"""Relative error (root mean square) of a model above which exponentials are tried."""
-_BETTER = 4.0
-"""Smallest ratio of the error of the model to that of the exponential."""
-_VARIES = 1e-9
-"""Share of the square of a column below which it equals another column."""
-
-
-_CHUNK = 8192
-"""Rows whose errors are computed together; intermediate results stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +57,9 @@ def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | N
     relative -= 1
     relative[~there] = 0.0
     of_model = _errors(relative, used, models)
-    asked = (of_model > _MISSED) & (used >= _FEWEST) & (used == (~np.isnan(centres)).sum(axis=1))
+    asked = (of_model > MISSED) & (used >= FEWEST) & (used == (~np.isnan(centres)).sum(axis=1))
     rows = np.flatnonzero(asked & (models.status < FitStatus.TOO_FEW_POINTS))
-    terms = [Term(Fraction(power), 0, rate) for rate in RATES for power in _POWERS]
+    terms = [Term(Fraction(power), 0, rate) for rate in RATES for power in POWERS]
     with np.errstate(over="ignore"):
         table = np.array([term(points) for term in terms])
     finite = np.isfinite(table).all(axis=1)
@@ -79,12 +67,12 @@ def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | N
     if not rows.size or not terms:
         return None
     best, least = np.empty(len(rows), np.intp), np.empty(len(rows))
-    for start in range(0, len(rows), _CHUNK):
-        part = slice(start, start + _CHUNK)
+    for start in range(0, len(rows), ROWS_TOGETHER):
+        part = slice(start, start + ROWS_TOGETHER)
         error = _of_terms(centres[rows[part]], there[rows[part]], table[finite])
         best[part] = error.argmin(axis=1)
         least[part] = error.min(axis=1)
-    far = np.flatnonzero(_BETTER * least < of_model[rows])
+    far = np.flatnonzero(BETTER * least < of_model[rows])
     if not far.size:
         return None
     chosen = tuple(terms[k] for k in best[far].tolist())
@@ -112,7 +100,7 @@ def _of_terms(values: FloatArray, there: BoolArray, table: FloatArray) -> FloatA
     cx = (x * per_value[:, None]).sum(axis=2)
     alone = np.sqrt(np.maximum(used - xy**2 / xx, 0.0) / (used - 1))
     left = xx * cc - cx**2
-    differs = left > _VARIES * xx * cc
+    differs = left > VARIES * xx * cc
     left = np.where(differs, left, 1.0)
     slope, constant = (xy * cc - cy * cx) / left, (cy * xx - xy * cx) / left
     residual = np.maximum(used - slope * xy - constant * cy, 0.0)

@@ -1,4 +1,7 @@
-"""Models of measurements: arrays in, arrays out."""
+"""Models of measurements: arrays in, arrays out.
+
+See docs/explanation/modeling.md, 'The method in one page'.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray
-from callpath_modeler.modeling.models import METHODS, Models
+from callpath_modeler.modeling.constants.limits import MOST_PARAMETERS, MOST_POINTS
+from callpath_modeler.modeling.model_columns import METHODS
+from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import CENTRES, Aggregate, Centre, centred
 from callpath_modeler.modeling.parallel_map import MapLike
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 
 Method = Literal["mixture", "classic"]
 
-MOST_PARAMETERS = 4
-"""Largest number of parameters of a model; with more there are too many products of factors."""
-
-_MOST_POINTS = 2**15 - 1
-"""Largest number of points, which columns of models can count."""
 
 _CLASSIC_CENTRES = ("median", "mean", "min")
 """Centres that the classic method supports."""
@@ -107,7 +107,7 @@ def fit(
             each=each,
         )
         return made.take(np.arange(beside, len(made))) if beside else made
-    from callpath_modeler.modeling.mixture.application import fit_mixture
+    from callpath_modeler.modeling.application import fit_mixture
 
     if folds is not None:
         raise ValueError("folds are an option of the classic method only")
@@ -130,7 +130,7 @@ def centre_of_models(p: npt.ArrayLike, y: npt.ArrayLike, aggregate: Aggregate = 
     p, y, aggregate
         As for `fit`, with its default method and terms.
     """
-    from callpath_modeler.modeling.mixture import application
+    from callpath_modeler.modeling import application
 
     points, values = _checked(p, y, confidence=0.95)
     space = default_space("mixture", several=points.ndim > 1)
@@ -171,8 +171,8 @@ def _checked(
         raise ValueError("points must be a list of finite numbers above zero")
     if points.ndim > 1 and not 2 <= points.shape[1] <= MOST_PARAMETERS:
         raise ValueError(f"points in several parameters need 2 to {MOST_PARAMETERS}")
-    if len(points) > _MOST_POINTS:
-        raise ValueError(f"{len(points)} points; a model can use at most {_MOST_POINTS}")
+    if len(points) > MOST_POINTS:
+        raise ValueError(f"{len(points)} points; a model can use at most {MOST_POINTS}")
     if len(np.unique(points, axis=0)) != len(points):
         raise ValueError("points must differ; repetitions go along the last axis of the values")
     if values.ndim != 3 or values.shape[1] != len(points) or values.shape[2] == 0:

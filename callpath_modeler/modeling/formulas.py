@@ -1,4 +1,7 @@
-"""Formulas and alternatives of the model of one row, as text."""
+"""Formulas and alternatives of the model of one row, as text.
+
+See docs/explanation/modeling.md, 'The method in one page'.
+"""
 
 from __future__ import annotations
 

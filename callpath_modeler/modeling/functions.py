@@ -1,4 +1,7 @@
-"""Functions of a scale that a formula states: products of a growth and of sums of such products."""
+"""Functions of a scale that a formula states: products of a growth and of sums of such products.
+
+See docs/explanation/modeling.md, 'The method in one page'.
+"""
 
 from __future__ import annotations
 

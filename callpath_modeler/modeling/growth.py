@@ -3,6 +3,8 @@
 A growth is ``2**(rate p) * p**exponent * log2(p)**log``. These three kinds of factors are the
 classes F3, F2 and F1 of Shudler, Berens, Calotoiu, Hoefler, Strube, Wolf: Engineering Algorithms
 for Scalability through Continuous Validation of Performance Expectations (TPDS 30(8), 2019).
+
+See docs/explanation/modeling.md, 'The method in one page'.
 """
 
 from __future__ import annotations

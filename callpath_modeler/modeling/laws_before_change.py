@@ -1,16 +1,17 @@
-"""Earlier laws: models with a change point, at targets before it."""
+"""Earlier laws: models with a change point, at targets before it.
+
+See docs/explanation/hypotheses.md, 'Laws beyond a change point'.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from callpath_modeler.modeling.models import Models
+from callpath_modeler.modeling.model_columns import ModelColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class LawsBeforeChange:
     values: FloatArray
 
     @classmethod
-    def of(cls, models: Models, p: FloatArray) -> Self | None:
+    def of(cls, models: ModelColumns, p: FloatArray) -> Self | None:
         """Return the earlier laws at `p` [m]; None if no target lies before a change point."""
         if p.ndim > 1:
             return None

@@ -5,13 +5,20 @@ See docs/explanation/noise-and-bands.md, 'Noise'.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.modeling.constants.noise import (
+    CLEARLY,
+    DRAWS,
+    EXACT,
+    FEWEST_RESIDUALS,
+    LARGEST_COUNT,
+    MEDIAN_VARIANCE,
+)
 from callpath_modeler.modeling.distributions import student_quantile
 
 Centre = Literal["mean", "median", "trimmed", "midrange", "first-quartile", "min"]
@@ -20,22 +27,6 @@ ClassicCentre = Literal["median", "mean", "min"]
 CENTRES: tuple[Centre, ...] = ("mean", "median", "trimmed", "midrange", "first-quartile", "min")
 """All centres of repetitions."""
 
-EXACT = 1e-9
-"""Relative difference below which two values are the same number written by two programs."""
-
-_LARGEST_COUNT = 1e6
-"""Value from which on whole numbers may be ticks of a clock instead of counts."""
-
-_MEDIAN_VARIANCE = math.pi / 2
-"""Variance of a median relative to a mean, for normal noise and more than two repetitions."""
-
-
-_DRAWS = 4000
-"""Number of resampled points that determine the efficiency of a centre."""
-_FEWEST_RESIDUALS = 15
-"""Residuals needed to determine the efficiency of a centre."""
-_CLEARLY = 0.95
-"""Ratio of variances below which another centre is clearly steadier."""
 
 _PREFERRED: tuple[Centre, ...] = ("mean", "trimmed", "median", "midrange", "min")
 """Centres in order of preference; `auto` takes the first one that no other clearly undercuts.
@@ -132,9 +123,9 @@ def relative_efficiency(
         Its relative variance divided by that of the mean, from a simulation with a fixed seed that
         draws from the residuals.
     """
-    if repetitions < 3 or len(residuals) < _FEWEST_RESIDUALS or np.ptp(residuals) <= EXACT:
+    if repetitions < 3 or len(residuals) < FEWEST_RESIDUALS or np.ptp(residuals) <= EXACT:
         return ("mean" if how == "auto" else how), 1.0
-    drawn = np.random.default_rng(0).choice(np.sort(residuals), (1, _DRAWS, repetitions))
+    drawn = np.random.default_rng(0).choice(np.sort(residuals), (1, DRAWS, repetitions))
     drawn.sort(axis=2)
     # Draws are contiguous in memory, so that numpy sums many of them at a time.
     drawn = np.asfortranarray(drawn)
@@ -145,7 +136,7 @@ def relative_efficiency(
     if how != "auto":
         return how, variance[how] / variance["mean"]
     least = min(variance.values())
-    best = next(each for each in _PREFERRED if _CLEARLY * variance[each] <= least)
+    best = next(each for each in _PREFERRED if CLEARLY * variance[each] <= least)
     return best, variance[best] / variance["mean"]
 
 
@@ -248,7 +239,7 @@ def _centre_factor(counts: FloatArray, aggregate: ClassicCentre) -> FloatArray:
         # A minimum is steadier than a mean under skewed noise, and less steady under even noise.
         return np.minimum(1.0, 2.0 / counts)
     if aggregate == "median":
-        return np.where(counts > 2, _MEDIAN_VARIANCE, 1.0) / counts
+        return np.where(counts > 2, MEDIAN_VARIANCE, 1.0) / counts
     return 1.0 / counts
 
 
@@ -277,5 +268,5 @@ def looks_exact(
     """
     totals = centre * p
     close = np.abs(totals - np.round(totals)) <= EXACT * np.abs(totals)
-    whole = (close & (centre < _LARGEST_COUNT)).all(axis=1)
+    whole = (close & (centre < LARGEST_COUNT)).all(axis=1)
     return np.where(dof > 0, np.nan_to_num(spread) <= EXACT, whole)

@@ -1,6 +1,8 @@
 """Growths and formulas written by people, such as ``O(p^1.5 log p)`` and ``2 + 0.1 log2(p)``.
 
 Errors in them have a position.
+
+See docs/explanation/modeling.md, 'The method in one page'.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, NoReturn, Protocol, TypeVar
 
+from callpath_modeler.modeling.constants.limits import DEEPEST, LONGEST_NUMBER, LONGEST_TEXT
 from callpath_modeler.modeling.functions import Function, FunctionFactor
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, VULGAR, Growth
 from callpath_modeler.syntax import END, Cursor, ExpressionError, Token
@@ -80,9 +83,9 @@ def parse_function(text: str) -> tuple[Function, str | None]:
     GrowthSyntaxError
         If the text cannot be read, is too long, or has two parameters.
     """
-    if len(text) > _LONGEST_TEXT:
-        message = f"a formula has at most {_LONGEST_TEXT} characters"
-        raise GrowthSyntaxError(text, _LONGEST_TEXT, message)
+    if len(text) > LONGEST_TEXT:
+        message = f"a formula has at most {LONGEST_TEXT} characters"
+        raise GrowthSyntaxError(text, LONGEST_TEXT, message)
     return _FunctionReader(text, None).read()
 
 
@@ -104,12 +107,6 @@ _LOGARITHMS = {"log": 1.0, "log2": 1.0, "log₂": 1.0, "ld": 1.0, "lb": 1.0, "lg
 _ROOTS = ("sqrt", "√")
 _GLUED = re.compile(r"[a-z]?(log[2₂]?|ln|sqrt)[a-z]")
 """One word that consists of two or three names."""
-_DEEPEST = 50
-"""Largest depth of nested brackets."""
-_LONGEST = 30
-"""Largest number of digits of a number."""
-_LONGEST_TEXT = 1000
-"""Largest number of characters of a formula."""
 
 
 def _with_name(parameter: str | None) -> re.Pattern[str]:
@@ -211,7 +208,7 @@ class _Reader(Generic[_T]):
         words = self._words
         start = words.take()
         self._depth += 1
-        if self._depth > _DEEPEST:
+        if self._depth > DEEPEST:
             words.fail("too many brackets", start)
         found = self._sum()
         words.expect(")", "a bracket is open; ')' or a factor is missing here")
@@ -296,8 +293,8 @@ class _Reader(Generic[_T]):
             return _VULGAR_VALUES[word.text]
         if word.kind not in ("number", "superscript"):
             self._words.fail("a number is missing here", word)
-        exact = Fraction(word.text.translate(_PLAIN)) if len(word.text) <= _LONGEST else None
-        if exact is None or max(exact.numerator, exact.denominator) >= 10**_LONGEST:
+        exact = Fraction(word.text.translate(_PLAIN)) if len(word.text) <= LONGEST_NUMBER else None
+        if exact is None or max(exact.numerator, exact.denominator) >= 10**LONGEST_NUMBER:
             self._words.fail("this number has too many digits", word)
         digits = len(word.text.partition(".")[2])
         sixth = Fraction(round(exact * 6), 6)

@@ -1,4 +1,7 @@
-"""Type of the map over parts of the rows; the caller of a fit provides it."""
+"""Type of the map over parts of the rows; the caller of a fit provides it.
+
+See docs/explanation/architecture.md, 'Processes and threads'.
+"""
 
 from __future__ import annotations
 

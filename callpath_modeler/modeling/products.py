@@ -1,4 +1,7 @@
-"""Products of factors of several parameters: the shapes of models in them."""
+"""Products of factors of several parameters: the shapes of models in them.
+
+See docs/explanation/several-parameters.md, 'Factors and products'.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ They are in single precision, for coefficients of moderate size: those of shapes
 largest magnitude at the points, in the unit of the row. Unlike a covariance, a root stays precise
 where coefficients nearly compensate each other. It separates the level and the slope of a
 regression on one shape.
+
+See docs/explanation/noise-and-bands.md, 'Prediction and band'.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Shapes of models, their growths, and values of models."""
+"""Shapes of models, their growths, and values of models.
+
+See docs/explanation/modeling.md, 'The method in one page'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Status of a fit; a fit never raises an exception for a row."""
+"""Status of a fit; a fit never raises an exception for a row.
+
+See docs/explanation/modeling.md, 'The method in one page'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Conversion of models to arrays for a store, and back."""
+"""Conversion of models to arrays for a store, and back.
+
+See docs/explanation/architecture.md, 'Types, in the order of the data flow'.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.models import METHODS, Models, column_names
+from callpath_modeler.modeling.model_columns import METHODS, column_names
+from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from callpath_modeler.modeling.products import Product
 from callpath_modeler.modeling.shapes import shapes_from_header, shapes_to_header

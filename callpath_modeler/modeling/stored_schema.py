@@ -3,6 +3,8 @@
 A store may come from anybody. The C library looks shapes up by the codes of terms, and reads
 weights and errors by row. A column of another shape would make it read memory beyond the column. So
 every column is checked once, in time proportional to its size.
+
+See docs/explanation/architecture.md, 'Types, in the order of the data flow'.
 """
 
 from __future__ import annotations
@@ -16,29 +18,21 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, forget_mapped
+from callpath_modeler.modeling.constants.limits import (
+    LARGEST_PART,
+    LARGEST_ROOT,
+    LARGEST_STORED,
+    MOST_ALTERNATIVES,
+    MOST_TERMS,
+    ROUNDING,
+    ROUNDING_OF_SUMS,
+    ROWS_TOGETHER,
+    SMALLEST,
+)
 from callpath_modeler.modeling.evaluation import peaks
 from callpath_modeler.modeling.roots import numbers_of_root
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
-
-_MOST_TERMS = 16
-"""Largest number of terms of a model."""
-_MOST_ALTERNATIVES = 256
-"""Largest number of alternatives of a row."""
-_ROUNDING = 1e-6
-"""Amount by which rounding may lift a share above 1."""
-_ROUNDING_OF_SUMS = 1e-5
-"""Of the sum of numbers in single precision."""
-_LARGEST = 1e300
-"""Largest finite number that is multiplied."""
-_LARGEST_ROOT = 1e30
-"""Largest error in the unit of the row; its square is multiplied by those of shapes."""
-_LARGEST_PART = 1e30
-"""Largest part of one coefficient in a value, in units of the largest value of the row."""
-_SMALLEST = 5e-324
-"""Smallest number above zero, for divisors."""
-_CHUNK = 8192
-"""Rows that are checked together if the check needs memory."""
 
 
 class MissingRule(Enum):
@@ -67,8 +61,8 @@ class StoredColumn:
 
     kind: str
     shape: str
-    low: float = -_LARGEST
-    high: float = _LARGEST
+    low: float = -LARGEST_STORED
+    high: float = LARGEST_STORED
     missing: MissingRule = MissingRule.NOWHERE
     empty_with: str = ""
     none: tuple[int, ...] = ()
@@ -84,8 +78,8 @@ COLUMNS: Mapping[str, StoredColumn] = {
     "drift": StoredColumn("f8", "n", low=0, missing=_WITHOUT),
     "dof": StoredColumn("f8", "n", low=0, missing=_WITHOUT),
     "cv_error": StoredColumn("f8", "n", low=0, missing=_ANYWHERE),
-    "r2": StoredColumn("f8", "n", high=1 + _ROUNDING, missing=_ANYWHERE),
-    "adjusted_r2": StoredColumn("f8", "n", high=1 + _ROUNDING, missing=_ANYWHERE),
+    "r2": StoredColumn("f8", "n", high=1 + ROUNDING, missing=_ANYWHERE),
+    "adjusted_r2": StoredColumn("f8", "n", high=1 + ROUNDING, missing=_ANYWHERE),
     "rss": StoredColumn("f8", "n", low=0, missing=_ANYWHERE),
     "noise": StoredColumn("f8", "n", low=0, missing=_ANYWHERE),
     "status": StoredColumn("i1", "n", low=min(FitStatus), high=max(FitStatus)),
@@ -96,13 +90,13 @@ COLUMNS: Mapping[str, StoredColumn] = {
     # In a row without values, the smallest point is infinite and the largest one minus infinity.
     "low_p": StoredColumn("f8", "n", low=0, high=np.inf, missing=_ANYWHERE),
     "high_p": StoredColumn("f8", "n", low=-np.inf, missing=_ANYWHERE),
-    "weight": StoredColumn("f8", "n", low=0, high=1 + _ROUNDING, missing=_WITHOUT),
+    "weight": StoredColumn("f8", "n", low=0, high=1 + ROUNDING, missing=_WITHOUT),
     "alternative_terms": StoredColumn("i2", "nAt", low=-1),
     "alternative_coefficients": StoredColumn("f8", "nAc"),
-    "alternative_weight": StoredColumn("f", "nA", low=0, high=1 + _ROUNDING),
-    "unit": StoredColumn("f8", "n", low=_SMALLEST, missing=_WITHOUT),
+    "alternative_weight": StoredColumn("f", "nA", low=0, high=1 + ROUNDING),
+    "unit": StoredColumn("f8", "n", low=SMALLEST, missing=_WITHOUT),
     "root": StoredColumn(
-        *("f4", "nMR", -_LARGEST_ROOT, _LARGEST_ROOT),
+        *("f4", "nMR", -LARGEST_ROOT, LARGEST_ROOT),
         empty_with="classic",
         none=(0, numbers_of_root(2)),
     ),
@@ -168,7 +162,7 @@ def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int, method: str
     of_terms, of_alternatives = terms.shape[1], alternatives.shape[1]
     # The classic method adds terms to the model only; all hypotheses of a mixture have one size.
     of_others = alternatives.shape[2] if method == "classic" else of_terms
-    if max(of_terms, of_others) > _MOST_TERMS or of_alternatives > _MOST_ALTERNATIVES:
+    if max(of_terms, of_others) > MOST_TERMS or of_alternatives > MOST_ALTERNATIVES:
         raise ValueError(f"{of_terms} terms and {of_alternatives} alternatives are too many")
     return {
         "n": rows,
@@ -219,7 +213,7 @@ def _check_weights(
     # Of several parameters, the alternatives along each stand for all.
     each = others.reshape(len(others), axes, -1).sum(axis=2, dtype=np.float64)
     total = np.where(modelled[:, None], arrays["weight"][:, None] + each, 1.0)
-    if total.size and np.abs(total - 1).max() > _ROUNDING_OF_SUMS:
+    if total.size and np.abs(total - 1).max() > ROUNDING_OF_SUMS:
         raise ValueError("weight and alternative_weight do not add up to one")
 
 
@@ -237,7 +231,7 @@ def _check_places(arrays: Mapping[str, npt.NDArray[Any]], points: FloatArray) ->
 def _check_errors(root: npt.NDArray[Any]) -> None:
     """Check that roots of covariances have no negative number on their diagonals."""
     place = -1
-    for step in range(1, _MOST_TERMS + 2):
+    for step in range(1, MOST_TERMS + 2):
         place += step
         if place < root.shape[-1] and root[..., place].min(initial=0.0) < 0:
             raise ValueError("root holds a negative error")
@@ -246,9 +240,9 @@ def _check_errors(root: npt.NDArray[Any]) -> None:
 def _check_parts(arrays: Mapping[str, npt.NDArray[Any]], peak: FloatArray) -> None:
     """Check that coefficients have a plausible size for values in the unit of their row."""
     ones = ("terms", "coefficients"), ("alternative_terms", "alternative_coefficients")
-    for start in range(0, len(arrays["unit"]), _CHUNK):
-        some = slice(start, start + _CHUNK)
-        most = _LARGEST_PART * arrays["unit"][some]
+    for start in range(0, len(arrays["unit"]), ROWS_TOGETHER):
+        some = slice(start, start + ROWS_TOGETHER)
+        most = LARGEST_PART * arrays["unit"][some]
         for codes, numbers in ones:
             part = np.abs(arrays[numbers][some])
             with np.errstate(over="ignore", invalid="ignore"):

@@ -2,6 +2,8 @@
 
 The normal form is ``f(p) = c0 + sum_k c_k p**i_k log2(p)**j_k`` (Calotoiu, Hoefler, Poke, Wolf:
 Using Automated Performance Modeling to Find Scalability Bugs in Complex Codes, SC13).
+
+See docs/explanation/modeling.md, 'The method in one page'.
 """
 
 from __future__ import annotations
@@ -19,12 +21,16 @@ import numpy.typing as npt
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
+from callpath_modeler.modeling.constants.limits import (
+    BESIDE_EXPONENTIALS,
+    FINEST,
+    LARGEST_POWER,
+    MOST_TERMS_OF_SPACE,
+)
 from callpath_modeler.modeling.growth import Growth, exponential_text, raised
 from callpath_modeler.printable import shortened
 
 ExponentLike = Fraction | int | float | str
-_LARGEST_POWER, _FINEST, _LONGEST = 1000, 10**12, 40
-"""Largest exponent, largest denominator, and largest number of characters of an exponent."""
 _HUGE = re.compile(r"[eE][-+]?[0-9_]{3,}")
 """A power of ten that would take minutes to compute."""
 
@@ -132,7 +138,7 @@ def as_exponent(value: ExponentLike) -> Fraction:
     SearchSpaceError
         If the text is not a number, or the number is not finite.
     """
-    is_long = isinstance(value, str) and (len(value) > _LONGEST or _HUGE.search(value))
+    is_long = isinstance(value, str) and (len(value) > MOST_TERMS_OF_SPACE or _HUGE.search(value))
     try:
         fraction = Fraction(math.nan if is_long else value)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
@@ -141,10 +147,10 @@ def as_exponent(value: ExponentLike) -> Fraction:
         ) from error
     if isinstance(value, float):
         fraction = fraction.limit_denominator(100)
-    if abs(fraction) > _LARGEST_POWER or fraction.denominator > _FINEST:
+    if abs(fraction) > LARGEST_POWER or fraction.denominator > FINEST:
         raise SearchSpaceError(
             f"{_short(value)} is not an allowed exponent; exponents lie between "
-            f"-{_LARGEST_POWER} and {_LARGEST_POWER}"
+            f"-{LARGEST_POWER} and {LARGEST_POWER}"
         )
     return fraction
 
@@ -155,11 +161,7 @@ def _short(value: object) -> str:
         shown = repr(value)
     except ValueError:
         return "a number of thousands of digits"
-    return shortened(shown, _LONGEST)
-
-
-_BESIDE_EXPONENTIALS = Fraction(4), Fraction(5)
-"""Further whole powers that are multiplied by exponentials, if terms go up to cubes."""
+    return shortened(shown, MOST_TERMS_OF_SPACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +219,12 @@ class SearchSpace:
             raise SearchSpaceError(
                 f"max_terms is {self.max_terms}; a model needs room for at least one term"
             )
-        if any(not 0 <= log <= _LARGEST_POWER for log in self.logs):
+        if any(not 0 <= log <= LARGEST_POWER for log in self.logs):
             raise SearchSpaceError(
-                f"powers of the logarithm must lie between 0 and {_LARGEST_POWER}"
+                f"powers of the logarithm must lie between 0 and {LARGEST_POWER}"
             )
-        if any(abs(each) > _LARGEST_POWER or each.denominator > _FINEST for each in fractions):
-            raise SearchSpaceError(f"exponents and rates must be at most {_LARGEST_POWER}")
+        if any(abs(each) > LARGEST_POWER or each.denominator > FINEST for each in fractions):
+            raise SearchSpaceError(f"exponents and rates must be at most {LARGEST_POWER}")
         if any(exponent < 0 for exponent in rising):
             raise SearchSpaceError("negative exponents belong to the decreasing terms")
         if any(exponent >= 0 for exponent in self.decreasing):
@@ -276,7 +278,7 @@ class SearchSpace:
         ]
         powers = {exponent for exponent in self.exponents if exponent.denominator == 1}
         # Subspaces of k dimensions cost up to k^5 each, so whole powers go beyond cubes here.
-        beyond = _BESIDE_EXPONENTIALS if max(powers, default=0) >= 3 else ()
+        beyond = BESIDE_EXPONENTIALS if max(powers, default=0) >= 3 else ()
         exploding = [
             Term(power, 0, rate)
             for rate in self.exponential

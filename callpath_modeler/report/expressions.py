@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 
-from callpath_modeler.modeling.breaks import WITHIN
+from callpath_modeler.modeling.constants.shapes import WITHIN
 from callpath_modeler.units import scientific
 
 _LOGARITHM = re.compile(r"log_([\d.]+)\(")

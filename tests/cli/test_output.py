@@ -18,8 +18,8 @@ from rich.cells import cell_len
 
 from callpath_modeler import modeling
 from callpath_modeler.cli.group import LazyGroup, cpmodel
-from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.report.layout import wrap
+from implementations import needs_library
 
 RANK = ("--target", "262144")
 COLUMNS = (
@@ -95,14 +95,14 @@ def test_help_needs_no_numpy_and_no_reader():
     assert not heavy & imported
 
 
-@pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
+@needs_library
 @pytest.mark.parametrize("words", [("rank",), ("show", "main/MPI_Barrier"), ("diff",)])
 def test_what_is_asked_most_needs_neither_scipy_nor_a_reader_of_others(words, samples):
     runs = str(samples / "lulesh")
     command, *more = words
     more += [runs] if command == "diff" else ["--target", "1000"]
     imported = imported_by(command, runs, *more)
-    assert {"callpath_modeler.modeling.mixture.application", "cpmodel_scorep.stream"} <= imported
+    assert {"callpath_modeler.modeling.application", "cpmodel_scorep.stream"} <= imported
     assert not {"scipy", "pandas", "networkx", "cpmodel_otf2.events", "otf2"} & imported
 
 

@@ -1,4 +1,7 @@
-"""Coefficients, covariances and alternatives of chosen hypotheses."""
+"""Coefficients, covariances and alternatives of chosen hypotheses.
+
+See docs/explanation/modeling.md, 'The classic method'.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,7 @@ from callpath_modeler.modeling.classic.search import (
     solve,
 )
 from callpath_modeler.modeling.classic.significance import PureError, floored
-
-_EXCLUDED = 6.0
-"""Difference in Akaike's criterion from which on a hypothesis is excluded: exp(-3) is 5 %."""
-
-_KEEP_CONSTANT = 4.0
-"""F-ratio, about the 5 % level, below which a constant with growing terms is noise."""
+from callpath_modeler.modeling.constants.classic import EXCLUDED, KEEP_CONSTANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +118,7 @@ def _drop_constants(result: Estimate, rows: WeightedRows, basis: Basis, used: In
         bare = solve(_design(result.terms[row, :size], WITHOUT_CONSTANT, basis), some)
         left = floored(full.rss, some.points)
         ratio = (floored(bare.rss, some.points) - left) / left * (some.points - size - 1)
-        drop = (ratio < _KEEP_CONSTANT) & (bare.coefficients > 0).all(axis=1)
+        drop = (ratio < KEEP_CONSTANT) & (bare.coefficients > 0).all(axis=1)
         result.form[row[drop]] = WITHOUT_CONSTANT
 
 
@@ -246,7 +244,7 @@ def _kept(everything: FloatArray, own: FloatArray, flat: BoolArray, count: int) 
     not among the extremes, because the test against growth has decided already.
     """
     best = np.minimum(own, everything.min(axis=1))
-    likely = (everything <= best[:, None] + _EXCLUDED) & ~flat[:, None]
+    likely = (everything <= best[:, None] + EXCLUDED) & ~flat[:, None]
     row = np.flatnonzero(likely.any(axis=1))
     sort = everything.copy()
     if count >= 3:

@@ -1,4 +1,7 @@
-"""The classic method: one hypothesis per row, by cross-validation and term refinement."""
+"""The classic method: one hypothesis per row, by cross-validation and term refinement.
+
+See docs/explanation/modeling.md, 'The classic method'.
+"""
 
 from __future__ import annotations
 
@@ -13,40 +16,29 @@ from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array
 from callpath_modeler.modeling.classic.estimate import Estimate, estimate, runners_up
 from callpath_modeler.modeling.classic.refine import choose, coefficient_count
 from callpath_modeler.modeling.classic.search import CONSTANT, Basis, WeightedRows
-from callpath_modeler.modeling.classic.significance import USUAL_DOF, USUAL_SPREAD, PureError
-from callpath_modeler.modeling.models import MIN_POINTS, Models
-from callpath_modeler.modeling.noise import (
-    EXACT,
-    ClassicCentre,
-    Repetitions,
-    looks_exact,
-    summarise,
+from callpath_modeler.modeling.classic.significance import PureError
+from callpath_modeler.modeling.constants.classic import (
+    CLASSIC_ALTERNATIVES,
+    CLASSIC_CHUNK,
+    USUAL_DOF,
+    USUAL_SPREAD,
 )
+from callpath_modeler.modeling.constants.noise import EXACT
+from callpath_modeler.modeling.constants.outcome import (
+    EXACT_MISFIT,
+    FAR_BEYOND_NOISE,
+    MISFIT,
+    NOISY_SPREAD,
+)
+from callpath_modeler.modeling.model_columns import MIN_POINTS
+from callpath_modeler.modeling.models import Models
+from callpath_modeler.modeling.noise import ClassicCentre, Repetitions, looks_exact, summarise
 from callpath_modeler.modeling.parallel_map import MapLike
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 
 Columns = dict[str, npt.NDArray[Any]]
-
-ALTERNATIVES = 3
-"""Number of alternatives that are kept per row."""
-
-_CHUNK = 1024
-"""Rows that are fitted together."""
-_NOISY_SPREAD = 0.25
-"""Relative standard deviation of repetitions above which a constant is noisy."""
-_EXACT_MISFIT = 1e-3
-"""Relative misfit of counts above which no model explains them.
-
-Iterations until convergence follow a law to some parts in 10,000. The nearest law of another class
-misses them by a percent.
-"""
-
-_MISFIT = 0.05
-"""Relative misfit above which a row may be outside the model class."""
-_FAR_BEYOND_NOISE = 3.0
-"""The same, in units of the noise of a centre."""
 
 
 def fit_classic(
@@ -77,7 +69,7 @@ def fit_classic(
     """
     basis, codes = _basis(space, points)
     setting = _Setting(points, basis, codes, folds, aggregate, confidence, space.max_terms)
-    parts = (y[start : start + _CHUNK] for start in range(0, max(len(y), 1), _CHUNK))
+    parts = (y[start : start + CLASSIC_CHUNK] for start in range(0, max(len(y), 1), CLASSIC_CHUNK))
     chunks = list(each(partial(_fit_chunk, setting), parts))
     return Models(
         space=space,
@@ -164,9 +156,9 @@ def _empty(count: int, status: Int8Array, reps: Repetitions, setting: _Setting) 
         "low_p": np.where(present, setting.points, np.inf).min(axis=1),
         "high_p": np.where(present, setting.points, -np.inf).max(axis=1),
         "weight": np.where(zero[:, 0], 1.0, 0.0),
-        "alternative_terms": np.full((count, ALTERNATIVES, 1), -1, dtype=np.int16),
-        "alternative_coefficients": np.zeros((count, ALTERNATIVES, 2)),
-        "alternative_weight": np.zeros((count, ALTERNATIVES)),
+        "alternative_terms": np.full((count, CLASSIC_ALTERNATIVES, 1), -1, dtype=np.int16),
+        "alternative_coefficients": np.zeros((count, CLASSIC_ALTERNATIVES, 2)),
+        "alternative_weight": np.zeros((count, CLASSIC_ALTERNATIVES)),
         "unit": np.ones(count),
         "root": np.zeros((count, 0, 6), dtype=np.float32),
     }
@@ -185,7 +177,7 @@ def _fit_rows(columns: Columns, row: IntArray, reps: Repetitions, setting: _Sett
     exact = looks_exact(setting.points, values, reps.spread[row], reps.dof[row])
     choice = choose(rows, setting.basis, pure, exact, setting.max_terms)
     final = estimate(rows, setting.basis, choice)
-    others = runners_up(rows, choice, final, pure, ALTERNATIVES)
+    others = runners_up(rows, choice, final, pure, CLASSIC_ALTERNATIVES)
     size = coefficient_count(final.form, final.terms)
     freedom = np.maximum(rows.points - size, 1.0)
     spread, dof = _spread(final.rss, freedom, rows.points, pure, exact)
@@ -270,11 +262,11 @@ def _status(
     misfit = np.sqrt(final.rss / rows.points)
     freedom = np.maximum(rows.points - coefficient_count(final.form, final.terms), 1.0)
     least = np.where(pure.dof > 0, pure.variance, np.inf)
-    beyond = np.sqrt(final.rss / freedom) > _FAR_BEYOND_NOISE * np.sqrt(least)
-    outside = np.where(exact, misfit > _EXACT_MISFIT, beyond & (misfit > _MISFIT))
+    beyond = np.sqrt(final.rss / freedom) > FAR_BEYOND_NOISE * np.sqrt(least)
+    outside = np.where(exact, misfit > EXACT_MISFIT, beyond & (misfit > MISFIT))
     flat = final.form == CONSTANT
     status = np.where(flat, FitStatus.CONSTANT, FitStatus.OK)
-    noisy = flat & (np.nan_to_num(noise) > _NOISY_SPREAD)
+    noisy = flat & (np.nan_to_num(noise) > NOISY_SPREAD)
     status = np.where(outside, FitStatus.OUTSIDE, status)
     return np.where(noisy, FitStatus.NOISY, status).astype(np.int8)
 

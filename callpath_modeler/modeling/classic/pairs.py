@@ -1,4 +1,7 @@
-"""Hypotheses of several terms: all pairs in closed form, then one more term at a time."""
+"""Hypotheses of several terms: all pairs in closed form, then one more term at a time.
+
+See docs/explanation/modeling.md, 'The classic method'.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,7 @@ from callpath_modeler.modeling.classic.search import (
     selection_score,
     solve,
 )
-
-_COLLINEAR = 1e-9
-"""Determinant, relative to the product of the squares, of two terms that are one curve."""
-_SIGN_TOLERANCE = 1e-9
-"""Negative value that counts as zero, since it may be rounding."""
-_VALIDATED = 4
-"""Number of best pairs that are solved again in full precision and cross-validated."""
+from callpath_modeler.modeling.constants.classic import COLLINEAR, SIGN_TOLERANCE, VALIDATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ def constant_stands(coefficients: FloatArray, terms: IntArray, basis: Basis) -> 
     """
     start = coefficients[:, 0] + (coefficients[:, 1:] * basis.reference[terms]).sum(axis=1)
     rising = ~basis.decreasing[terms].any(axis=1)
-    return np.asarray((coefficients[:, 0] >= 0) | (rising & (start >= -_SIGN_TOLERANCE)))
+    return np.asarray((coefficients[:, 0] >= 0) | (rising & (start >= -SIGN_TOLERANCE)))
 
 
 def best_pair(rows: WeightedRows, basis: Basis, allowed: IntArray) -> Candidate:
@@ -127,7 +124,7 @@ def best_pair(rows: WeightedRows, basis: Basis, allowed: IntArray) -> Candidate:
     """
     first, second = (allowed[index] for index in np.triu_indices(len(allowed), 1))
     rss = _pair_residuals(rows, basis, first, second)
-    count = min(_VALIDATED, rss.shape[1])
+    count = min(VALIDATED, rss.shape[1])
     top = np.argpartition(rss, count - 1, axis=1)[:, :count]
     return _validated(rows, basis, np.stack([first[top], second[top]], axis=2))
 
@@ -183,7 +180,7 @@ def _two_by_two(
     """Return the solutions of many 2x2 systems: two coefficients, the residual sum or infinity."""
     area = square[0] * square[1]
     determinant = area - cross**2
-    usable = determinant > _COLLINEAR * area
+    usable = determinant > COLLINEAR * area
     safe = np.where(usable, determinant, 1.0)
     one = (square[1] * right[0] - cross * right[1]) / safe
     two = (square[0] * right[1] - cross * right[0]) / safe

@@ -1,4 +1,7 @@
-"""Refinement term by term until statistical shrinkage (Calotoiu, Hoefler, Poke, Wolf, SC13)."""
+"""Refinement term by term until statistical shrinkage (Calotoiu, Hoefler, Poke, Wolf, SC13).
+
+See docs/explanation/modeling.md, 'The classic method'.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +20,20 @@ from callpath_modeler.modeling.classic.search import (
     fit_one_term,
 )
 from callpath_modeler.modeling.classic.significance import (
-    HINT_LEVEL,
-    LEVEL,
-    MORE_LEVEL,
     PureError,
     floored,
     more_terms_probability,
     one_term_probability,
     path_length,
 )
-from callpath_modeler.modeling.noise import EXACT
-
-_HINTS = 7
-"""Number of terms that are tried for a hint of growth."""
-_SECOND_CLASS = 2.0
-"""Factor by which the error of a second-class hypothesis has to be smaller."""
+from callpath_modeler.modeling.constants.classic import (
+    HINT_LEVEL,
+    HINTS,
+    LEVEL,
+    MORE_LEVEL,
+    SECOND_CLASS,
+)
+from callpath_modeler.modeling.constants.noise import EXACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,7 @@ def _is_seen_before_the_end(rows: WeightedRows, basis: Basis, pure: PureError) -
     _, none, _ = _fit_constant(short)
     # A few shapes suffice for a hint.
     shapes = np.flatnonzero(basis.first_class)
-    shapes = shapes[np.linspace(0, len(shapes) - 1, min(_HINTS, len(shapes))).astype(np.intp)]
+    shapes = shapes[np.linspace(0, len(shapes) - 1, min(HINTS, len(shapes))).astype(np.intp)]
     one = fit_one_term(short, basis.take(shapes))
     rss = np.where(np.isfinite(one.rss), one.rss, none[:, None]).min(axis=1)
     pooled = ~pure.unexplained(rss, short.points - 2)
@@ -193,7 +195,7 @@ def _best_one(one: OneTerm, rows: WeightedRows, basis: Basis) -> IntArray:
     second = np.where(basis.first_class, np.inf, score).argmin(axis=1)
     row = np.arange(len(first))
     error = np.maximum(one.cv, least)
-    better = error[row, second] * _SECOND_CLASS**2 <= error[row, first]
+    better = error[row, second] * SECOND_CLASS**2 <= error[row, first]
     return np.asarray(np.where(better & ~basis.first_class[second], second, first))
 
 
@@ -249,7 +251,7 @@ def _take_fine_pairs(
     probability = more_terms_probability(
         state.constant_rss[row], rss, size - 1, freedom, some.points, pure.take(row), tried
     )
-    halved = np.maximum(found.cv, some.points * EXACT**2) * _SECOND_CLASS**2 <= state.cv[row]
+    halved = np.maximum(found.cv, some.points * EXACT**2) * SECOND_CLASS**2 <= state.cv[row]
     taken = usable & halved & (probability <= MORE_LEVEL)
     state.terms[row[taken]] = -1
     state.terms[row[taken], :2] = found.terms[taken]

@@ -1,6 +1,8 @@
 """All one-term hypotheses for all rows at once, and least squares of any design, with errors.
 
 A row is one call path. A point that is missing in a row has a weight of zero.
+
+See docs/explanation/modeling.md, 'The classic method'.
 """
 
 from __future__ import annotations
@@ -12,19 +14,16 @@ from typing import Self
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
+from callpath_modeler.modeling.constants.classic import (
+    FULL_LEVERAGE,
+    RIDGE,
+    SIGN_TOLERANCE,
+    SMALLEST,
+)
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 
 CONSTANT, WITH_CONSTANT, WITHOUT_CONSTANT, EDGE = range(4)
 """Forms of a hypothesis: c0; c0 + c x; c x; and c (x_ref - x), a saturation that starts at zero."""
-
-_FULL_LEVERAGE = 1e-8
-"""Smallest distance of a leverage from 1, for divisions."""
-_RIDGE = 1e-14
-"""Number that is added to the diagonal of scaled normal equations."""
-_SIGN_TOLERANCE = 1e-9
-"""Negative value that counts as zero, since it may be rounding."""
-_SMALLEST = 1e-12
-"""Share of the largest value of a row below which all values have the same weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ class WeightedRows:
         """
         positive = np.where(y > 0, y, np.inf).min(axis=1)
         floor = np.maximum(positive, 0.01)[:, None]
-        w = np.where(present, 1 / np.where(y > 0, np.maximum(y, _SMALLEST), floor) ** 2, 0.0)
+        w = np.where(present, 1 / np.where(y > 0, np.maximum(y, SMALLEST), floor) ** 2, 0.0)
         position = np.cumsum(present, axis=1) - 1
         fold = np.where(present, position if folds is None else position % folds, -1)
         return cls(y, w, fold, present.sum(axis=1).astype(np.float64))
@@ -194,7 +193,7 @@ def fit_one_term(rows: WeightedRows, basis: Basis) -> OneTerm:
     leverage += (w / total[:, None])[:, None, :]
     residual = centred_y[:, None, :] - slope[..., None] * centred_x
     rss = np.einsum("nhk,nhk,nk->nh", residual, residual, w)
-    kept = np.where(leverage < 1 - _FULL_LEVERAGE, 1 - leverage, _FULL_LEVERAGE)
+    kept = np.where(leverage < 1 - FULL_LEVERAGE, 1 - leverage, FULL_LEVERAGE)
     residual /= kept
     cv = np.einsum("nhk,nhk,nk->nh", residual, residual, w)
     form = _forms(constant, slope, basis)
@@ -243,7 +242,7 @@ def _forms(constant: FloatArray, slope: FloatArray, basis: Basis) -> Int8Array:
     start = constant + slope * basis.reference
     falls = basis.decreasing & (slope > 0)
     saturates = basis.decreasing & (slope < 0)
-    bad = np.where(falls, constant < -_SIGN_TOLERANCE, start < -_SIGN_TOLERANCE)
+    bad = np.where(falls, constant < -SIGN_TOLERANCE, start < -SIGN_TOLERANCE)
     return np.where(bad, np.where(saturates, EDGE, WITHOUT_CONSTANT), WITH_CONSTANT).astype(np.int8)
 
 
@@ -259,7 +258,7 @@ def _refit_bound(fit: OneTerm, rows: WeightedRows, basis: Basis) -> None:
     residual = y - coefficient[:, None] * shape
     leverage = w * shape**2 / square[:, None]
     fit.rss[row, term] = (w * residual**2).sum(axis=1)
-    residual /= np.where(leverage < 1 - _FULL_LEVERAGE, 1 - leverage, _FULL_LEVERAGE)
+    residual /= np.where(leverage < 1 - FULL_LEVERAGE, 1 - leverage, FULL_LEVERAGE)
     fit.cv[row, term] = (w * residual**2).sum(axis=1)
     fit.slope[row, term] = np.where(edge, -coefficient, coefficient)
     fit.constant[row, term] = np.where(edge, coefficient * basis.reference[term], 0.0)
@@ -362,7 +361,7 @@ def solve(design: FloatArray, rows: WeightedRows) -> Solution:
             cv += np.where(trained, error, np.inf)
     else:
         leverage = rows.w * np.einsum("nkq,nkq->nk", design @ inverse, design)
-        kept = np.where(leverage < 1 - _FULL_LEVERAGE, 1 - leverage, _FULL_LEVERAGE)
+        kept = np.where(leverage < 1 - FULL_LEVERAGE, 1 - leverage, FULL_LEVERAGE)
         cv = (rows.w * (residual / kept) ** 2).sum(axis=1)
     return Solution(coefficients, inverse, fitted, rss, cv)
 
@@ -379,7 +378,7 @@ def _normal_solve(
     normal = np.einsum("nkq,nkr->nqr", z, z)
     size = normal.shape[-1]
     # A small ridge keeps collinear designs solvable; the refinement removes its bias.
-    inverse = np.linalg.inv(normal + _RIDGE * np.eye(size))
+    inverse = np.linalg.inv(normal + RIDGE * np.eye(size))
     target = root * y
     solution = np.zeros_like(norm)
     for _ in range(3):

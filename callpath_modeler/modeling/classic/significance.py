@@ -1,4 +1,7 @@
-"""Significance tests for terms, which take the number of hypotheses into account."""
+"""Significance tests for terms, which take the number of hypotheses into account.
+
+See docs/explanation/modeling.md, 'The classic method'.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,8 @@ import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.classic.search import Basis
-from callpath_modeler.modeling.noise import EXACT
-
-LEVEL = 0.02
-"""Largest probability of a false first term, for all hypotheses together."""
-
-HINT_LEVEL = 0.2
-"""The same for the change that the points before the largest have to show."""
-
-MORE_LEVEL = 0.005
-"""The same for a second and further term: a false one of high power ruins an extrapolation."""
-
-_LACK_LEVEL = 0.05
-"""Level of the test for lack of fit."""
-USUAL_SPREAD = 0.1
-"""Relative standard deviation of the noise that is assumed without repetitions.
-
-Few programs vary by more than a tenth from run to run.
-"""
-USUAL_DOF = 1.0
-"""Weight of this assumption, in degrees of freedom: that of one residual."""
+from callpath_modeler.modeling.constants.classic import LACK_LEVEL, USUAL_DOF, USUAL_SPREAD
+from callpath_modeler.modeling.constants.noise import EXACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +53,7 @@ class PureError:
 
         ratio = rss / np.maximum(freedom, 1.0) / self.variance
         lack = special.fdtrc(np.maximum(freedom, 1.0), np.maximum(self.dof, 1.0), ratio)
-        return np.asarray((self.dof == 0) | (lack < _LACK_LEVEL))
+        return np.asarray((self.dof == 0) | (lack < LACK_LEVEL))
 
 
 def floored(rss: FloatArray, points: FloatArray) -> FloatArray:

@@ -1,82 +1,75 @@
-"""Mixtures of the predictions of hypotheses: calls into ``bands.c`` and ``uncertainty.c``."""
+"""Mixtures of the predictions of hypotheses: calls into ``bands.c`` and ``uncertainty.c``.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.compiled.library import call, float64_arrays
-
-if TYPE_CHECKING:
-    from callpath_modeler.modeling.models import Models
-
-Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-"""Centre, below and above [n, C, m], and weight [n, C], as in `Mixture`."""
-
-_TERMS = 2
-"""Terms of a model that the library reads."""
+from callpath_modeler.modeling.constants.layout import TERMS
+from callpath_modeler.modeling.model_columns import ModelColumns
+from callpath_modeler.modeling.predictive import ShapeTables
+from callpath_modeler.modeling.uncertainty import Mixture
 
 
-def quantiles(parts: Parts, probabilities: FloatArray) -> FloatArray:
+def quantiles(mixture: Mixture, probabilities: FloatArray) -> FloatArray:
     """Return the same as `Mixture.quantiles`."""
-    rows, _, columns = parts[0].shape
+    rows, _, columns = mixture.centre.shape
     found = np.empty((len(probabilities), rows, columns))
     (asked,) = float64_arrays(probabilities)
-    call("quantiles", *parts[0].shape, *float64_arrays(*parts), len(asked), asked, found)
+    call("quantiles", *mixture.centre.shape, *_parts(mixture), len(asked), asked, found)
     return found
 
 
-def exceedance(parts: Parts, value: FloatArray) -> FloatArray:
+def exceedance(mixture: Mixture, value: FloatArray) -> FloatArray:
     """Return the same as `Mixture.exceedance`."""
-    rows, _, columns = parts[0].shape
+    rows, _, columns = mixture.centre.shape
     found = np.empty((rows, columns))
-    columns = float64_arrays(*parts, np.broadcast_to(value, found.shape))
-    call("exceedances", *parts[0].shape, *columns, found)
+    of_value = float64_arrays(np.broadcast_to(value, found.shape))
+    call("exceedances", *mixture.centre.shape, *_parts(mixture), *of_value, found)
     return found
 
 
 def bands(
-    models: Models, p: FloatArray, tables: tuple[FloatArray, FloatArray, FloatArray], least: float
+    models: ModelColumns, p: FloatArray, shapes: ShapeTables, least: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the same as `prediction_interval`.
-
-    Parameters
-    ----------
-    models, p : as for `prediction_interval`
-    tables : peak, at and inside of its `_Shapes`
-    least : total probability of the alternatives that are left out
-    """
+    """Return as `prediction_interval`; alternatives with a probability of `least` are left out."""
     tail = (1 - models.confidence) / 2
     low, high = np.empty((2, len(models), len(p)))
     ends = np.array([tail, 1 - tail])
-    call("bands", *_columns(models, p, tables), float(least), ends, low, high)
+    call("bands", *_columns(models, p, shapes), float(least), ends, low, high)
     return low, high
 
 
-def mixtures(
-    models: Models, p: FloatArray, tables: tuple[FloatArray, FloatArray, FloatArray]
-) -> Parts:
-    """Return the same as `predictive_mixture`; arguments as for `bands`."""
+def mixtures(models: ModelColumns, p: FloatArray, shapes: ShapeTables) -> Mixture:
+    """Return the same as `predictive_mixture`."""
     size = len(models), 1 + models.alternative_weight.shape[1], len(p)
     centre, below, above = np.empty((3, *size))
     weight = np.empty(size[:2])
-    call("mixtures", *_columns(models, p, tables), centre, below, above, weight)
-    return centre, below, above, weight
+    call("mixtures", *_columns(models, p, shapes), centre, below, above, weight)
+    return Mixture(centre, below, above, weight)
+
+
+def _parts(mixture: Mixture) -> list[FloatArray]:
+    return float64_arrays(mixture.centre, mixture.below, mixture.above, mixture.weight)
 
 
 def _columns(
-    models: Models, p: FloatArray, tables: tuple[FloatArray, FloatArray, FloatArray]
+    models: ModelColumns, p: FloatArray, shapes: ShapeTables
 ) -> list[npt.NDArray[Any] | int]:
-    peak, at, inside = tables
+    peak, at, inside = shapes.peak, shapes.at, shapes.inside
     beyond = np.log2(np.maximum(p / models.points[-1], 1.0))
     others = models.alternative_weight.shape[1]
     return [
         *(len(models), others, len(peak), len(p)),
-        _exactly(models.terms[:, :_TERMS], np.int16),
-        *float64_arrays(models.coefficients[:, : 1 + _TERMS], models.weight),
+        _exactly(models.terms[:, :TERMS], np.int16),
+        *float64_arrays(models.coefficients[:, : 1 + TERMS], models.weight),
         _exactly(models.alternative_terms, np.int16),
         *float64_arrays(models.alternative_coefficients),
         *(_exactly(column, np.float32) for column in (models.alternative_weight, models.root)),

@@ -1,19 +1,16 @@
-/* Regressions on one shape each and bounds of their evidence, as in mixture/bounds.py: for one
+/* Regressions on one shape each and bounds of their evidence, as in reference/bounds.py: for one
    row and all shapes at once. */
 #ifndef CALLPATH_MODELER_BOUNDS_H
 #define CALLPATH_MODELER_BOUNDS_H
 
-#include "constants.h"
+#include "costs.h"
 #include "rows.h"
 
 #define SMALLEST 1e-37f
-#define ALIKE 1e-12f
-#define ROUNDING 1e-12
-#define TIED 1e-5f
 
 /* Shapes and pairs fill whole vectors. The last vector is filled up with the last shape, or with
    any pair; these additional ones have no prior. */
-enum { WHOLE = 16 };
+enum { WHOLE = LAYOUT_WHOLE };
 
 INLINE int64_t whole(int64_t count) { return (count + WHOLE - 1) / WHOLE * WHOLE; }
 
@@ -118,7 +115,7 @@ static void sum_up(const Row *row, int64_t shapes, const double *table, Look *lo
 #pragma omp simd
         for (int64_t s = 0; s < shapes; s++) {
             double raw = square[s];
-            square[s] = larger(raw - at[s] * at[s] * weight, raw * 1e-13 + TINY);
+            square[s] = larger(raw - at[s] * at[s] * weight, raw * 1e-13 + EVIDENCE_TINY);
         }
     }
 }
@@ -233,7 +230,7 @@ static void lower(const Look *seen, const Singles *found, int64_t shapes, float 
 {
     const float *restrict constant = found->constant, *restrict scatter = found->scatter;
     const float *restrict about_zero = found->about_zero;
-    const double *restrict residual = seen->residual, per_least = 1 / larger(seen->least, ROUNDING);
+    const double *restrict residual = seen->residual, per_least = 1 / larger(seen->least, SCREENING_ROUNDING);
 #pragma omp simd
     for (int64_t s = 0; s < shapes; s++) {
         float left = (float)residual[s];
@@ -248,7 +245,7 @@ static void lower(const Look *seen, const Singles *found, int64_t shapes, float 
 /* `occam_volume` in single precision. */
 INLINE float room_single(float share, float known, float folds)
 {
-    return folds * larger_single(larger_single(share, known), (float)LEAST_SHARE);
+    return folds * larger_single(larger_single(share, known), (float)EVIDENCE_LEAST_SHARE);
 }
 
 /* The part of the bounds that depends on coefficients, as `OneTermFits32.volumes`; `falling` is 1
@@ -257,10 +254,10 @@ static void volumes(const Singles *found, int64_t shapes, float variance,
                     const float *restrict falling, float *restrict positive,
                     float *restrict offset, float *restrict bare)
 {
-    const float mean = found->mean, lowest = (float)LEAST_LEVEL * mean, sharp = -0.5f / variance;
+    const float mean = found->mean, lowest = (float)EVIDENCE_LEAST_LEVEL * mean, sharp = -0.5f / variance;
     const float *restrict at = found->at, *restrict slopes = found->slope;
     const float *restrict constants = found->constant, *restrict scatters = found->scatter;
-    const float *restrict about_zero = found->about_zero, two_pi = (float)LOG_2PI;
+    const float *restrict about_zero = found->about_zero, two_pi = (float)EVIDENCE_LOG_2PI;
 #pragma omp simd
     for (int64_t s = 0; s < shapes; s++) {
         float slope = slopes[s], constant = constants[s];
@@ -275,8 +272,8 @@ static void volumes(const Singles *found, int64_t shapes, float variance,
         offset[s] = two_pi - 0.5f * log_single(far * far * scatter) + away * away * sharpness;
         float known = sqrtf(variance * about_zero[s] / scatter);
         float per_level = 1 / level, share = constant * per_level;
-        float rest = room_single(share, known * per_level, (float)CONSTANT_FOLDS);
-        float room = falling[s] != 0 ? rest * rest : 4 * larger_single(share, (float)SHARE_EDGE);
+        float rest = room_single(share, known * per_level, (float)EVIDENCE_CONSTANT_FOLDS);
+        float room = falling[s] != 0 ? rest * rest : 4 * larger_single(share, (float)EVIDENCE_SHARE_EDGE);
         level *= level;
         positive[s] = two_pi - 0.5f * log_single(level * level * room * scatter)
                       + (below * below + beyond * beyond) * sharpness;

@@ -1,4 +1,7 @@
-"""Build hook of hatchling that compiles the inner loops and writes man pages for a wheel."""
+"""Build hook of hatchling that compiles the inner loops and writes man pages for a wheel.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +97,7 @@ def compile_libraries(folder: Path) -> None:
     subprocess.CalledProcessError
         If the compiler fails.
     """
-    known = runpy.run_path(str(folder / "sources.py"))
+    known = runpy.run_path(str(_FOLDER / "sources.py"))
     libraries: dict[str, Path] = known["libraries"](folder)
     compiler = shlex.split(os.environ.get("CC") or "cc")
     own = shlex.split(os.environ.get("CFLAGS", ""))
@@ -103,11 +106,13 @@ def compile_libraries(folder: Path) -> None:
         old.unlink()
     x86 = sysconfig.get_platform().endswith(_X86)
     with tempfile.TemporaryDirectory(dir=folder) as work:
+        (Path(work) / known["HEADER"]).write_text(known["header"](), encoding="ascii")
         for kind, library in libraries.items():
             if kind in _ONLY_X86 and not x86:
                 continue
             flags = [*_FLAGS, *_ONLY_X86.get(kind, ()), *own]
-            command = [*compiler, *flags, *units, "-o", str(Path(work) / library.name), "-lm"]
+            where = ["-I", work, "-o", str(Path(work) / library.name)]
+            command = [*compiler, *flags, *units, *where, "-lm"]
             subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
         # Another process may have loaded the earlier library, so it is replaced, not overwritten.
         for made in Path(work).glob("*.so"):

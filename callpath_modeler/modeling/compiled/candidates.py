@@ -1,4 +1,7 @@
-"""Candidates of rows: calls into ``candidates.c``."""
+"""Candidates of rows: calls into ``candidates.c``.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from callpath_modeler.modeling.compiled.library import call, float64_arrays, int
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
-from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
+from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypotheses
 
 
 def compiled_candidates(

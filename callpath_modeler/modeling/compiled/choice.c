@@ -4,13 +4,12 @@
 #include "functions.h"
 #include "memory.h"
 
-enum { ALTERNATIVES = 7, RUN = 16 };
+enum { ALTERNATIVES = OUTCOME_ALTERNATIVES, RUN = 16 };
 
-static const double AGREES = 0.05, PER_AGREED = 4 / 0.05, APART = 1e3;
-static const double LEAST = 1e-12, MOST = 1e300, ROUNDING = 1e-11;
-static const double COARSE = 6291456; /* 1.5 * 2^22 */
-static const double MORE = 1 + 1e-8;
-static const double TAILS[ALTERNATIVES - 1] = {0.03, 0.1, 0.3, 0.7, 0.9, 0.97};
+static const double PER_AGREED = 4 / OUTCOME_AGREES;
+static const double PREDICTED[2] = OUTCOME_PREDICTED;
+static const double MORE = 1 + OUTCOME_TIED;
+static const double TAILS[ALTERNATIVES - 1] = OUTCOME_TAILS;
 
 /* The parts of `Posterior`, `Hypotheses` and the tables far beyond the points that are used here. */
 typedef struct {
@@ -46,7 +45,7 @@ static void predict_far(const Found *found, int64_t start, int64_t end, int64_t 
     }
 #pragma omp simd
     for (int64_t k = 0; k < end - start; k++)
-        log[k] = (log_of(smaller(larger(log[k], LEAST), MOST)) + COARSE) - COARSE;
+        log[k] = (log_of(smaller(larger(log[k], PREDICTED[0]), PREDICTED[1])) + OUTCOME_COARSE) - OUTCOME_COARSE;
 }
 
 /* Merge two sorted runs; of equal keys, the first run comes first. */
@@ -94,12 +93,12 @@ static int64_t agreed(const double *weight, int64_t count, const Space *space)
         double close = 0;
 #pragma omp simd reduction(+ : close)
         for (int64_t j = 0; j < places; j++)
-            close += whole[j] * log_of(APART / (AGREES + fabs(place[j] - place[k])));
+            close += whole[j] * log_of(OUTCOME_FAR_APART / (OUTCOME_AGREES + fabs(place[j] - place[k])));
         if (close > most * MORE)
             most = close, centre = place[k];
     }
     for (int64_t k = 0; k < count; k++)
-        if (fabs(log[k] - centre) <= AGREES && weight[k] > best * MORE)
+        if (fabs(log[k] - centre) <= OUTCOME_AGREES && weight[k] > best * MORE)
             best = weight[k], found = k;
     return found;
 }
@@ -183,7 +182,7 @@ static void describe(const Found *found, int64_t candidate, double least, double
     codes_of(found, candidate, codes);
     for (int64_t k = 0; k < NUMBERS; k++) {
         double number = found->coefficients[k * found->count + candidate];
-        scaled[k] = fabs(number) > ROUNDING * least ? number : 0;
+        scaled[k] = fabs(number) > OUTCOME_ROUNDING * least ? number : 0;
         int64_t none = !k || scaled[k] == 0 || codes[k - 1] == found->shapes;
         if (k)
             terms[k - 1] = none ? -1 : (int16_t)codes[k - 1];

@@ -2,8 +2,10 @@
 #ifndef CALLPATH_MODELER_COLUMNS_H
 #define CALLPATH_MODELER_COLUMNS_H
 
+#include "constants.h"
+
 /* Number of shapes of a model, of its coefficients, and of the elements of their covariance or
    root. */
-enum { TERMS = 2, NUMBERS = 3, ELEMENTS = 6 };
+enum { TERMS = LAYOUT_TERMS, NUMBERS = LAYOUT_NUMBERS, ELEMENTS = LAYOUT_ELEMENTS };
 
 #endif

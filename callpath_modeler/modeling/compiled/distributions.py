@@ -1,4 +1,7 @@
-"""Special functions, elementwise: calls into ``distributions.c``."""
+"""Special functions, elementwise: calls into ``distributions.c``.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,6 @@ def elementwise(name: str, *columns: npt.ArrayLike, results: int = 1) -> list[Fl
     """Return the results of a function of columns that broadcast against each other."""
     shape = np.broadcast_shapes(*map(np.shape, columns))
     found = [np.empty(shape) for _ in range(results)]
-    given = float64_arrays(*(np.broadcast_to(column, shape) for column in columns))
-    call(name, found[0].size, *given, *found)
+    given = float64_arrays(*(np.broadcast_to(column, shape).ravel() for column in columns))
+    call(name, found[0].size, *given, *(each.reshape(-1) for each in found))
     return found

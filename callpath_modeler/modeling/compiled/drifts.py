@@ -1,4 +1,7 @@
-"""Drifts in the form that the compiled functions need."""
+"""Drifts in the form that the compiled functions need.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 

@@ -6,14 +6,13 @@
 
 #include <float.h>
 
-#include "constants.h"
+#include "costs.h"
 #include "lanes.h"
 
 #define EACH_LANE _Pragma("omp simd") for (int c = 0; c < LANES; c++)
 
 typedef double Lanes[LANES] __attribute__((aligned(64)));
 
-static const double ROUNDING = 1e-13, FAR_OUT = 1e-280;
 
 /* Standard deviations beyond which a normal variable has no probability in double precision. */
 static const double NEVER = 9;
@@ -57,15 +56,15 @@ INLINE void log_between(const double *below, const double *above, double *found)
 #pragma omp simd reduction(| : far)
     for (int c = 0; c < LANES; c++) {
         share[c] = normal_share(high[c]) - normal_share(low[c]);
-        found[c] = log_of(larger(share[c], FAR_OUT));
-        far |= share[c] < FAR_OUT;
+        found[c] = log_of(larger(share[c], EVIDENCE_FAR_OUT));
+        far |= share[c] < EVIDENCE_FAR_OUT;
     }
     if (far)
         EACH_LANE {
             double most = log_normal_share(high[c]);
             double less = smaller(log_normal_share(low[c]) - most, -1e-12);
             double tail = most + log_of(1 - exp_of(less));
-            found[c] = share[c] < FAR_OUT ? tail : found[c];
+            found[c] = share[c] < EVIDENCE_FAR_OUT ? tail : found[c];
         }
 }
 
@@ -81,8 +80,8 @@ INLINE void slope_covariance(const Slopes *sums, Found *found)
 
 INLINE void constant_evidence(const Slopes *sums, Found *found)
 {
-    EACH_LANE found->evidence[c] = 0.5 * (LOG_2PI - finite_log(sums->weight[c]))
-                                   - finite_log(larger(sums->mean[c], TINY));
+    EACH_LANE found->evidence[c] = 0.5 * (EVIDENCE_LOG_2PI - finite_log(sums->weight[c]))
+                                   - finite_log(larger(sums->mean[c], EVIDENCE_TINY));
 }
 
 /* Write evidence and slope; `falling` marks decreasing shapes. */
@@ -92,13 +91,13 @@ INLINE void positive_evidence(const Slopes *sums, const double *falling, const d
     Lanes below, above, away;
     EACH_LANE {
         double mean = sums->mean[c], at = sums->at[c], slope = sums->slope[c];
-        double no_constant = mean / larger(at, TINY), growing = larger(slope, 0);
-        double level = larger(mean - slope * at, 0) + growing + LEAST_SUM, square = level * level;
-        double share = smaller(growing / level, 1 - SHARE_EDGE);
+        double no_constant = mean / larger(at, EVIDENCE_TINY), growing = larger(slope, 0);
+        double level = larger(mean - slope * at, 0) + growing + EVIDENCE_LEAST, square = level * level;
+        double share = smaller(growing / level, 1 - EVIDENCE_SHARE_EDGE);
         double known = sqrt(variance[c] * (1 / sums->weight[c] + at * at / sums->square[c]));
-        double rest = room_of_share((mean - slope * at) / level, known / level, CONSTANT_FOLDS);
+        double rest = room_of_share((mean - slope * at) / level, known / level, EVIDENCE_CONSTANT_FOLDS);
         double room = falling[c] > 0 ? rest * rest : 4 * (1 - share);
-        found->evidence[c] = LOG_2PI - 0.5 * finite_log(sums->weight[c] * sums->square[c]
+        found->evidence[c] = EVIDENCE_LOG_2PI - 0.5 * finite_log(sums->weight[c] * sums->square[c]
                                                         * (square * square) * room);
         double spread = sqrt(variance[c] / sums->square[c]);
         below[c] = (0 - slope) / spread;
@@ -116,16 +115,16 @@ INLINE void offset_evidence(const Slopes *sums, const double *least, const doubl
     Lanes below, above, away;
     EACH_LANE {
         double mean = sums->mean[c], at = sums->at[c];
-        double no_constant = mean / larger(at, TINY);
+        double no_constant = mean / larger(at, EVIDENCE_TINY);
         double steepest = mean / larger(at - least[c], 1e-9);
         double to_zero = -mean / larger(most[c] - at, 1e-9);
         double low = falling[c] > 0 ? to_zero : no_constant;
         double high = falling[c] > 0 ? 0 : steepest;
         double slope = smaller(larger(sums->slope[c], low), high);
         double far = mean + slope * ((falling[c] > 0 ? 0 : 1) - at);
-        double level = larger(far, LEAST_LEVEL * mean), square = level * level;
+        double level = larger(far, EVIDENCE_LEAST_LEVEL * mean), square = level * level;
         found->evidence[c]
-            = LOG_2PI - 0.5 * finite_log(sums->weight[c] * sums->square[c] * (square * square));
+            = EVIDENCE_LOG_2PI - 0.5 * finite_log(sums->weight[c] * sums->square[c] * (square * square));
         double spread = sqrt(variance[c] / sums->square[c]);
         below[c] = (low - sums->slope[c]) / spread;
         above[c] = (high - sums->slope[c]) / spread;
@@ -144,9 +143,9 @@ INLINE void bare_evidence(const Slopes *sums, Found *found)
         double square = sums->square[c] + level * sums->at[c];
         double forced = level * mean, product = sums->slope[c] * sums->square[c] + forced;
         /* Values and shapes are positive, and so is their product; a tiny one is only rounding. */
-        double slope = (product > ROUNDING * forced ? product : 0) / square;
+        double slope = (product > EVIDENCE_ROUNDING * forced ? product : 0) / square;
         found->evidence[c]
-            = 0.5 * (LOG_2PI - finite_log(square)) - finite_log(larger(slope, LEAST_LEVEL * mean));
+            = 0.5 * (EVIDENCE_LOG_2PI - finite_log(square)) - finite_log(larger(slope, EVIDENCE_LEAST_LEVEL * mean));
         found->first[c] = slope;
         found->xx[c] = 1 / square;
     }
@@ -170,7 +169,7 @@ INLINE void regress_pairs(const PairSums *sums, const double *asked, const doubl
         double cz = (at_x * xz - at_z * xx) * inverse;
         double cc = 1 / weight - at_x * cx - at_z * cz;
         double left = sums->total[c] - first * sums->x[c] - second * sums->z[c];
-        double whole = larger(first, 0) + larger(second, 0) + larger(constant, 0) + LEAST_SUM;
+        double whole = larger(first, 0) + larger(second, 0) + larger(constant, 0) + EVIDENCE_LEAST;
         int worth = pays(constant, cc, left / larger(sums->used[c] - 3, 1), whole, noise[c],
                          falling[c] > 0);
         int free = (constant > 0) & ((asked[c] == 0) | worth);
@@ -215,14 +214,14 @@ INLINE void pair_evidence(const double *normal, const double *falling, const dou
     EACH_LANE {
         int free = found->size[c] > 2;
         double first = found->first[c], second = found->second[c];
-        double level = larger(first, 0) + larger(second, 0) + found->constant[c] + LEAST_SUM;
+        double level = larger(first, 0) + larger(second, 0) + found->constant[c] + EVIDENCE_LEAST;
         double evidence = finite_log(level) * (free ? -3 : -2);
-        evidence += free ? 1.5 * LOG_2PI + LOG_2 : LOG_2PI + LOG_2;
+        evidence += free ? 1.5 * EVIDENCE_LOG_2PI + EVIDENCE_LOG_2 : EVIDENCE_LOG_2PI + EVIDENCE_LOG_2;
         evidence -= 0.5 * finite_log(normal[c]);
         double spread = sqrt(variance[c]), known = spread * sqrt(found->zz[c]);
-        double room = room_of_share(second / level, known / level, PAIR_FOLDS);
+        double room = room_of_share(second / level, known / level, EVIDENCE_PAIR_FOLDS);
         double apart = spread * sqrt(found->cc[c]) / level;
-        room *= free ? room_of_share(found->constant[c] / level, apart, PAIR_FOLDS) : 1;
+        room *= free ? room_of_share(found->constant[c] / level, apart, EVIDENCE_PAIR_FOLDS) : 1;
         evidence -= falling[c] > 0 ? finite_log(room) : 0;
         evidence += log_positive(first, spread * sqrt(found->xx[c]));
         evidence += log_positive(second, known);

@@ -1,14 +1,9 @@
-/* Fans of pairs and bounds of their evidence, as in mixture/pair_groups.py: for one row. */
+/* Fans of pairs and bounds of their evidence, as in reference/pair_groups.py: for one row. */
 #ifndef CALLPATH_MODELER_FANS_H
 #define CALLPATH_MODELER_FANS_H
 
 #include "pairs.h"
 
-#define VARIES 1e-10
-#define OUT_OF_QUESTION 25.0f
-
-/* Largest difference of the bounds of fans that are equal except for rounding, in nats. */
-#define EVEN 1e-3f
 
 /* `PairGroups` of S shapes with H terms of D parameters; points are ordered by each parameter. */
 typedef struct {
@@ -97,7 +92,7 @@ static void lower_left(const Row *row, int64_t shapes, int64_t drifts, const dou
             for (int i = 0; i < WHOLE; i++) {
                 double raw = scatter[i] + seen->weight * ats[i] * ats[i], away = raw - square[i];
                 double along = larger(both[i] - product[i], 0);
-                double explained = away > VARIES * raw ? along * along / away : 0;
+                double explained = away > EVIDENCE_VARIES * raw ? along * along / away : 0;
                 left[i] = smaller_single((float)larger(total - explained, 0), left[i]);
             }
         }
@@ -125,7 +120,7 @@ static void open_fans(const Fans *fans, int64_t shapes, float best, Opened *foun
 {
     const int64_t count = fans->axes * shapes;
     float *restrict promise = found->promise, top = most_of(promise, count);
-    float reach = top - best + OUT_OF_QUESTION;
+    float reach = top - best + SCREENING_OUT_OF_QUESTION;
     found->count = 0;
     if (!(reach >= 0 && reach < INFINITY))
         return;
@@ -136,7 +131,7 @@ static void open_fans(const Fans *fans, int64_t shapes, float best, Opened *foun
     float sure = reach, even = reach;
     if (up_to(promise, count, reach) > fans->opened) {
         reach = reach_of(promise, count, fans->opened, reach);
-        sure = reach - EVEN, even = reach + EVEN;
+        sure = reach - SCREENING_EVEN, even = reach + SCREENING_EVEN;
     }
     int64_t spare = fans->opened - up_to(promise, count, sure);
     for (int64_t s = 0; s < shapes; s++)

@@ -3,10 +3,11 @@
 #ifndef CALLPATH_MODELER_MIXTURES_H
 #define CALLPATH_MODELER_MIXTURES_H
 
+#include "constants.h"
 #include "lanes.h"
 #include "memory.h"
 
-static const double LEAST_SPREAD = 1e-9, SETTLED = 1e-10;
+static const double SETTLED = 1e-10;
 enum { STEPS = 80 };
 
 /* `Mixture` at one target, with one row in each lane. */
@@ -136,8 +137,8 @@ static void prepare(const Parts *of, double *otherwise, int64_t *usable)
             /* NaN is not zero, either. */
             largest[lane] = (there & !(centre <= largest[lane])) ? centre : largest[lane];
             of->centre[k] = log_of(centre);
-            of->below[k] = of->below[k] > LEAST_SPREAD ? of->below[k] : LEAST_SPREAD;
-            of->above[k] = of->above[k] > LEAST_SPREAD ? of->above[k] : LEAST_SPREAD;
+            of->below[k] = of->below[k] > BANDS_LEAST_SPREAD ? of->below[k] : BANDS_LEAST_SPREAD;
+            of->above[k] = of->above[k] > BANDS_LEAST_SPREAD ? of->above[k] : BANDS_LEAST_SPREAD;
         }
     for (int lane = 0; lane < LANES; lane++) {
         usable[lane] = fits[lane] & any[lane];

@@ -1,4 +1,7 @@
-"""Columns of models: calls into ``choice.c`` and ``quality.c``."""
+"""Columns of models: calls into ``choice.c`` and ``quality.c``.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* Regressions on two shapes each and bounds of their evidence, as in mixture/pairs.py: for one
+/* Regressions on two shapes each and bounds of their evidence, as in reference/pairs.py: for one
    row and all pairs at once. */
 #ifndef CALLPATH_MODELER_PAIRS_H
 #define CALLPATH_MODELER_PAIRS_H
@@ -40,9 +40,6 @@ static void product_sums(int64_t points, int64_t pairs, const double *restrict p
 /* A constant pays by its square over its variance; above this ratio it always pays. */
 #define SURE 80.0
 
-/* Determinant of two shapes that are equal at all points, relative to the product of squares. */
-#define PARALLEL 1e-10
-
 /* Sums of one shape, about the mean and without a constant. */
 typedef struct {
     double at, square, product, whole_square, whole_product;
@@ -78,8 +75,8 @@ INLINE int may_be_positive(const Marks *marks, One x, One z, double both, int fr
     int forced = (x.whole_product * z.whole_square > z.whole_product * both)
                  & (z.whole_product * x.whole_square > x.whole_product * both);
     /* If points are missing, a shape may be constant over the remaining ones. */
-    int two = (determinant > PARALLEL * most) & (x.square > ALIKE * x.whole_square)
-              & (z.square > ALIKE * z.whole_square);
+    int two = (determinant > EVIDENCE_PARALLEL * most) & (x.square > EVIDENCE_ALIKE * x.whole_square)
+              & (z.square > EVIDENCE_ALIKE * z.whole_square);
     return two & (free | (forced & !worth));
 }
 
@@ -165,7 +162,7 @@ INLINE void regress_some(const Row *row, const Look *seen, int64_t begin, int64_
         /* Forcing a constant to zero changes the others by their covariance. */
         int free = constant > 0;
         if (asked) {
-            double level = larger(first, 0) + larger(second, 0) + larger(constant, 0) + LEAST_SUM;
+            double level = larger(first, 0) + larger(second, 0) + larger(constant, 0) + EVIDENCE_LEAST;
             int worth = pays(constant, cc, residual * per_freedom, level, noise, shared);
             free &= (which[i] < until) | worth;
         }
@@ -237,8 +234,8 @@ static float bound_pairs(const Row *row, const float *restrict prior, int64_t dr
     const double *restrict free = found->free;
     const float dof = (float)row->dof, noise = (float)row->variance, used = (float)row->used;
     const float per_two = 1 / larger_single(used - 2, 1), per_three = 1 / larger_single(used - 3, 1);
-    const float two_pi = (float)LOG_2PI, two = (float)LOG_2;
-    const float folds = (float)PAIR_FOLDS;
+    const float two_pi = (float)EVIDENCE_LOG_2PI, two = (float)EVIDENCE_LOG_2;
+    const float folds = (float)EVIDENCE_PAIR_FOLDS;
     float *restrict bound = found->bound;
     const int64_t end = begin + whole(found->count - begin);
     for (int64_t i = begin; i < end; i++)
@@ -252,7 +249,7 @@ static float bound_pairs(const Row *row, const float *restrict prior, int64_t dr
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
         int32_t its = number[which[i]];
-        double whole = first[i] + second[i] + constant[i] + LEAST_SUM;
+        double whole = first[i] + second[i] + constant[i] + EVIDENCE_LEAST;
         float kept = (float)free[i], level = (float)whole, share = (float)(second[i] / whole);
         float volume = -(2 + kept) * log_single(level) + two_pi * (1 + 0.5f * kept) + two
                        - 0.5f * (float)log_near(determinant[i]) + prior[its];

@@ -1,8 +1,8 @@
 /* `posterior` and `fitted_values` in mixture/posterior.py. */
+#include "constants.h"
 #include "functions.h"
 #include "memory.h"
 
-static const double NEGLIGIBLE = 1e-7;
 
 /* Numbers whose exponentials are computed together. */
 enum { TOGETHER = 8 };
@@ -103,7 +103,7 @@ static void weigh_row(const Found *found, int64_t row, int64_t begin, int64_t en
     double part = 1 / total;
     for (int64_t i = 0; i < end - begin; i++) {
         double *share = work + i * each, *scatter = share + drifts, weight = 0;
-        if (!(share[2 * drifts] * part > NEGLIGIBLE))
+        if (!(share[2 * drifts] * part > OUTCOME_NEGLIGIBLE))
             continue;
         for (int64_t drift = 0; drift < drifts; drift++) {
             share[drift] *= part;

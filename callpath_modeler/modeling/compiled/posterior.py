@@ -1,8 +1,9 @@
-"""Posterior and fitted values: calls into ``posterior.c``."""
+"""Posterior and fitted values: calls into ``posterior.c``.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +12,8 @@ from callpath_modeler.modeling.compiled.library import call, float64_arrays, int
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-
-if TYPE_CHECKING:
-    from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior
 
 
 def compiled_posterior(

@@ -5,10 +5,7 @@
 #include "memory.h"
 #include "rows.h"
 
-static const double PARALLEL = 1e-12, LEAST_LEFT = 1e-6;
-static const double NOISY_SPREAD = 0.25, MISFIT = 0.05, FAR_BEYOND_NOISE = 3;
-/* Constants of `looks_exact`. */
-static const double EXACT = 1e-9, LARGEST_COUNT = 1e6;
+static const double LEAST_LEFT = 1e-6;
 
 /* The regression of one row in each lane, [K][LANES]: relative values, inverse values, columns of
    the design, and leverages of the points. */
@@ -83,7 +80,7 @@ static void find_pull(Regression *of, const double *numbers)
 #pragma omp simd
             for (int lane = 0; lane < LANES; lane++) {
                 /* A rest that is only rounding has no direction. */
-                int tells = (square[lane] > PARALLEL * size[lane])
+                int tells = (square[lane] > OUTCOME_PARALLEL * size[lane])
                             & (numbers[column * LANES + lane] != 0);
                 double here = tells ? left[k * LANES + lane] / sqrt(square[lane]) : 0;
                 left[k * LANES + lane] = here;
@@ -172,10 +169,10 @@ static int is_exact(int64_t points, const double *first, const double *values, d
 {
     int whole = 1;
     if (!isnan(noise))
-        return noise <= EXACT;
+        return noise <= NOISE_EXACT;
     for (int64_t k = 0; k < points; k++) {
         double value = values[k] * unit, total = value * first[k];
-        whole &= (fabs(total - rint(total)) <= EXACT * fabs(total)) & (value < LARGEST_COUNT);
+        whole &= (fabs(total - rint(total)) <= NOISE_EXACT * fabs(total)) & (value < NOISE_LARGEST_COUNT);
     }
     return whole;
 }
@@ -194,16 +191,16 @@ int64_t name_outcomes(int64_t n, int64_t points, const int64_t *rows, const doub
     for (int64_t k = 0; k < n; k++) {
         int64_t row = rows[k], size = (terms[row * TERMS] >= 0) + (terms[row * TERMS + 1] >= 0);
         double used = larger(used_of(points, weight + k * points), 1);
-        double enough = FAR_BEYOND_NOISE * sqrt(variance[k]), spread = sqrt(deviation[k]);
+        double enough = OUTCOME_FAR_BEYOND_NOISE * sqrt(variance[k]), spread = sqrt(deviation[k]);
         /* With few points the prior determines the deviation, so the residual has to show it,
            too. */
         double left = sqrt(rss[row] / larger(used - 1 - (double)size, 1));
         int beyond = isnan(noise[row]) ? left > most
-                                       : spread > enough && spread > MISFIT && left > enough;
+                                       : spread > enough && spread > OUTCOME_MISFIT && left > enough;
         int outside = broken[k] > 0.5 || beyond
                       || (is_exact(points, first, values + k * points, unit[k], noise[row])
                           && sqrt(rss[row] / used) > exactly[k]);
-        int noisy = !size && noise[row] > NOISY_SPREAD;
+        int noisy = !size && noise[row] > OUTCOME_NOISY_SPREAD;
         status[row] = noisy ? codes[3] : (outside ? codes[2] : (size ? codes[1] : codes[0]));
     }
     return 0;

@@ -10,7 +10,6 @@
 
 /* Relative misfit from which on logarithms replace relative errors, and smallest ratio of model
    to value: `_MUCH` and `_NOTHING` in mixture/log_residuals.py. */
-static const double MUCH = 0.01, NOTHING = 1e-3;
 
 enum { CONSTANT, POSITIVE, OFFSET, BARE, PAIR, FAMILIES };
 
@@ -99,7 +98,7 @@ static void sum_shape(const Block *block, int64_t points, const double *raw, con
         }
     EACH_LANE {
         at[c] = level[c];
-        square[c] = larger(scatter[c], TINY);
+        square[c] = larger(scatter[c], EVIDENCE_TINY);
         product[c] = with_values[c];
     }
 }
@@ -133,7 +132,7 @@ static void correct_misfit(const Rows *rows, const int64_t *place, const Block *
     int any = 0;
 #pragma omp simd reduction(| : any)
     for (int c = 0; c < LANES; c++) {
-        much[c] = MUCH * MUCH * rows->relative[place[c]];
+        much[c] = EVIDENCE_LARGE_MISFIT * EVIDENCE_LARGE_MISFIT * rows->relative[place[c]];
         any |= found->residual[c] > much[c];
     }
     if (!any)
@@ -144,7 +143,7 @@ static void correct_misfit(const Rows *rows, const int64_t *place, const Block *
             double model = model_at(block, k, c, found->level, found->first, found->second);
             double square = (model - value) * (model - value);
             /* A bounded model may touch zero, and rounding decides on which side. */
-            double ratio = larger(model, NOTHING * value) / value;
+            double ratio = larger(model, EVIDENCE_LEAST_RATIO * value) / value;
             double relative = log_of(ratio) * unit;
             relative *= relative;
             /* A value of zero has no logarithm. */

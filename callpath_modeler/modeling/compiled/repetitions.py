@@ -1,18 +1,17 @@
-"""Repetitions for `mixture.repetition_noise` and `mixture.row_status`: calls into ``spread.c``."""
+"""Repetitions for `mixture.repetition_noise` and `mixture.row_status`: calls into ``spread.c``.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, Int8Array, Int16Array
 from callpath_modeler.modeling.compiled.library import call, float64_arrays
+from callpath_modeler.modeling.mixture.repetition_noise import Noise, Pool, RepetitionStats
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from callpath_modeler.modeling.status import FitStatus
-
-Summed = tuple[FloatArray, FloatArray, FloatArray]
-"""Centre, count and squares, [n, K], as in `RepetitionStats`."""
 
 _STATUS = np.array(
     [FitStatus.ZERO, FitStatus.NEGATIVE, FitStatus.TOO_FEW_POINTS, FitStatus.NON_FINITE],
@@ -21,47 +20,45 @@ _STATUS = np.array(
 """Codes that ``state`` writes, in its order."""
 
 
-def repetition_stats(y: FloatArray, how: Centre) -> Summed:
+def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
     """Return the same as `mixture.repetition_noise.repetition_stats`."""
-    centre, count, squares = np.empty((3, *y.shape[:2]))
-    points = y.shape[0] * y.shape[1]
-    call(
-        "sum_up", points, y.shape[2], CENTRES.index(how), *float64_arrays(y), centre, count, squares
-    )
-    return centre, count, squares
+    (rows, points, repetitions), how_many = y.shape, y.shape[0] * y.shape[1]
+    (every,) = float64_arrays(y)
+    centre, count, squares = np.empty((3, how_many))
+    sizes = how_many, repetitions, CENTRES.index(how)
+    call("sum_up", *sizes, every.reshape(how_many, repetitions), centre, count, squares)
+    return RepetitionStats(*(each.reshape(rows, points) for each in (centre, count, squares)))
 
 
-def status_of(y: FloatArray, reps: Summed, enough: int) -> Int8Array:
+def row_status(y: FloatArray, reps: RepetitionStats, enough: int) -> Int8Array:
     """Return the status of rows that cannot be modelled; `enough` points need a value."""
     status = np.empty(len(y), dtype=np.int8)
-    call("state", *y.shape, enough, *float64_arrays(y, *reps[:2]), _STATUS, status)
+    columns = float64_arrays(y, reps.centre, reps.count)
+    call("state", *y.shape, enough, *columns, _STATUS, status)
     return status
 
 
-def row_spread(reps: Summed) -> tuple[FloatArray, FloatArray, FloatArray]:
+def row_spread(reps: RepetitionStats) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the same as `mixture.repetition_noise.row_spread`."""
-    raw, dof, size = np.empty((3, len(reps[0])))
-    call("spread_of_rows", *reps[0].shape, *float64_arrays(*reps), raw, dof, size)
+    raw, dof, size = np.empty((3, len(reps.centre)))
+    call("spread_of_rows", *reps.centre.shape, *_columns(reps), raw, dof, size)
     return raw, dof, size
 
 
-def noise(
-    reps: Summed, pool: Sequence[float], profile: FloatArray, efficiency: float
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return variance, dof and spread [n], and weight [n, K], of `Pool.noise`.
+def pooled_noise(pool: Pool, reps: RepetitionStats, efficiency: float) -> Noise:
+    """Return the same as `mixture.repetition_noise.Pool.noise`."""
+    variance, dof, spread = np.empty((3, len(reps.centre)))
+    weight = np.empty(reps.centre.shape)
+    line = np.array([pool.dof, pool.level, pool.slope, pool.about, *pool.reach], dtype=np.float64)
+    columns = [*_columns(reps), *row_spread(reps), line, *float64_arrays(pool.profile)]
+    found = variance, dof, spread, weight
+    call("noise_of_rows", *reps.centre.shape, *columns, float(efficiency), *found)
+    known = pool.is_known or bool(pool.dof)
+    return Noise(reps.centre, variance, dof, weight, known, spread)
 
-    `pool` is dof, level, slope, about and the two ends of reach of a `Pool`; `profile` [K] is its
-    profile.
-    """
-    variance, dof, spread = np.empty((3, len(reps[0])))
-    weight = np.empty(reps[0].shape)
-    known = np.array(pool, dtype=np.float64)
-    told = row_spread(reps)
-    written = variance, dof, spread, weight
-    size, columns = reps[0].shape, float64_arrays(*reps)
-    of_all = known, *float64_arrays(profile)
-    call("noise_of_rows", *size, *columns, *told, *of_all, float(efficiency), *written)
-    return written
+
+def _columns(reps: RepetitionStats) -> list[FloatArray]:
+    return float64_arrays(reps.centre, reps.count, reps.squares)
 
 
 def point_counts(

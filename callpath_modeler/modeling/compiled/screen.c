@@ -1,11 +1,6 @@
-/* Screening of the hypotheses of each row, as in mixture/screen.py, row by row. */
+/* Screening of the hypotheses of each row, as in reference/screening.py, row by row. */
 #include "room.h"
 
-#define WITHIN 3.0
-#define UNEXPLAINED 0.4
-#define MUCH 0.1
-#define FEWEST_FOR_PAIRS 3
-#define FALLS 0.5
 
 /* Distance from the best bound, in nats, beyond which a hypothesis has no weight in an average in
    single precision. */
@@ -21,7 +16,7 @@ static void smooth(const Row *row, double floor, double *fitted)
 {
     for (int64_t k = 0; k < row->points; k++) {
         double value = row->values[k];
-        double near = smaller(larger(fitted[k], value * (1 / WITHIN)), value * WITHIN);
+        double near = smaller(larger(fitted[k], value * (1 / SCREENING_WITHIN)), value * SCREENING_WITHIN);
         fitted[k] = value > 0 ? near : larger(fitted[k], floor);
     }
 }
@@ -43,7 +38,7 @@ static void fit_roughly(const Row *row, const Known *known, double floor, Room *
 #pragma omp simd reduction(min : least)
     for (int64_t s = 0; s < known->shapes; s++) {
         /* The slope is at most that without a constant; one division replaces two. */
-        double here = larger(at[s], TINY), per_both = 1 / (square[s] * here);
+        double here = larger(at[s], EVIDENCE_TINY), per_both = 1 / (square[s] * here);
         double slope = smaller(larger(product[s] * here * per_both, 0), mean * square[s] * per_both);
         slopes[s] = slope;
         residual[s] = (square[s] * slope - 2 * product[s]) * slope;
@@ -52,7 +47,7 @@ static void fit_roughly(const Row *row, const Known *known, double floor, Room *
     int64_t best = 0;
     while (best < known->shapes - 1 && residual[best] != least)
         best++;
-    double slope = -least > (1 - UNEXPLAINED) * seen->total ? slopes[best] : 0;
+    double slope = -least > (1 - SCREENING_UNEXPLAINED) * seen->total ? slopes[best] : 0;
     const double *of_best = in_blocks(known->table, row->points, best);
     for (int64_t k = 0; k < row->points; k++)
         fitted[k] = seen->mean + slope * (of_best[k * WHOLE] - seen->at[best]);
@@ -77,7 +72,7 @@ static float reach_of_kept(const float *restrict bound, const float *restrict ra
     for (int64_t i = 0; i < count; i++)
         last = larger_single(ratio[i] <= reach ? ratio[i] : 0, last);
     /* Rounding must not choose among equals. */
-    return (1 + TIED) * last;
+    return (1 + SCREENING_TIED) * last;
 }
 
 /* Leave out shapes that are not among the closest under any drift; return the best bound. */
@@ -126,7 +121,7 @@ static float bound_singles(const Row *row, const Known *known, double variance, 
         room->ratio[s] = INFINITY;
     volumes(&room->singles, shapes, (float)variance, known->falling, positive, offset, alone);
     /* Where points are missing, a shape may be the same at all that are left. */
-    const float alike = row->used < (double)row->points ? ALIKE : -1;
+    const float alike = row->used < (double)row->points ? EVIDENCE_ALIKE : -1;
     const float *restrict scatter = room->singles.scatter;
     const float *restrict about_zero = room->singles.about_zero;
     const float dof = (float)row->dof, noise = (float)row->variance, used = (float)row->used;
@@ -142,8 +137,8 @@ static float bound_singles(const Row *row, const Known *known, double variance, 
         positive[s] = first, offset[s] = second, alone[s] = third;
         top[s] = larger_single(larger_single(first, second), third);
     }
-    double mean = larger(room->looks->mean, TINY);
-    double volume = 0.5 * (LOG_2PI - log_of(room->looks->weight)) - log_of(mean);
+    double mean = larger(room->looks->mean, EVIDENCE_TINY);
+    double volume = 0.5 * (EVIDENCE_LOG_2PI - log_of(room->looks->weight)) - log_of(mean);
     return (float)volume + prior[0] + profile((float)total, dof, noise, used - 1, per_one);
 }
 
@@ -165,7 +160,7 @@ static float try_pairs(const Row *row, const Known *known, const Opened *opened,
         if (opened)
             fan_sums(&known->fans, points, known->shapes, known->table, seen->weights, opened,
                      begin, found);
-        if (l > 1 && row->used <= FEWEST_FOR_PAIRS) {
+        if (l > 1 && row->used <= SCREENING_FEWEST_FOR_PAIRS) {
             /* If p = 1 has no weight, any pair fits the other two points. */
             memcpy(found->left[l] + listed, found->left[0] + listed,
                    (size_t)whole(found->count - listed) * sizeof **found->left);
@@ -195,7 +190,7 @@ static void leave_pairs_out(const Known *known, float best, Room *room)
         found->bound[i] = -INFINITY;
     for (int64_t l = 0; l < known->drifts; l++) {
         const float *restrict left = found->left[l];
-        float per_least = 1 / larger_single(least_of(left, found->count), (float)ROUNDING);
+        float per_least = 1 / larger_single(least_of(left, found->count), (float)SCREENING_ROUNDING);
 #pragma omp simd
         for (int64_t i = 0; i < found->count; i++)
             ratio[i] = smaller_single(left[i] * per_least, ratio[i]);
@@ -210,7 +205,7 @@ static void leave_pairs_out(const Known *known, float best, Room *room)
 static int may_be_near(const Row *row, const Known *known, const Look *seen, const double *fitted,
                        float best)
 {
-    double least = INFINITY, level = TINY;
+    double least = INFINITY, level = EVIDENCE_TINY;
     for (int64_t k = 0; k < row->points; k++) {
         least = smaller(seen->weights[k], least);
         level = larger(fitted[k], level);
@@ -220,8 +215,8 @@ static int may_be_near(const Row *row, const Known *known, const Look *seen, con
     const float freedom = (float)row->used - 3, noise = (float)row->variance;
     const float per_freedom = 1 / larger_single(freedom, 1);
     float bound = volume + profile(noise * freedom, (float)row->dof, noise, freedom, per_freedom);
-    return bound >= best - (float)known->nats || row->used <= FEWEST_FOR_PAIRS
-           || fitted[row->points - 1] < FALLS * level;
+    return bound >= best - (float)known->nats || row->used <= SCREENING_FEWEST_FOR_PAIRS
+           || fitted[row->points - 1] < SCREENING_FALLS * level;
 }
 
 /* Write upper bounds of the evidence of pairs if one shape does not explain the row; return the
@@ -234,12 +229,12 @@ static float bound_doubles(const Row *row, const Known *known, double left, cons
     Pairs *found = &room->pairs;
     /* A residual that is only rounding needs no second shape. */
     found->count = found->close = 0;
-    if (row->used < FEWEST_FOR_PAIRS + known->frugal || !(left > EXACT_VARIANCE))
+    if (row->used < SCREENING_FEWEST_FOR_PAIRS + known->frugal || !(left > NOISE_EXACT_VARIANCE))
         return -INFINITY;
     if (!may_be_near(row, known, room->looks, fitted, best))
         return -INFINITY;
     /* With so few points, only pairs with shared work are tried. */
-    const int64_t begin = row->used > FEWEST_FOR_PAIRS ? 0 : known->growing;
+    const int64_t begin = row->used > SCREENING_FEWEST_FOR_PAIRS ? 0 : known->growing;
     if (begin < pairs)
         best = larger_single(try_pairs(row, known, NULL, begin, pairs, room), best);
     if (fans->axes) {
@@ -363,11 +358,11 @@ static double screen_row(const Row *row, int64_t number, double floor, const Kno
     for (int64_t l = 0; l < known->drifts; l++)
         look(known->shapes, room->looks + l);
     double left = room->looks->least / larger(row->used - 2, 1);
-    double variance = larger(larger(left, EXACT_VARIANCE), row->variance);
+    double variance = larger(larger(left, NOISE_EXACT_VARIANCE), row->variance);
     float alone = bound_singles(row, known, variance, room);
     float best = leave_shapes_out(known, alone, room);
     best = larger_single(bound_doubles(row, known, left, fitted, best, room), best);
-    if (variance <= MUCH * MUCH) {
+    if (variance <= SCREENING_SCATTERED * SCREENING_SCATTERED) {
         average(row, known, alone, best, room, fitted);
         smooth(row, floor, fitted);
     }

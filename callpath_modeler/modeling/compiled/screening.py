@@ -1,4 +1,7 @@
-"""Screening of hypotheses: calls into ``screen.c``."""
+"""Screening of hypotheses: calls into ``screen.c``.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,12 @@ from callpath_modeler.modeling.compiled.library import (
     float64_arrays,
     int32_arrays,
 )
+from callpath_modeler.modeling.constants.layout import WHOLE
+from callpath_modeler.modeling.constants.limits import NOTED
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
-from callpath_modeler.modeling.mixture.pairs import promise_of_pairs
+from callpath_modeler.modeling.mixture.pair_limits import promise_of_pairs
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
-
-_WHOLE = 16
-"""Number of shapes or pairs in a block, as in ``bounds.h``."""
-_NOTED = 16
-"""Hypotheses with one shape, and pairs, of each row that the results have room for on average.
-
-If there are more, the remaining rows are screened by another call. The system would have to clear
-room for all hypotheses, of which few are used.
-"""
 
 
 class Screened(NamedTuple):
@@ -50,7 +46,7 @@ def screened(
     rows, points = data.values.shape
     shapes, pairs, kept = len(hypotheses.shapes), len(hypotheses.products), hypotheses.kept
     # Shapes fill whole vectors; the additional ones have no prior.
-    wide = -(-shapes // _WHOLE) * _WHOLE
+    wide = -(-shapes // WHOLE) * WHOLE
     before, of_shapes, of_pairs = np.split(log_prior, [1, 1 + 3 * shapes])
     prior = np.empty(1 + 3 * wide + len(of_pairs), dtype=np.float32)
     prior[0], prior[1 + 3 * wide :] = before[0], of_pairs
@@ -64,7 +60,7 @@ def screened(
         *_fans(hypotheses, of_pairs, wide),
     ]
     columns = float64_arrays(data.values, data.weight, data.variance, data.dof, floor_of(data))
-    most, most_pairs = rows * _NOTED + shapes, rows * _NOTED + hypotheses.compared
+    most, most_pairs = rows * NOTED + shapes, rows * NOTED + hypotheses.compared
     variance, fitted = np.empty(rows), np.empty((rows, points))
     done, parts = 0, list[tuple[IntArray, IntArray]]()
     while done < rows or not parts:
@@ -99,17 +95,11 @@ def _widened(column: npt.NDArray[Any], size: int, value: float | None = None) ->
 
 def _fans(hypotheses: Hypotheses, of_pairs: FloatArray, wide: int) -> list[npt.NDArray[Any] | int]:
     """Return the input of ``fans.h``."""
-    fans = hypotheses.fans
+    fans, points = hypotheses.fans, hypotheses.table.shape[1]
     if fans is None:
-        nothing = np.empty(0)
-        return [
-            0,
-            0,
-            0,
-            *int32_arrays(*[nothing] * 3),
-            *float64_arrays(nothing),
-            *float32_arrays(nothing),
-        ]
+        numbers, levels = np.empty(0, dtype=np.int64), np.empty((0, points), dtype=np.int64)
+        nothing = np.empty((0, wide), dtype=np.float32)
+        return [0, 0, 0, numbers, levels, levels, np.empty((points, 0)), nothing]
     order = np.argsort(fans.levels, axis=1, kind="stable")
     likely = fans.likely(of_pairs).reshape(-1, len(fans.ends))
     return [

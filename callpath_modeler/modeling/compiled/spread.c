@@ -2,7 +2,7 @@
    `modeling/mixture/repetition_noise.py`, and `row_status` of `modeling/mixture/row_status.py`. */
 #include <float.h>
 
-#include "constants.h"
+#include "costs.h"
 #include "functions.h"
 #include "lanes.h"
 #include "memory.h"
@@ -11,9 +11,7 @@
 enum { MEAN, MEDIAN, TRIMMED, MIDRANGE, FIRST_QUARTILE, LEAST };
 enum { FEW = 32 };
 
-static const double MOST_DOF = 100;
-static const double MUCH = 0.1;
-static const double LEAST_WEIGHT = 0.05, MOST_WEIGHT = 3;
+static const double WEIGHT_RANGE[2] = NOISE_WEIGHT_RANGE;
 
 static int compare(const void *one, const void *other)
 {
@@ -90,7 +88,7 @@ static void take_logarithms(const double *sorted, int64_t repetitions, const dou
             found[lane] += away * away;
         }
     for (int lane = 0; lane < LANES; lane++) {
-        int much = squares[lane] > MUCH * MUCH * count[lane];
+        int much = squares[lane] > NOISE_LARGE_SPREAD * NOISE_LARGE_SPREAD * count[lane];
         squares[lane] = much && positive[lane] == count[lane] ? found[lane] : squares[lane];
     }
 }
@@ -120,7 +118,7 @@ static void sum_lanes(const double *sorted, int64_t repetitions, double *mean, d
     int much = 0;
     for (int lane = 0; lane < LANES; lane++) {
         squares[lane] = ((count[lane] > 1) & (mean[lane] > 0)) ? squares[lane] : 0;
-        much |= squares[lane] > MUCH * MUCH * count[lane];
+        much |= squares[lane] > NOISE_LARGE_SPREAD * NOISE_LARGE_SPREAD * count[lane];
     }
     if (much)
         take_logarithms(sorted, repetitions, mean, count, squares);
@@ -233,7 +231,7 @@ int64_t noise_of_rows(int64_t n, int64_t points, const double *centre, const dou
                       double efficiency,
                       double *variance, double *freedom, double *spread, double *weight)
 {
-    double borrowed = pool[0], share = smaller(borrowed, MOST_DOF);
+    double borrowed = pool[0], share = smaller(borrowed, NOISE_MOST_DOF);
     for (int64_t row = 0; row < n; row++) {
         double total = 0, used = 0, away = log_of(larger(size[row], DBL_MIN)) - pool[3];
         double prior = exp_of(pool[1] + pool[2] * smaller(larger(away, pool[4]), pool[5]));
@@ -243,18 +241,18 @@ int64_t noise_of_rows(int64_t n, int64_t points, const double *centre, const dou
             used += count[k] > 0;
         }
         double effective = larger(total / larger(used, 1), 1);
-        int exact = !(borrowed > 0) || (dof[row] > 0 && raw[row] <= EXACT_VARIANCE);
+        int exact = !(borrowed > 0) || (dof[row] > 0 && raw[row] <= NOISE_EXACT_VARIANCE);
         for (int64_t k = row * points; k < (row + 1) * points; k++) {
             double its = freedom_of(centre[k], count[k]), expected = shrunk * profile[k % points];
             /* Two values say almost nothing about the noise of their point. */
             double local = its > 1 ? (share * expected + squares[k]) / (share + its) : expected;
-            double ratio = shrunk / larger(local, EXACT_VARIANCE);
-            ratio = smaller(larger(ratio, LEAST_WEIGHT), MOST_WEIGHT);
+            double ratio = shrunk / larger(local, NOISE_EXACT_VARIANCE);
+            ratio = smaller(larger(ratio, WEIGHT_RANGE[0]), WEIGHT_RANGE[1]);
             weight[k] = count[k] / effective * (exact ? 1 : ratio);
         }
-        variance[row] = exact ? EXACT_VARIANCE
-                              : larger(shrunk * efficiency / effective, EXACT_VARIANCE);
-        freedom[row] = borrowed > 0 ? smaller(borrowed + dof[row], MOST_DOF) : MOST_DOF;
+        variance[row] = exact ? NOISE_EXACT_VARIANCE
+                              : larger(shrunk * efficiency / effective, NOISE_EXACT_VARIANCE);
+        freedom[row] = borrowed > 0 ? smaller(borrowed + dof[row], NOISE_MOST_DOF) : NOISE_MOST_DOF;
         spread[row] = dof[row] > 0 ? sqrt(raw[row]) : NAN;
     }
     return 0;

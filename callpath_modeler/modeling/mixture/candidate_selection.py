@@ -1,4 +1,7 @@
-"""Candidates: the hypotheses of each row that pass the screening, with their evidence."""
+"""Candidates: the hypotheses of each row that pass the screening, with their evidence.
+
+See docs/explanation/hypotheses.md, 'Screening'.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,11 @@ from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import LogPriors, fitted_values, posterior
 from callpath_modeler.modeling.mixture.rounding import EXACTLY, as_rounded, with_rounded
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses, screen, smoothed
+from callpath_modeler.modeling.mixture.screened_hypotheses import (
+    ScreenedHypotheses,
+    screen,
+    smoothed,
+)
 
 
 def select_candidates(

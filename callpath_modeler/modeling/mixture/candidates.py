@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.compiled.candidates import compiled_candidates
-from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.constants.evidence import LITTLE, ROUNDING, TINY
+from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
 from callpath_modeler.modeling.mixture.evidence import (
     bare_evidence,
@@ -24,16 +24,10 @@ from callpath_modeler.modeling.mixture.evidence import (
 )
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
 from callpath_modeler.modeling.mixture.log_residuals import large_misfits, log_residuals
-from callpath_modeler.modeling.mixture.pairs import intercept_penalty
-from callpath_modeler.modeling.mixture.regressions import TINY, OneTermFits, PairSums
+from callpath_modeler.modeling.mixture.pair_limits import intercept_penalty
+from callpath_modeler.modeling.mixture.regressions import OneTermFits, PairSums
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
-from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
-
-_ROUNDING = 1e-13
-"""Size of a sum of products, relative to its parts, below which it is only rounding."""
-
-_LITTLE = 1e-6
-"""Residual, relative to the total sum of squares, that has too few digits as a difference."""
+from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypotheses
 
 _OFFSET, _BARE = 1, 2
 """Numbers of the families with one shape: offset, without a constant; 0 = positive coefficients."""
@@ -189,15 +183,13 @@ def candidates(
     hypotheses : all hypotheses
     deviations : deviations of measurements from a law
     """
-    if compiled():
-        return Candidates(*compiled_candidates(data, chosen, hypotheses, deviations))
-    return _candidates(data, chosen, hypotheses, deviations)
+    return kernels().candidates(data, chosen, hypotheses, deviations)
 
 
-def _candidates(
+def relative_candidates(
     data: ScaledRows, chosen: ScreenedHypotheses, hypotheses: Hypotheses, deviations: Deviations
 ) -> Candidates:
-    """Return the same as `candidates`, with numpy."""
+    """Return the same as `candidates`, with numpy; the best one of each row has evidence 0."""
     found = absolute_candidates(data, chosen, hypotheses, deviations)
     top = np.full(len(data.values), -np.inf)
     np.maximum.at(top, found.row, found.log_evidence.max(axis=0))
@@ -265,7 +257,7 @@ def _bare_part(
     forced = level * found.mean
     product = found.slope * found.square + forced
     # Values and shapes are positive, and so is their product; a tiny one is only rounding.
-    slope = np.where(product > _ROUNDING * forced, product, 0.0) / square
+    slope = np.where(product > ROUNDING * forced, product, 0.0) / square
     whole = (rows.total + rows.weight * rows.mean**2)[:, row]
     residual = whole - slope * product
     _sum_up_little(residual, whole, rows, row, slope * found.at, (slope, away))
@@ -317,7 +309,7 @@ def _sum_up_little(
     decide between laws that fit exactly. Models are ``level + slope away + ...``, with `level` and
     slopes [L, M], `away` [L, K, M].
     """
-    drift, which = np.nonzero(residual < _LITTLE * whole)
+    drift, which = np.nonzero(residual < LITTLE * whole)
     whose = row[which]
     left = rows.values.T[whose] - level[drift, which, None]
     for slope, away in terms:

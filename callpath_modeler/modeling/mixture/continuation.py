@@ -11,23 +11,17 @@ from __future__ import annotations
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.bands import DEVIATES
+from callpath_modeler.modeling.constants.outcome import (
+    CONTINUED_NOISE,
+    LAST_DIGIT,
+    MOST_DRIFT,
+    OPINIONS_SHARE,
+)
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.outcome import MOST_DRIFT, Columns
+from callpath_modeler.modeling.mixture.outcome import Columns
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 from callpath_modeler.modeling.shapes import evaluate
-
-_SHARE = 1.0
-"""Smallest half-width of a 95 % band, relative to the distance between both opinions.
-
-The measured programs were predicted one scale ahead, each left out in turn. All agree with 0.75
-to 1.
-"""
-_OUTER = 1.959963984540054
-"""Normal score of the ends of a 95 % band."""
-_OF_NOISE = 1.0
-"""Variance of the continuation 2 y - z, in logarithms, relative to that of the last two values."""
-_EXACT = 1e-5
-"""Relative deviation up to which a law fits to the last digit; such models stay as they are."""
 
 
 def widen(
@@ -43,7 +37,7 @@ def widen(
     unit : [n] unit of each of them
     hypotheses : hypotheses with the shapes of the models
     """
-    single = np.isnan(columns["noise"][rows]) & (columns["spread"][rows] > _EXACT)
+    single = np.isnan(columns["noise"][rows]) & (columns["spread"][rows] > LAST_DIGIT)
     its = np.flatnonzero(single)
     there = (data.weight[its] > 0) & (data.values[its] > 0)
     enough = there.sum(axis=1) >= 2
@@ -60,7 +54,7 @@ def widen(
     predicted = evaluate(hypotheses.shapes, terms, numbers, places)[every, which]
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.log(predicted) - ahead
-    beyond_noise = distance**2 - _OF_NOISE * columns["spread"][some] ** 2
+    beyond_noise = distance**2 - CONTINUED_NOISE * columns["spread"][some] ** 2
     beyond_noise = np.where(np.isfinite(beyond_noise), np.maximum(beyond_noise, 0.0), 0.0)
-    more = (_SHARE / _OUTER) ** 2 * beyond_noise / np.log2(step)
+    more = (OPINIONS_SHARE / DEVIATES) ** 2 * beyond_noise / np.log2(step)
     columns["drift"][some] = np.minimum(columns["drift"][some] + more, MOST_DRIFT)

@@ -11,20 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.noise import (
+    AS_A_RULE,
+    BESIDE_PRIOR,
+    DEVIATIONS_ALONE,
+    DEVIATIONS_BESIDE_NOISE,
+    FIRST_APART,
+    GROWTH_ALONE,
+    GROWTHS_OF_DRIFTS,
+    WILD,
+    WILD_PRIOR,
+)
 from callpath_modeler.modeling.evaluation import doublings
-
-DEVIATIONS_BESIDE_NOISE = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
-"""Relative deviations that are tried in addition to a known noise."""
-_BESIDE_PRIOR = (0.4, 0.15, 0.15, 0.15, 0.1, 0.05)
-"""Weight of each of these deviations in the prior, with each drift."""
-_WILD, _WILD_PRIOR = 1.0, 0.01
-"""Further relative deviation in several parameters, and its weight in the prior.
-
-Protocols change with the size of messages. So products of factors are true laws less often than
-laws in one parameter are.
-"""
-DEVIATIONS_ALONE = (0.0, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
-"""Relative deviations that are tried without repetitions; they include the noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class Drift:
     @property
     def of_first(self) -> float:
         """Factor of the variance at the first point, in addition to that of its distance."""
-        return _APART if self.apart else 1.0
+        return FIRST_APART if self.apart else 1.0
 
 
 def variances(drifts: Sequence[Drift], points: FloatArray) -> FloatArray:
@@ -56,15 +54,10 @@ def variances(drifts: Sequence[Drift], points: FloatArray) -> FloatArray:
     return np.asarray(1 + growth * doublings(points))
 
 
-DRIFTS = (Drift(0.0), Drift(10.0), Drift(100.0))
+DRIFTS = tuple(map(Drift, GROWTHS_OF_DRIFTS))
 """Drifts that are tried. The first one stands for no drift."""
-ALONE = Drift(10.0, apart=True)
+ALONE = Drift(GROWTH_ALONE, apart=True)
 """Drift for runs that begin with one process, which has no partner to talk to or to wait for."""
-
-_APART = 1e5
-"""Factor of the variance at the first point if the point is apart."""
-_AS_A_RULE = 30.0
-"""Prior of a separate regime of one process, relative to each other drift."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +97,16 @@ def deviations(points: FloatArray, *, noise_known: bool) -> Deviations:
     Without repetitions the deviations include the noise.
     """
     sizes: tuple[float, ...] = DEVIATIONS_BESIDE_NOISE if noise_known else DEVIATIONS_ALONE
-    prior = _BESIDE_PRIOR if noise_known else (1 / len(sizes),) * len(sizes)
+    prior = BESIDE_PRIOR if noise_known else (1 / len(sizes),) * len(sizes)
     if noise_known and points.ndim > 1:
-        sizes, prior = (*sizes, _WILD), (*prior, _WILD_PRIOR)
+        sizes, prior = (*sizes, WILD), (*prior, WILD_PRIOR)
     drifts = (*DRIFTS, ALONE) if points.ndim == 1 and points[0] == 1 else DRIFTS
     cells = [
-        (size, drift, share * (_AS_A_RULE if drifts[drift].apart else 1.0))
+        (size, drift, share * (AS_A_RULE if drifts[drift].apart else 1.0))
         for drift in range(len(drifts))
         for size, share in zip(sizes, prior, strict=True)
         # Noise alone does not drift, and the largest deviation is the same everywhere.
-        if not drift or not noise_known or 0 < size < _WILD
+        if not drift or not noise_known or 0 < size < WILD
     ]
     size, drift, share = (np.array(column) for column in zip(*cells, strict=True))
     return Deviations(drifts, size, drift, np.log(share / share.sum()))

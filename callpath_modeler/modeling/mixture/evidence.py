@@ -20,29 +20,19 @@ from __future__ import annotations
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray
-from callpath_modeler.modeling.distributions import log_normal_share, normal_share
-from callpath_modeler.modeling.mixture.regressions import (
+from callpath_modeler.modeling.constants.evidence import (
     CONSTANT_FOLDS,
+    FAR_OUT,
     LEAST,
+    LEAST_LEVEL,
+    LOG_2,
+    LOG_2PI,
     PAIR_FOLDS,
+    SHARE_EDGE,
     TINY,
-    OneTermFits,
-    TwoTermFits,
-    occam_volume,
 )
-
-SHARE_EDGE = 1e-3
-"""Smallest distance of a share from one: a smaller constant cannot be distinguished from none."""
-
-_FAR_OUT = 1e-280
-"""Normal probability below which only its logarithm can be represented."""
-
-LOG_2PI = float(np.log(2 * np.pi))
-"""Logarithm of 2 pi."""
-LOG_2 = float(np.log(2))
-"""Logarithm of 2."""
-LEAST_LEVEL = 0.05
-"""Smallest level of a hypothesis relative to the mean; the level of an offset may be near zero."""
+from callpath_modeler.modeling.distributions import log_normal_share, normal_share
+from callpath_modeler.modeling.mixture.regressions import OneTermFits, TwoTermFits, occam_volume
 
 
 def constant_evidence(weight: FloatArray, mean: FloatArray) -> FloatArray:
@@ -174,8 +164,8 @@ def _log_between(
     flipped = below > 0
     below, above = np.where(flipped, -above, below), np.where(flipped, -below, above)
     share = normal_share(above) - normal_share(below)
-    far = share < _FAR_OUT
-    found = np.log(np.maximum(share, _FAR_OUT))
+    far = share < FAR_OUT
+    found = np.log(np.maximum(share, FAR_OUT))
     if far.any():
         below, most = log_normal_share(below[far]), log_normal_share(above[far])
         found[far] = most + np.log1p(-np.exp(np.minimum(below - most, -1e-12)))

@@ -10,22 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.learning import (
+    BY_ONE,
+    DEVIATION_STRENGTH,
+    KIND_STRENGTH,
+    ROUNDS,
+)
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-
-_KIND_STRENGTH = 10.0
-"""Weight of the initial prior of kinds, in call paths."""
-_DEVIATION_STRENGTH = 30.0
-"""Weight of the initial prior of deviations and drifts, in call paths."""
-_BY_ONE = 10.0
-"""Largest count of the call path with the most evidence for a hypothesis, in pseudo-counts.
-
-Otherwise a hypothesis with a prior of one in a million would get one in a thousand from a single
-call path that it suits.
-"""
-
-_ROUNDS = 10
-"""Rounds of expectation maximisation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +83,11 @@ def maximize_evidence(
         kind,
         of_hypothesis[kind] * within[kind] * alone,
         of_hypothesis,
-        count_as_one * _KIND_STRENGTH * whole,
-        count_as_one * _DEVIATION_STRENGTH * np.exp(deviation_prior),
-        0.0 if hypotheses.fans is not None else _BY_ONE,
+        count_as_one * KIND_STRENGTH * whole,
+        count_as_one * DEVIATION_STRENGTH * np.exp(deviation_prior),
+        0.0 if hypotheses.fans is not None else BY_ONE,
     )
-    prior, deviation, factor = _rounds(found, place, held, alone, _ROUNDS)
+    prior, deviation, factor = _rounds(found, place, held, alone, ROUNDS)
     after = before * (of_hypothesis * within * factor)[kinds]
     after[which] = prior
     with np.errstate(divide="ignore"):

@@ -16,9 +16,26 @@ import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.breaks import Break, BreakKind, at_last, breaks
+from callpath_modeler.modeling.constants.priors import (
+    ALONE,
+    BETWEEN,
+    BREAKS_OF_THREE,
+    CEILING,
+    CLASS_STRENGTH,
+    FEWEST_FOR_ALONE,
+    FEWEST_FOR_EASING,
+    FEWEST_FOR_WHOLE,
+    PRIOR,
+    WITHOUT_CONSTANT,
+)
+from callpath_modeler.modeling.constants.screening import (
+    CLOSEST_PAIRS,
+    CLOSEST_WHILE_LEARNING,
+    EVERY,
+    NATS,
+)
 from callpath_modeler.modeling.differences import TermDifference, differences
 from callpath_modeler.modeling.mixture.complexity_prior import (
-    BETWEEN,
     prior_weight,
     prior_weight_beside,
     prior_weight_beside_shared,
@@ -58,46 +75,11 @@ nothing grows.
 OUTSIDE = (HypothesisGroup.BREAK, HypothesisGroup.EASING)
 """Kinds that are outside the model class."""
 
-_PRIOR = {
-    HypothesisGroup.CONSTANT: 0.40,
-    HypothesisGroup.GROWING: 0.32,
-    HypothesisGroup.FALLING: 0.04,
-    HypothesisGroup.SURFACE: 0.016,
-    HypothesisGroup.RISING: 0.024,
-    HypothesisGroup.BREAK: 0.05,
-    HypothesisGroup.EASING: 0.02,
-    HypothesisGroup.OFFSET: 0.10,
-    HypothesisGroup.PAIR: 0.03,
-}
-"""Prior of each kind, before the application is known."""
-_PRIOR_OF_THREE = {**_PRIOR, HypothesisGroup.BREAK: 0.03}
-"""The same with three points, where the only breaks are those at the last point."""
-_CEILING = 0.3
-"""Prior of a rise towards a ceiling, relative to other offsets.
-
-Three points may look like one because the first point belongs to another regime.
-"""
-_WITHOUT_CONSTANT = 0.35
-"""Share without a constant among hypotheses with one shape and positive coefficients."""
+_PRIOR = {HypothesisGroup[name]: share for name, share in PRIOR.items()}
+_PRIOR_OF_THREE = {**_PRIOR, HypothesisGroup.BREAK: BREAKS_OF_THREE}
 
 _EASING = (BreakKind.DROP, BreakKind.PLATEAU, BreakKind.FLOOR, BreakKind.SETTLE)
 """Kinds of breaks that are easings."""
-_FEWEST_FOR_EASING = 5
-"""Points needed to distinguish an easing with a constant from a law that falls.
-
-Four points are enough without a constant.
-"""
-
-_FEWEST_FOR_ALONE = 4
-"""Points needed to distinguish a law as steep as p^7 from a last point that is more expensive."""
-_ALONE = 0.02
-"""Prior of such a law, or of a power between two others, relative to equally plain laws."""
-
-_FEWEST_FOR_WHOLE = 5
-"""Points needed to distinguish a constant and two whole powers from a more expensive last point."""
-
-_CLASS_STRENGTH = 150.0
-"""Smallest weight of the prior within a kind, in call paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +93,17 @@ class ScreeningLimits:
     Attributes
     ----------
     shapes : number of closest shapes whose hypotheses with one shape are kept
-    habits : the same number while priors are learnt. It hardly matters: from 55 to 75 shapes, the
-        error for real programs moved between 7.5 and 7.7 %
-    pairs : number of closest pairs with positive coefficients that are kept, per point. The more
-        places breaks have, the more pairs fit by chance
-    nats : distance from the best bound, in nats, beyond which a hypothesis is left out. With 7
-        instead of 6.2, modelling takes a tenth longer, and bands of real programs are an eighth
-        wider for 0.2 % more values that they hold
+    habits : the same number while priors are learnt
+    pairs : number of closest pairs with positive coefficients that are kept, per point
+    nats : distance from the best bound, in nats, beyond which a hypothesis is left out
     frugal : whether the constant of every pair has to explain more than it costs; otherwise only
         with shared work
     """
 
-    shapes: int = 10**6
-    habits: int = 100
-    pairs: int = 7
-    nats: float = 6.2
+    shapes: int = EVERY
+    habits: int = CLOSEST_WHILE_LEARNING
+    pairs: int = CLOSEST_PAIRS
+    nats: float = NATS
     frugal: bool = False
 
 
@@ -293,7 +271,7 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
             "all terms of the search space have logarithms, which are negative below 1"
         )
     of_two = differences(terms, points) if space.max_terms > 1 else ()
-    alone = space.alone if len(points) >= _FEWEST_FOR_ALONE else ()
+    alone = space.alone if len(points) >= FEWEST_FOR_ALONE else ()
     lone = dict.fromkeys(Term(power, 0) for power in alone)
     for term in terms:
         lone.pop(term, None)
@@ -307,7 +285,7 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
     known = assemble_hypotheses(shapes, table, scale, groups, pairs)
     single = np.array([prior_weight(shape, float(points[-1])) for shape in shapes])
     single[[shape in late for shape in shapes]] = 1.0
-    single[[shape in lone for shape in shapes]] *= _ALONE
+    single[[shape in lone for shape in shapes]] *= ALONE
     fractions = {term for term in lone if term.exponent.denominator > 1}
     bare = np.array([shape in fractions for shape in shapes], dtype=np.bool_)
     prior = _PRIOR_OF_THREE if three else _PRIOR
@@ -343,7 +321,7 @@ def _pair_plainness(hypotheses: Hypotheses) -> FloatArray:
     both[other] = alone[a] * each[b] * beside_shared[b]
     neighbours = set(neighbouring_powers(hypotheses.shapes))
     pairs = list(zip(hypotheses.first.tolist(), hypotheses.second.tolist(), strict=True))
-    if hypotheses.table.shape[1] >= _FEWEST_FOR_WHOLE:
+    if hypotheses.table.shape[1] >= FEWEST_FOR_WHOLE:
         whole = [
             prior_weight_of_whole(hypotheses.shapes[a], hypotheses.shapes[b]) for a, b in pairs
         ]
@@ -393,20 +371,20 @@ def with_prior(
     prior within a kind counts as `held` call paths for each hypothesis. Shapes marked by `bare` [S]
     have no constant.
     """
-    alone, without = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT
-    if hypotheses.table.shape[1] < _FEWEST_FOR_EASING:
+    alone, without = weight * (1 - WITHOUT_CONSTANT), weight * WITHOUT_CONSTANT
+    if hypotheses.table.shape[1] < FEWEST_FOR_EASING:
         alone[hypotheses.single_group == HypothesisGroup.EASING] = 0.0
     # A difference with a constant would be an offset, and a break with an offset another break.
     alone[bare | (hypotheses.single_group == HypothesisGroup.PAIR)] = 0.0
     offset = weight * ~(bare | np.isin(hypotheses.single_group, (*OUTSIDE, HypothesisGroup.PAIR)))
-    offset[hypotheses.single_group == HypothesisGroup.FALLING] *= _CEILING
+    offset[hypotheses.single_group == HypothesisGroup.FALLING] *= CEILING
     each = np.concatenate([[1.0], alone, offset, without, pair_weight])
     size = max(prior) + 1
     whole = np.bincount(hypotheses.kinds, weights=each, minlength=size)
     of_kind = np.zeros(size)
     of_kind[list(prior)] = list(prior.values())
     share = each * (of_kind / np.where(whole > 0, whole, 1.0))[hypotheses.kinds]
-    strength = np.maximum(_CLASS_STRENGTH, held * np.bincount(hypotheses.kinds, minlength=size))
+    strength = np.maximum(CLASS_STRENGTH, held * np.bincount(hypotheses.kinds, minlength=size))
     with np.errstate(divide="ignore"):
         log_prior = np.log(share / share.sum())
     return replace(hypotheses, strength=strength, log_prior=log_prior)

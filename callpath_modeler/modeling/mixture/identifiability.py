@@ -1,4 +1,7 @@
-"""Shapes that the measured points can distinguish."""
+"""Shapes that the measured points can distinguish.
+
+See docs/explanation/hypotheses.md, 'Hypotheses'.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,11 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import Break, at_last
+from callpath_modeler.modeling.constants.priors import ALIKE
 from callpath_modeler.modeling.evaluation import shape_table
 from callpath_modeler.modeling.products import Shape
 
 S = TypeVar("S", bound=Shape)
-
-ALIKE = 1e-6
-"""Relative difference at the points below which two shapes are the same."""
 
 
 def identifiable_shapes(

@@ -8,12 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-
-_MUCH = 0.01
-"""Relative misfit (root mean square) from which on logarithms replace relative errors."""
-
-_NOTHING = 1e-3
-"""Smallest ratio of a model to the value; smaller models have the error of this ratio."""
+from callpath_modeler.modeling.constants.evidence import LARGE_MISFIT, LEAST_RATIO
 
 
 def large_misfits(residual: FloatArray, relative: FloatArray) -> IntArray:
@@ -21,7 +16,7 @@ def large_misfits(residual: FloatArray, relative: FloatArray) -> IntArray:
 
     `relative` [M] is the sum of squares of a model that misses every value by its size.
     """
-    return np.flatnonzero(residual > _MUCH**2 * relative)
+    return np.flatnonzero(residual > LARGE_MISFIT**2 * relative)
 
 
 def log_residuals(
@@ -49,7 +44,7 @@ def log_residuals(
     squares = modelled - values
     squares *= squares
     # A bounded model may touch zero, and rounding decides on which side.
-    positive = np.maximum(modelled, _NOTHING * values)
+    positive = np.maximum(modelled, LEAST_RATIO * values)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         logarithms = np.log(positive / values)
     logarithms *= unit

@@ -10,23 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.modeling.constants.outcome import (
+    EXACT_MISFIT,
+    FEWEST_MISFITS,
+    LEAST_MISFIT,
+    MISFIT_DEVIATIONS,
+    MOST_ROUNDED,
+    OF_NORMAL,
+    TIMES_MEDIAN_MISFIT,
+)
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
-
-_FEWEST_ROWS = 10
-"""Rows needed to know the usual misfits."""
-_LEAST = 0.1
-"""Smallest limit of the misfit, relative to the values."""
-_TIMES = 3.0
-"""Smallest limit of the misfit, relative to the median misfit."""
-_DEVIATIONS = 2.5
-"""Smallest distance of the limit from the median, in standard deviations of the logarithms."""
-_OF_NORMAL = 1.4826
-"""Standard deviation of a normal distribution, relative to its median absolute deviation."""
-
-_EXACT_MISFIT = 1e-3
-"""Largest misfit of a law of exact values, relative to the values."""
-_MOST_ROUNDED = 3.0
-"""Square of a half, the largest error of rounding, relative to the variance of rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +41,7 @@ class MisfitBaseline:
             return np.full(len(data.values), np.inf)
         squares = np.where(data.weight > 0, 1 / np.maximum(data.values, floor_of(data)) ** 2, 0.0)
         rounding = data.rounding * squares.sum(axis=1) / np.maximum(data.used, 1.0)
-        return np.asarray(np.sqrt(_EXACT_MISFIT**2 + _MOST_ROUNDED * rounding))
+        return np.asarray(np.sqrt(EXACT_MISFIT**2 + MOST_ROUNDED * rounding))
 
 
 def misfit_baseline(data: ScaledRows, fitted: FloatArray) -> MisfitBaseline:
@@ -57,7 +50,7 @@ def misfit_baseline(data: ScaledRows, fitted: FloatArray) -> MisfitBaseline:
     Rows differ in their noise. So a misfit is unusual only if it exceeds the median misfit by more
     than the misfits of rows scatter.
     """
-    if len(fitted) < _FEWEST_ROWS:
+    if len(fitted) < FEWEST_MISFITS:
         return MisfitBaseline()
     used = data.weight > 0
     relative = (data.values - fitted) / np.maximum(data.values, floor_of(data))
@@ -65,7 +58,7 @@ def misfit_baseline(data: ScaledRows, fitted: FloatArray) -> MisfitBaseline:
     exact = np.sqrt(squares / data.used) <= MisfitBaseline().exactly(data)
     left = np.log(np.maximum(squares / np.maximum(data.used - 2, 1.0), 1e-18)) / 2
     middle = float(np.median(left))
-    scatter = _OF_NORMAL * float(np.median(np.abs(left - middle)))
-    most = np.exp(middle + _DEVIATIONS * scatter)
-    most = max(float(most), _TIMES * float(np.exp(middle)), _LEAST)
+    scatter = OF_NORMAL * float(np.median(np.abs(left - middle)))
+    most = np.exp(middle + MISFIT_DEVIATIONS * scatter)
+    most = max(float(most), TIMES_MEDIAN_MISFIT * float(np.exp(middle)), LEAST_MISFIT)
     return MisfitBaseline(most, bool(exact.mean() >= 0.5))

@@ -13,8 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
-from callpath_modeler.modeling.compiled import outcomes
-from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.constants.outcome import (
+    AGREES,
+    ALTERNATIVES,
+    COARSE,
+    FAR_APART,
+    FAR_BEYOND_NOISE,
+    MISFIT,
+    MOST_DRIFT,
+    NOISY_SPREAD,
+    PARALLEL,
+    PREDICTED,
+    ROUNDING,
+    TAILS,
+    TIED,
+)
+from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
 from callpath_modeler.modeling.mixture.posterior import Posterior, far_values
@@ -26,56 +40,11 @@ from callpath_modeler.modeling.status import FitStatus
 
 Columns = dict[str, npt.NDArray[Any]]
 
-ALTERNATIVES = 7
-"""Alternatives that are kept per row; each represents its neighbours in growth as well."""
 
-_TAILS = np.array([0.03, 0.1, 0.3, 0.7, 0.9, 0.97])
-"""Division of the hypotheses of a row, ordered by growth, in shares of their weight.
-
-The parts are finest at both ends, which determine the ends of the band.
-"""
-
-FAR = 16.0
-"""Scale at which the predictions of hypotheses are compared, in units of the largest point."""
-_AGREES = 0.05
-"""Difference between log predictions there up to which hypotheses count as one law."""
-
-_PER_AGREED = 4 / _AGREES
+_PER_AGREED = 4 / AGREES
 """Cells per unit of log prediction; the hypotheses in a cell, often hundreds, are compared as one.
 
 A cell is a quarter of the difference above.
-"""
-
-_APART = 1e3
-"""More than any difference between log predictions."""
-
-_PREDICTED = 1e-12, 1e300
-"""Range of the predictions for a row whose largest value is 1."""
-
-_COARSE = 1.5 * 2.0**22
-"""A number that rounds to multiples of 2^-30 if it is added and subtracted again."""
-
-_TIED = 1e-8
-"""Largest relative difference of probabilities that are equal except for rounding."""
-
-_ROUNDING = 1e-11
-"""Coefficient, relative to the smallest value of a row, that is zero except for rounding."""
-
-_PARALLEL = 1e-12
-"""Rest of the square of a column that equals another column except for rounding."""
-
-_NOISY_SPREAD = 0.25
-"""Relative standard deviation of repetitions above which a constant is noisy."""
-_MISFIT = 0.05
-"""Relative deviation above which a row may be outside the model class."""
-_FAR_BEYOND_NOISE = 3.0
-"""The same, in units of the noise of a centre; the residual has to exceed it as well."""
-
-MOST_DRIFT = 2.0
-"""Largest growth of the variance of logarithms per doubling beyond the points.
-
-One standard deviation is then a factor of four after one doubling, as much as p^2 grows. Otherwise
-measurements that scatter over decades would have bands over dozens of decades.
 """
 
 
@@ -162,21 +131,17 @@ def write_models(
 
     `far` [F, S + 1] holds the shapes far beyond the points, as returned by `far_tables`.
     """
-    if not compiled():
-        codes = hypotheses.codes(found.chosen)
-        write_found(columns, rows, found, codes, data, unit, hypotheses, far, baseline)
-        return
-    _write_spread(columns, rows, found, data, unit)
-    outcomes.write_models(columns, rows, found, data, unit, hypotheses, far, baseline)
+    kernels().write_models(columns, rows, found, data, unit, hypotheses, far, baseline)
 
 
-def _write_spread(
+def write_spread(
     columns: Columns,
     rows: IntArray,
     found: Posterior,
     data: ScaledRows,
     unit: FloatArray,
 ) -> None:
+    """Write the units of rows, and the variance of measurements about their models."""
     columns["unit"][rows] = unit
     columns["spread"][rows] = np.sqrt(found.variance)
     columns["drift"][rows] = np.minimum(found.drift, MOST_DRIFT)
@@ -199,13 +164,13 @@ def write_found(
 
     The model is one of the candidates marked by `shown` [M]; None = all are.
     """
-    _write_spread(columns, rows, found, data, unit)
+    write_spread(columns, rows, found, data, unit)
     kept, weight = _kept(found, [far_values(found, codes, each) for each in far], shown)
     there = weight > 0
     codes = codes[kept]
     # A term with a coefficient of zero is dropped, because its shape would suggest growth.
     scaled = found.coefficients[:, kept]
-    scaled = np.where(there & (np.abs(scaled) > _ROUNDING * data.least[:, None]), scaled, 0.0)
+    scaled = np.where(there & (np.abs(scaled) > ROUNDING * data.least[:, None]), scaled, 0.0)
     scaled = np.ascontiguousarray(scaled.transpose(1, 2, 0))
     codes = np.where(scaled[..., 1:] != 0, codes, -1)
     scale = np.concatenate([hypotheses.scale, [1.0]])[codes]
@@ -257,7 +222,7 @@ def logarithms(far: FloatArray) -> FloatArray:
     A sum with a constant of zero predicts the same as its term alone. The order of both decides
     which candidates each represents, so it must not depend on the last bit.
     """
-    return np.asarray((np.log(np.clip(far, *_PREDICTED)) + _COARSE) - _COARSE)
+    return np.asarray((np.log(np.clip(far, *PREDICTED)) + COARSE) - COARSE)
 
 
 def _quantile_representatives(
@@ -276,7 +241,7 @@ def _quantile_representatives(
     before = np.concatenate([[0.0], running[end[:-1]]])
     whole = running[end] - before
     middle = (running - ordered / 2 - before[row]) / np.where(whole > 0, whole, 1.0)[row]
-    part = row * ALTERNATIVES + np.searchsorted(_TAILS, middle)
+    part = row * ALTERNATIVES + np.searchsorted(TAILS, middle)
     size = rows * ALTERNATIVES
     share: FloatArray = np.bincount(part, ordered, size).reshape(rows, -1).astype(np.float64)
     stands = order[_most_probable(part, ordered, size)].reshape(rows, -1)
@@ -300,15 +265,15 @@ def minimum_expected_loss(found: Posterior, log: FloatArray, order: IntArray) ->
     new = np.concatenate([[True], (np.diff(row) != 0) | (np.diff(part) != 0)])
     first = np.flatnonzero(new)
     row, place, weight = row[first], ordered[first], np.add.reduceat(found.weight[order], first)
-    close = weight * np.log(_APART / _AGREES)
+    close = weight * np.log(FAR_APART / AGREES)
     for apart in range(1, int(np.bincount(row).max())):
         one = np.flatnonzero(row[apart:] == row[:-apart])
         other = one + apart
-        each = np.log(_APART / (_AGREES + place[other] - place[one]))
+        each = np.log(FAR_APART / (AGREES + place[other] - place[one]))
         close[one] += weight[other] * each
         close[other] += weight[one] * each
     centre = place[_most_probable(row, close, rows)]
-    near = np.abs(log - centre[found.row]) <= _AGREES
+    near = np.abs(log - centre[found.row]) <= AGREES
     return _most_probable(found.row, np.where(near, found.weight, 0.0), rows)
 
 
@@ -319,7 +284,7 @@ def _most_probable(group: IntArray, weight: FloatArray, count: int) -> IntArray:
     """
     best = np.zeros(count)
     np.maximum.at(best, group, weight)
-    where = np.flatnonzero(weight * (1 + _TIED) >= best[group])[::-1]
+    where = np.flatnonzero(weight * (1 + TIED) >= best[group])[::-1]
     found = np.zeros(count, dtype=np.intp)
     found[group[where]] = where
     return found
@@ -367,7 +332,7 @@ def _leverage(design: list[FloatArray], used: BoolArray) -> FloatArray:
             left = left - other * (other * left).sum(axis=0)
         square = (left**2).sum(axis=0)
         # A rest that is only rounding has no direction.
-        tells = square > _PARALLEL * size
+        tells = square > PARALLEL * size
         left = left * (tells / np.sqrt(np.where(tells, square, 1.0)))
         hat += left**2
         basis.append(left)
@@ -387,7 +352,7 @@ def _status(
     breaks = np.bincount(found.row, found.weight * hypotheses.outside[found.chosen], len(rows))
     broken = (breaks > 0.5) | hypotheses.breaks[columns["terms"][rows]].any(axis=1)
     noise, spread = np.sqrt(data.variance), np.sqrt(found.variance)
-    beyond = (spread > _FAR_BEYOND_NOISE * noise) & (spread > _MISFIT)
+    beyond = (spread > FAR_BEYOND_NOISE * noise) & (spread > MISFIT)
     repeated = ~np.isnan(columns["noise"][rows])
     spread_, dof = columns["noise"][rows], np.where(repeated, 1.0, 0.0)
     first = data.points if data.points.ndim == 1 else data.points[:, 0]
@@ -397,11 +362,11 @@ def _status(
     # With few points the prior determines the deviation, so the residual has to show it, too.
     size = 1 + (columns["terms"][rows] >= 0).sum(axis=1)
     left = np.sqrt(columns["rss"][rows] / np.maximum(points - size, 1))
-    beyond &= left > _FAR_BEYOND_NOISE * noise
+    beyond &= left > FAR_BEYOND_NOISE * noise
     beyond = np.where(repeated, beyond, left > baseline.most)
     outside = broken | beyond | (exact & (misfit > baseline.exactly(data)))
     flat = (columns["terms"][rows] < 0).all(axis=1)
     status = np.where(flat, FitStatus.CONSTANT, FitStatus.OK)
     status = np.where(outside, FitStatus.OUTSIDE, status)
-    noisy = flat & (np.nan_to_num(columns["noise"][rows]) > _NOISY_SPREAD)
+    noisy = flat & (np.nan_to_num(columns["noise"][rows]) > NOISY_SPREAD)
     return np.where(noisy, FitStatus.NOISY, status).astype(np.int8)

@@ -15,46 +15,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.outlier_scale import (
+    CLOSE,
+    FACTORS,
+    FEWEST_POINTS,
+    FEWEST_ROWS,
+    FOLLOWS,
+    HOPELESS,
+    MOST_ERRING,
+    MOST_OF_ALL,
+    MOST_OF_SEVERAL,
+    MOST_ROWS,
+    MUCH_LESS,
+    NEARLY_ALL,
+    REACH,
+    SUSPECT,
+    TELLS,
+)
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit
 
-_FEWEST_POINTS = 5
-"""Points needed: with fewer, the other points say too little about one of them."""
-_MOST_ROWS, _MOST_OF_SEVERAL = 100, 40
-"""Largest number of rows tested, in one parameter and in several; more rows add nothing."""
-
-_SUSPECT = 0.02, 0.2
-"""Correlation of errors, and share of rows that break, above which points are tested."""
-
-_FOLLOWS = 0.6
-"""Share of the sum of squares of a shape at one point above which the shape could fit it alone."""
-_MOST_ERRING = 3
-"""Number of points, the ones with the worst fit over all rows, that are tested."""
-
-_REACH = np.log(30.0)
-"""Logarithm of the largest factor that is tried."""
-_FACTORS = _REACH * np.linspace(-1, 1, 321)
+_FACTORS = REACH * np.linspace(-1, 1, FACTORS)
 """Logarithms of the factors that are tried: 1/30 to 30, times a power of 30."""
-
-_TELLS = 1.0
-"""Nats by which a row has to prefer a factor or none to be decided."""
-_FEWEST_ROWS = 10
-"""Rows needed, both in total and decided."""
-_NEARLY_ALL, _MOST_OF_ALL = 0.85, 0.8
-"""Share of the decided rows that have to agree, in one parameter and in several.
-
-In several parameters more laws are only approximated. In a test with 24 laws on a grid of 4 x 4,
-whose last run took 1.4 times as long, bands hold 95 % (44 % without this rule).
-"""
-_MUCH_LESS = 0.25
-"""Largest log factor of another point, relative to that of the outlier."""
-_CLOSE, _HOPELESS = -4.5, -8.0
-"""Two limits, in nats below the best factor of a row: three standard deviations, and four.
-
-A row agrees with a factor above the first limit. A factor below the second limit has the value of
-the limit, so that one row has a limited influence.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +67,7 @@ def suspects_outlier(found: Posterior, hypotheses: Hypotheses, correlation: floa
         follow = np.append(_followed(hypotheses) >= 0, False)
         breaks = breaks | follow[hypotheses.codes(found.chosen)].any(axis=1)
     share = float((found.weight * breaks).sum()) / max(len(found.variance), 1)
-    return correlation > _SUSPECT[0] or share > _SUSPECT[1]
+    return correlation > SUSPECT[0] or share > SUSPECT[1]
 
 
 def _followed(hypotheses: Hypotheses) -> IntArray:
@@ -94,7 +77,7 @@ def _followed(hypotheses: Hypotheses) -> IntArray:
     """
     square = hypotheses.table**2
     most = square.argmax(axis=1)
-    alone = square.max(axis=1) > _FOLLOWS * square.sum(axis=1)
+    alone = square.max(axis=1) > FOLLOWS * square.sum(axis=1)
     return np.where(alone, most, -1)
 
 
@@ -111,7 +94,7 @@ def suspect_points(
     if points.ndim == 1:
         return [(point,) for point in range(len(points))]
     error = (data.values - fitted) / error_unit(data, fitted) / np.sqrt(data.variance)[:, None]
-    worst = np.argsort(-np.abs(np.median(error, axis=0)), kind="stable")[:_MOST_ERRING]
+    worst = np.argsort(-np.abs(np.median(error, axis=0)), kind="stable")[:MOST_ERRING]
     alone = {*_followed(hypotheses).tolist(), *worst.tolist()} - {-1}
     ends = [np.flatnonzero(column == column.max()).tolist() for column in points.T]
     together = [tuple(end) for end in ends if 1 < len(end) <= len(points) // 2]
@@ -121,9 +104,9 @@ def suspect_points(
 def complete_rows(data: ScaledRows) -> ScaledRows | None:
     """Return some rows with values at all points; None if there are too few rows or points."""
     whole = np.flatnonzero((data.weight > 0).all(axis=1) & (data.values > 0).all(axis=1))
-    if len(data.points) < _FEWEST_POINTS or len(whole) < _FEWEST_ROWS:
+    if len(data.points) < FEWEST_POINTS or len(whole) < FEWEST_ROWS:
         return None
-    most = _MOST_ROWS if data.points.ndim == 1 else _MOST_OF_SEVERAL
+    most = MOST_ROWS if data.points.ndim == 1 else MOST_OF_SEVERAL
     return data.take(whole[:: -(-len(whole) // most)])
 
 
@@ -159,18 +142,18 @@ def estimate_scale_factor(
     """
     errors = [_errors(found, data, hypotheses, point) for point in points]
     away, spread = (np.array(column) for column in zip(*errors, strict=True))
-    factors = _FACTORS + _REACH * np.round(np.nanmedian(np.append(away, 0.0)) / _REACH)
+    factors = _FACTORS + REACH * np.round(np.nanmedian(np.append(away, 0.0)) / REACH)
     said = _likelihoods(found, away, spread, np.append(factors, 0.0))
     most = said.max(axis=1, keepdims=True)
     # A row whose likely candidates predict nothing above zero is not decided.
     said = np.subtract(said, most, out=np.zeros_like(said), where=np.isfinite(most))
-    *together, none = np.maximum(said, _HOPELESS).sum(axis=0)
+    *together, none = np.maximum(said, HOPELESS).sum(axis=0)
     best = int(np.argmax(together))
     prefers = said[:, best] - said[:, -1]
-    tells = np.abs(prefers) > _TELLS
-    agrees = (prefers > 0) & (said[:, best] > _CLOSE)
-    enough = _NEARLY_ALL if data.points.ndim == 1 else _MOST_OF_ALL
-    agreed = tells.sum() >= _FEWEST_ROWS and agrees[tells].mean() >= enough
+    tells = np.abs(prefers) > TELLS
+    agrees = (prefers > 0) & (said[:, best] > CLOSE)
+    enough = NEARLY_ALL if data.points.ndim == 1 else MOST_OF_ALL
+    agreed = tells.sum() >= FEWEST_ROWS and agrees[tells].mean() >= enough
     nats, own = float(together[best] - none), float(np.median(found.variance))
     return ScaleOutlier(points, float(factors[best]), nats, bool(agreed), own)
 
@@ -180,7 +163,7 @@ def stands_alone(odd: ScaleOutlier, others: Sequence[ScaleOutlier]) -> bool:
 
     If runs of all scales are off by something, one of them is off most.
     """
-    return all(abs(each.factor) <= _MUCH_LESS * abs(odd.factor) for each in others)
+    return all(abs(each.factor) <= MUCH_LESS * abs(odd.factor) for each in others)
 
 
 def are_largest(points: FloatArray, some: Sequence[int]) -> bool:

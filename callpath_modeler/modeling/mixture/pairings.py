@@ -12,34 +12,23 @@ from itertools import pairwise
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import FROM_NOTHING, Break, BreakKind, at_last
+from callpath_modeler.modeling.constants.priors import (
+    COARSE,
+    FASTEST,
+    FEWEST_FOR_BETWEEN,
+    MOST_PAIRED,
+    NEIGHBOURS_APART,
+    PAIRED,
+    PLAIN,
+    SLOWEST,
+)
 from callpath_modeler.modeling.differences import TO_OTHERS, TermDifference
 from callpath_modeler.modeling.mixture.complexity_prior import description_length
 from callpath_modeler.modeling.products import Shape
 from callpath_modeler.modeling.terms import Term
 
-_PLAIN = 0.4
-"""Largest intricacy of a term, in nats, that is combined with a break at the last point."""
-
-_MOST_PAIRED = 14
-"""Largest number of growing terms that are all used in pairs."""
-_PAIRED = 1.0
-"""Largest intricacy, in nats, of a term in pairs if there are more growing terms.
-
-Pairs of near neighbours are one curve.
-"""
-
-_FEWEST_FOR_BETWEEN = 4
-"""Points needed to distinguish a power between two others from either of them."""
-_APART = Fraction(1, 10)
-"""Difference between the exponents of two such neighbours."""
-
-_FASTEST, _SLOWEST = Fraction(-5, 3), Fraction(-1, 2)
-"""Range of the powers of falling work other than 1/p; the second one is excluded."""
 _BESIDE_OTHER_WORK = Term(Fraction(0), 1), Term(Fraction(1), 0)
 """Terms that are combined with such work."""
-
-_COARSE = 3
-"""Largest denominator of falling powers in pairs; finer powers are nearly alike."""
 
 
 def pairings(
@@ -62,8 +51,8 @@ def pairings(
         for code, shape in enumerate(shapes)
         if isinstance(shape, Term) and not shape.decreasing and shape not in lone
     ]
-    few = len(rising) <= _MOST_PAIRED
-    growing = [code for code, shape in rising if few or description_length(shape) <= _PAIRED]
+    few = len(rising) <= MOST_PAIRED
+    growing = [code for code, shape in rising if few or description_length(shape) <= PAIRED]
     every = [
         code
         for code, shape in enumerate(shapes)
@@ -73,7 +62,7 @@ def pairings(
     falling = [code for code in every if code not in faster]
     powers = [code for code in falling if isinstance(shapes[code], Term)]
     dearer = _dearer(shapes, growing + falling, points)
-    neighbours = neighbouring_powers(shapes) if len(points) >= _FEWEST_FOR_BETWEEN else []
+    neighbours = neighbouring_powers(shapes) if len(points) >= FEWEST_FOR_BETWEEN else []
     pairs = [(a, b) for a in growing for b in growing if a < b]
     pairs += _with_logarithms(shapes) + _levelling(shapes)
     pairs += [(a, b) for a, b in neighbours if not shapes[a].decreasing]
@@ -101,7 +90,11 @@ def neighbouring_powers(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
         for code, shape in enumerate(shapes)
         if isinstance(shape, Term) and shape.is_power
     }
-    return [(code, powers[at + _APART]) for at, code in powers.items() if at + _APART in powers]
+    return [
+        (code, powers[at + NEIGHBOURS_APART])
+        for at, code in powers.items()
+        if at + NEIGHBOURS_APART in powers
+    ]
 
 
 def other_work(shapes: Sequence[Shape]) -> list[int]:
@@ -112,7 +105,7 @@ def other_work(shapes: Sequence[Shape]) -> list[int]:
 def _is_other(shape: Shape) -> bool:
     if isinstance(shape, Break):
         return True
-    some = isinstance(shape, Term) and _FASTEST <= shape.exponent < _SLOWEST
+    some = isinstance(shape, Term) and FASTEST <= shape.exponent < SLOWEST
     return some and (_is_fine(shape) or _is_faster(shape))
 
 
@@ -130,7 +123,7 @@ def _with_logarithms(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
 
 def _is_fine(shape: Shape) -> bool:
     """Return whether a decreasing shape is one of many that are nearly alike."""
-    return isinstance(shape, Term) and shape.exponent.denominator > _COARSE
+    return isinstance(shape, Term) and shape.exponent.denominator > COARSE
 
 
 def _is_faster(shape: Shape) -> bool:
@@ -153,7 +146,7 @@ def _dearer(
         # The leap of a transposition, 1/p - 1/p^2, is in proportion to 1/p.
         term = shape.larger if isinstance(shape, TermDifference) else shape
         assert isinstance(term, Term)
-        if description_length(term) <= _PLAIN:
+        if description_length(term) <= PLAIN:
             pairs += [(code, step) for step in late]
         if not term.rate:
             pairs += [(code, leap) for leap in leaps[term.exponent, term.log]]

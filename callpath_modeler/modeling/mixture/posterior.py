@@ -1,4 +1,7 @@
-"""Posterior of the hypotheses of each row: probabilities, coefficients and variances."""
+"""Posterior of the hypotheses of each row: probabilities, coefficients and variances.
+
+See docs/explanation/modeling.md, 'The method in one page'.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.compiled.library import compiled
-from callpath_modeler.modeling.compiled.posterior import compiled_fitted_values, compiled_posterior
+from callpath_modeler.modeling.constants.outcome import (
+    GROWTH_BEYOND,
+    LESS_FAR,
+    NEGLIGIBLE,
+    PLACE_BESIDE,
+)
+from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-
-_NEGLIGIBLE = 1e-7
-"""Probability below which a candidate is left out."""
-
-_BEYOND = 0.4
-"""Growth of deviations beyond the points, relative to their growth towards small scales.
-
-Small scales are known to follow other regimes.
-"""
-
-_BESIDE = 2.0
-"""Place of the other parameters where one is far, in units of their largest values.
-
-Slices hold parameters at measured values as often as at larger ones.
-"""
-
-_LESS_FAR = 0.7
-"""Distance of each further parameter, in doublings, relative to that of the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +75,12 @@ def posterior(
     found: Candidates, data: ScaledRows, deviations: Deviations, beliefs: LogPriors
 ) -> Posterior:
     """Return the posterior of the candidates under the priors."""
-    if compiled():
-        growth = _growth(deviations)
-        return Posterior(*compiled_posterior(found, data, deviations, beliefs, growth))
-    return posterior_in_numpy(found, data, deviations, beliefs)
+    return kernels().posterior(found, data, deviations, beliefs)
 
 
-def _growth(deviations: Deviations) -> FloatArray:
+def growth_beyond(deviations: Deviations) -> FloatArray:
     """Return the growth of deviations beyond the points under each drift, [L]."""
-    return np.asarray(_BEYOND * np.array([drift.growth for drift in deviations.drifts]))
+    return np.asarray(GROWTH_BEYOND * np.array([drift.growth for drift in deviations.drifts]))
 
 
 def posterior_in_numpy(
@@ -101,7 +88,7 @@ def posterior_in_numpy(
 ) -> Posterior:
     """Return the same as `posterior`, of candidates with any number of coefficients."""
     joint = _joint_probability(found, beliefs)
-    kept = np.flatnonzero(joint.sum(axis=0) > _NEGLIGIBLE)
+    kept = np.flatnonzero(joint.sum(axis=0) > NEGLIGIBLE)
     kept = kept[np.argsort(found.row[kept], kind="stable")]
     joint, row = np.take(joint, kept, axis=1), found.row[kept]
     own, squares = data.variance[row], deviations.deviation**2
@@ -109,7 +96,7 @@ def posterior_in_numpy(
     coefficients = np.zeros((found.coefficients.shape[1], len(kept)))
     covariance = np.zeros((found.covariance.shape[1], len(kept)))
     variance, drifting, noise = np.zeros((3, len(data.values)))
-    for k, grown in enumerate(_growth(deviations)):
+    for k, grown in enumerate(growth_beyond(deviations)):
         here = np.flatnonzero(deviations.drift_of == k)
         of_drift = joint[here[0] : here[-1] + 1]
         share = of_drift.sum(axis=0)
@@ -147,9 +134,7 @@ def _joint_probability(found: Candidates, beliefs: LogPriors) -> FloatArray:
 
 def fitted_values(found: Posterior, hypotheses: Hypotheses) -> FloatArray:
     """Return the mean of the models of each row at the points, [n, K], weighted by probability."""
-    if compiled():
-        return compiled_fitted_values(found, hypotheses)
-    return values_at_points(found, hypotheses.codes(found.chosen), hypotheses)
+    return kernels().fitted_values(found, hypotheses)
 
 
 def values_at_points(found: Posterior, codes: IntArray, hypotheses: Hypotheses) -> FloatArray:
@@ -196,6 +181,6 @@ def _far(points: FloatArray, factor: float) -> FloatArray:
     if points.ndim == 1:
         return factor * points[-1:]
     # The distances differ, so that the parameters can be distinguished.
-    less = _LESS_FAR ** np.arange(points.shape[1])
-    alone = np.where(np.eye(points.shape[1], dtype=bool), factor, _BESIDE)
+    less = LESS_FAR ** np.arange(points.shape[1])
+    alone = np.where(np.eye(points.shape[1], dtype=bool), factor, PLACE_BESIDE)
     return np.asarray(points.max(axis=0) * np.concatenate([[factor**less], alone]))

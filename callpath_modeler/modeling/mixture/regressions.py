@@ -2,6 +2,8 @@
 
 Coefficients may have any sign, except that constants of pairs are not negative. A constant with a
 cost has to explain more than that. `evidence` weighs the regressions.
+
+See docs/explanation/hypotheses.md, 'Evidence'.
 """
 
 from __future__ import annotations
@@ -13,29 +15,17 @@ from typing import TypeVar
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from callpath_modeler.modeling.constants.evidence import (
+    ALIKE,
+    LEAST,
+    LEAST_SHARE,
+    NO_PART,
+    PAIR_FOLDS,
+    PARALLEL,
+    TINY,
+)
 
 N = TypeVar("N", FloatArray, Float32Array)
-
-TINY = 1e-300
-"""Smallest sum or divisor, which stands for zero."""
-LEAST = 1e-40
-"""Smallest level; its powers are still above zero."""
-
-NO_PART = 1e-9
-"""Coefficient, relative to the level, that is zero except for rounding."""
-
-CONSTANT_FOLDS, PAIR_FOLDS = 6.0, 12.0
-"""Powers of e over which the share of a term with shared work is uniform in its logarithm.
-
-The first number holds for a constant alone, the second one for all terms in pairs.
-"""
-_LEAST_SHARE = 1e-4
-"""Smallest share in this prior, which replaces smaller shares."""
-
-_ALIKE = 1e-12
-"""Relative squared variation of a shape over the points of a row that is only rounding."""
-PARALLEL = 1e-10
-"""Determinant of two shapes that are equal at all points, relative to the product of squares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +143,7 @@ def occam_volume(share: N, known: N | float, folds: float) -> N:
     The prior is uniform in the logarithm of the share over `folds` powers of e. `known` is the
     standard error of the share, which replaces smaller shares.
     """
-    return np.asarray(folds * np.maximum(np.maximum(share, known), _LEAST_SHARE), share.dtype)
+    return np.asarray(folds * np.maximum(np.maximum(share, known), LEAST_SHARE), share.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +259,8 @@ class PairSums:
         determinant = self.determinant
         parallel = determinant <= PARALLEL * (self.xx * self.zz)
         # If points are missing, a shape may be constant over the remaining ones.
-        parallel |= self.xx <= _ALIKE * self.at_x * self.at_x * self.weight
-        parallel |= self.zz <= _ALIKE * self.at_z * self.at_z * self.weight
+        parallel |= self.xx <= ALIKE * self.at_x * self.at_x * self.weight
+        parallel |= self.zz <= ALIKE * self.at_z * self.at_z * self.weight
         inverse = 1 / determinant
         first = (self.x * self.zz - self.z * self.xz) * inverse
         second = (self.z * self.xx - self.x * self.xz) * inverse

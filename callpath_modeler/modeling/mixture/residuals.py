@@ -10,27 +10,20 @@ from __future__ import annotations
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.modeling.constants.noise import (
+    EXACT_VARIANCE,
+    FEWEST_WITNESSES,
+    GROWTHS,
+    LIKENESS_BY_CHANCE,
+    MOST_DOUBLINGS,
+    NATS_BY_CHANCE,
+    NO_DIRECTION,
+    STEEPEST_NOISE,
+)
 from callpath_modeler.modeling.evaluation import doublings
-from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit
 
-_BY_CHANCE = 3.0
-"""Standard deviations up to which chance may make independent errors look alike."""
-
-_EXACT = 1e-6
-"""Length of the relative errors of a row below which it has no direction to compare."""
-
-_GROWTHS = np.linspace(-3.0, 3.0, 121)
-"""Growth of the variance of noise per doubling of scale that is tried, as powers of two."""
-_MOST_DOUBLINGS = 12.0
-"""Largest distance between scales, in doublings; larger ones are scaled down to it.
-
-Numbers have no digits for larger ratios of variances.
-"""
-_NATS_BY_CHANCE = 4.0
-"""Gain in log likelihood, in nats, that chance may bring."""
-_FEWEST_WITNESSES = 20.0
-"""Independent rows needed to show how noise grows."""
+_GROWTHS = np.linspace(-STEEPEST_NOISE, STEEPEST_NOISE, GROWTHS)
 
 
 def error_correlation(data: ScaledRows, fitted: FloatArray, *, noise_known: bool) -> float:
@@ -51,7 +44,7 @@ def error_correlation(data: ScaledRows, fitted: FloatArray, *, noise_known: bool
     if count < 2 or free.shape[1] < 1:
         return 0.0
     likeness = float((error.sum(axis=0) ** 2).sum()) / count
-    chance = 1 + _BY_CHANCE * float(np.sqrt(2 / free.shape[1]))
+    chance = 1 + LIKENESS_BY_CHANCE * float(np.sqrt(2 / free.shape[1]))
     return min(max(likeness - chance, 0.0) / (count - 1), 1.0)
 
 
@@ -74,10 +67,10 @@ def noise_by_scale(data: ScaledRows, fitted: FloatArray, correlation: float) -> 
     witnesses = count / (1 + (count - 1) * correlation)
     even = np.ones(len(data.points))
     # A single direction has the same probability under any noise.
-    if witnesses < _FEWEST_WITNESSES or freedom < 2:
+    if witnesses < FEWEST_WITNESSES or freedom < 2:
         return even
     scale = doublings(data.points)
-    scale *= min(1.0, _MOST_DOUBLINGS / float(scale.max()))
+    scale *= min(1.0, MOST_DOUBLINGS / float(scale.max()))
     variance = 2.0 ** (_GROWTHS[:, None] * (scale.mean() - scale))
     covariance = np.einsum("kd,gk,ke->gde", free, variance, free)
     error = error @ free
@@ -86,7 +79,7 @@ def noise_by_scale(data: ScaledRows, fitted: FloatArray, correlation: float) -> 
     likely = -0.5 * witnesses * (of_size + freedom * np.log(length).mean(axis=1))
     best = int(likely.argmax())
     gain = float(likely[best] - likely[len(_GROWTHS) // 2])
-    return np.asarray(variance[best] ** max(0.0, 1 - _NATS_BY_CHANCE / max(gain, _NATS_BY_CHANCE)))
+    return np.asarray(variance[best] ** max(0.0, 1 - NATS_BY_CHANCE / max(gain, NATS_BY_CHANCE)))
 
 
 def _directions(
@@ -105,4 +98,4 @@ def _directions(
     taken, free = np.split(basis, [smooth.shape[1]], axis=1)
     error = error - error @ taken @ taken.T
     length = np.sqrt((error**2).sum(axis=1))
-    return error[length > _EXACT] / length[length > _EXACT, None], free
+    return error[length > NO_DIRECTION] / length[length > NO_DIRECTION, None], free

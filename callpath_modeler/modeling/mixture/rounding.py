@@ -14,32 +14,19 @@ from dataclasses import replace
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.modeling.constants.evidence import TINY
+from callpath_modeler.modeling.constants.rounding import EXACT_WHOLE, MATTERS, NEVER, ROUNDED
 from callpath_modeler.modeling.mixture.candidates import Candidates, absolute_candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import LogPriors
-from callpath_modeler.modeling.mixture.regressions import TINY
 from callpath_modeler.modeling.mixture.scaled_rows import (
     ScaledRows,
     error_unit,
     floor_of,
     relative_weights,
 )
-from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
-
-_EXACT = 10.0
-"""Prior of exactness for whole numbers, relative to that for other values.
-
-An exact law of whole numbers has whole coefficients. They are rarer, by this factor, than all
-coefficients that round to the same values.
-"""
-_ROUNDED = 0.3
-"""Prior of whole numbers being rounded, relative to that of values of any kind being exact."""
-_MATTERS = 0.05
-"""Odds of rounding below which it is left out, because it hardly moves an end of a band."""
-
-_NEVER = -1e9
-"""Log probability of a row without candidates."""
+from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypotheses
 
 _STEADY = Drift(0.0)
 """No drift."""
@@ -68,11 +55,11 @@ def with_rounded(
     data, one, _ = exact
     other = _as_deviations(exact, rounded, hypotheses, ways)
     limited = one.log_evidence - _too_precise(one, data, ways)
-    limited[ways.deviation == 0] += np.log(_EXACT)
+    limited[ways.deviation == 0] += np.log(EXACT_WHOLE)
     asked = replace(one, log_evidence=limited)
     rows = len(data.values)
     odds = _probability(other, beliefs, rows) - _probability(asked, beliefs, rows)
-    matters = odds > np.log(_MATTERS)
+    matters = odds > np.log(MATTERS)
     asked = replace(one, log_evidence=np.where(matters[one.row], limited, one.log_evidence))
     found = Candidates.joined([asked, other.take(np.flatnonzero(matters[other.row]))])
     top = np.full(rows, -np.inf)
@@ -91,7 +78,7 @@ def _as_deviations(
     # A rounded constant is still a constant.
     other = rounded[1].take(np.flatnonzero(rounded[1].chosen > 0))
     level = _level(*rounded, hypotheses, EXACTLY) - _level(*exact, hypotheses, ways)
-    level += np.log(_ROUNDED * np.exp(ways.log_prior[ways.deviation == 0]).sum())
+    level += np.log(ROUNDED * np.exp(ways.log_prior[ways.deviation == 0]).sum())
     apart = np.log(np.maximum(ways.steady().deviation, 1e-9)) - np.log(half.variance[:, None]) / 2
     like = np.abs(apart).argmin(axis=1)
     evidence = np.full((len(ways.deviation), len(other.row)), -np.inf)
@@ -162,6 +149,6 @@ def _probability(found: Candidates, beliefs: LogPriors, rows: int) -> FloatArray
     each += beliefs.hypotheses[found.chosen]
     top = np.full(rows, -np.inf)
     np.maximum.at(top, found.row, each)
-    top = np.maximum(top, _NEVER)
+    top = np.maximum(top, NEVER)
     share = np.bincount(found.row, np.exp(each - top[found.row]), rows)
     return np.asarray(top + np.log(np.maximum(share, TINY)))

@@ -1,4 +1,7 @@
-"""Rows to fit, in units of their largest values, with the weights of their points."""
+"""Rows to fit, in units of their largest values, with the weights of their points.
+
+See docs/explanation/noise-and-bands.md, 'Noise'.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,19 @@ from functools import cached_property, reduce
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-from callpath_modeler.modeling.compiled import repetitions
-from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.constants.noise import EXACT, EXACT_VARIANCE
+from callpath_modeler.modeling.constants.rounding import (
+    LEAST,
+    LEAST_FAR,
+    LEAST_OF_SEVERAL,
+    MOST_TICKS,
+    OF_ROUNDING,
+    SMALL,
+    TICKS,
+)
+from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.deviations import Drift
-from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE, Noise
-from callpath_modeler.modeling.noise import EXACT
-
-_LEAST, _LEAST_OF_SEVERAL, _LEAST_FAR = 0.003, 0.01, 1e-5
-"""Smallest value that counts, relative to the largest value of a row.
-
-The numbers hold for one parameter, for several, and for several that all begin above one.
-"""
-
-_OF_ROUNDING = 12**-0.5
-"""Standard deviation of rounding to the nearest whole number."""
-_TICKS = 10.0 ** -np.arange(7.0)
-"""Ticks of counts, of timers, and of tables that were written with few digits."""
-_SMALL = 1000.0
-"""Smallest value of a row, in ticks, from which on half a tick is too small to matter."""
-_MOST_TICKS = 2.0**53
-"""Largest whole number whose neighbours are floating-point numbers."""
+from callpath_modeler.modeling.mixture.repetition_noise import Noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +109,9 @@ class ScaledRows:
 
 def data_of(points: FloatArray, noise: Noise) -> tuple[ScaledRows, FloatArray]:
     """Return rows to fit, and the unit of each row, which is its largest value."""
-    if compiled():
-        values, unit = repetitions.own_units(noise.centre, noise.weight)
-        weight = noise.weight
-    else:
-        # Points come first in memory, so that rows are contiguous.
-        weight = np.asfortranarray(noise.weight)
-        values = np.where(weight > 0, np.asfortranarray(noise.centre), 0.0)
-        unit = values.max(axis=1)
-        values /= unit[:, None]
+    values, unit = kernels().own_units(noise.centre, noise.weight)
     differ, equal = _rounding(points, noise, unit)
-    return ScaledRows(points, values, weight, noise.variance + equal, noise.dof, differ), unit
+    return ScaledRows(points, values, noise.weight, noise.variance + equal, noise.dof, differ), unit
 
 
 def _rounding(points: FloatArray, noise: Noise, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -147,18 +135,16 @@ def _rounding(points: FloatArray, noise: Noise, unit: FloatArray) -> tuple[Float
     least = np.where(values > 0, values, np.inf).min(axis=1)
     equal = least >= values.max(axis=1)
     left = np.arange(len(exact))
-    for tick in _TICKS:
+    for tick in TICKS:
         ticks = values[left] / tick
         whole = (np.abs(ticks - np.rint(ticks)) <= EXACT * ticks).all(axis=1)
-        whole &= ticks.max(axis=1, initial=0.0) < _MOST_TICKS
+        whole &= ticks.max(axis=1, initial=0.0) < MOST_TICKS
         its = left[whole]
         number = tick * np.gcd.reduce(np.rint(ticks[whole]).astype(np.int64), axis=1)
-        number = np.where(equal[its], tick if tick == _TICKS[-1] else 0.0, number)
-        few = least[its] < _SMALL * number
+        number = np.where(equal[its], tick if tick == TICKS[-1] else 0.0, number)
+        few = least[its] < SMALL * number
         rows = exact[its[few]]
-        found[equal[its[few]].astype(np.intp), rows] = (
-            _OF_ROUNDING * number[few] / unit[rows]
-        ) ** 2
+        found[equal[its[few]].astype(np.intp), rows] = (OF_ROUNDING * number[few] / unit[rows]) ** 2
         left = left[~whole]
     return found[0], found[1]
 
@@ -170,10 +156,10 @@ def floor_of(data: ScaledRows) -> FloatArray:
     parameter begins at one, start-up times are small compared with the cost of messages of all
     sizes, but say as much about the law.
     """
-    least = _LEAST
+    least = LEAST
     if data.points.ndim > 1:
         far = (data.points.min(axis=0) > 1).all()
-        least = _LEAST_FAR if far else _LEAST_OF_SEVERAL
+        least = LEAST_FAR if far else LEAST_OF_SEVERAL
     return np.asarray(np.maximum(data.least, least)[:, None])
 
 

@@ -17,13 +17,23 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-from callpath_modeler.modeling.breaks import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF
+from callpath_modeler.modeling.constants.change_points import (
+    ASKED,
+    LAWS,
+    MATTERS,
+    MISSED,
+    MOST_PLACES,
+    NEGLIGIBLE_LAW,
+    PRIOR_OF_TWO_LAWS,
+    SURE,
+)
+from callpath_modeler.modeling.constants.evidence import TINY
+from callpath_modeler.modeling.constants.shapes import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.evidence import likelihood
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior, posterior
-from callpath_modeler.modeling.mixture.regressions import TINY
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
 from callpath_modeler.modeling.mixture.side_regressions import (
     SideRegressions,
@@ -31,29 +41,6 @@ from callpath_modeler.modeling.mixture.side_regressions import (
     prior_of_laws,
 )
 from callpath_modeler.modeling.mixture.total_evidence import log_probability_of_all
-
-_MOST_PLACES = 12
-"""Largest number of places that are tried; if there are more, some are skipped."""
-
-_PRIOR = 0.03
-"""Prior of two laws, shared by all places.
-
-It includes that the level of the second law lies near that of the first. Of generated series that
-follow one law, less than 2 % get a change point with 20 % noise and no repetitions, and 0.1 % with
-10 % noise or less.
-"""
-_ASKED = 0.1
-"""Probability of hypotheses with a break above which change points are tried."""
-_MISSED = 3.0
-"""Deviation from laws, in units of the noise, above which change points are tried."""
-_MATTERS = 0.05
-"""Probability of two laws above which they are among the alternatives."""
-_SURE = 0.5
-"""Probability of two laws above which the law beyond is the model."""
-_LAWS = 16
-"""Number of laws beyond each place that are kept, the most probable ones."""
-_NEGLIGIBLE = 1e-4
-"""Probability below which a law beyond is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +98,7 @@ def with_laws_beyond(
         _Place.of(place, some, weights, hypotheses, terms, steady, few) for place in places
     ]
     log_place = np.array([place.log_probability for place in found_there])
-    log_place += np.log(_PRIOR / len(places))
+    log_place += np.log(PRIOR_OF_TWO_LAWS / len(places))
     log_two = np.logaddexp.reduce(log_place, axis=0)
     log_one = _log_of_one_law(some, their, data.rounding[rows] > 0, hypotheses, ways, beliefs)
     share, told = np.zeros(len(rows)), np.isfinite(log_two) & np.isfinite(log_one)
@@ -121,7 +108,7 @@ def with_laws_beyond(
     best, every = log_place.argmax(axis=0), np.arange(len(rows))
     scatter = np.array([(part.weight * part.scatter).sum(axis=1) for part in found_there])
     share[scatter[best, every] > MOST_OFF**2] = 0.0
-    matters = np.flatnonzero(share > _MATTERS)
+    matters = np.flatnonzero(share > MATTERS)
     if not matters.size:
         return None
     of_place = np.exp(log_place[:, matters] - log_two[matters])
@@ -170,7 +157,7 @@ def _places(points: FloatArray) -> list[int]:
     if points.ndim > 1:
         return []
     every = range(FEWEST_BEFORE, len(points) - FEWEST_BEYOND + 1)
-    step = max(-(-len(every) // _MOST_PLACES), 1)
+    step = max(-(-len(every) // MOST_PLACES), 1)
     return list(every[::-1][::step][::-1])
 
 
@@ -193,9 +180,9 @@ def _asked(
     breaks = np.bincount(
         found.row, found.weight * hypotheses.outside[found.chosen], len(data.values)
     )
-    asked = breaks > _ASKED
+    asked = breaks > ASKED
     if noise_known:
-        asked |= found.variance > _MISSED**2 * np.maximum(data.variance, TINY)
+        asked |= found.variance > MISSED**2 * np.maximum(data.variance, TINY)
     return np.flatnonzero(asked & (data.used >= FEWEST_BEFORE + FEWEST_BEYOND))
 
 
@@ -278,7 +265,7 @@ class _Place:
         # The same law with one coefficient on both sides is already a hypothesis with a break.
         same = np.flatnonzero(best.size[:, 0] == 1)
         scores[same, first[same, 0]] = -np.inf
-        law = np.argsort(-scores, axis=1, kind="stable")[:, :_LAWS]
+        law = np.argsort(-scores, axis=1, kind="stable")[:, :LAWS]
         kept = beyond.take(rows, law)
         variance = data.variance[:, None] + steady.deviation**2
         of_each = beliefs.deviations + likelihood(
@@ -313,7 +300,7 @@ def _together(
     `codes` [H] are the shapes of the laws of one side.
     """
     two, chosen = share.sum(axis=0), share.argmax(axis=0)
-    sure, count = two > _SURE, len(rows)
+    sure, count = two > SURE, len(rows)
     since, before, numbers = np.zeros(count), np.full(count, -1), np.zeros((count, 2))
     used = data.weight.copy()
     variance = (1 - two) * others.variance
@@ -328,7 +315,7 @@ def _together(
         numbers[its] = np.stack([place.before.constant[its], place.before.slope[its]], axis=1)
         weight = place.weight * share[k][:, None]
         variance += (weight * place.scatter).sum(axis=1)
-        row, law = np.nonzero(weight > _NEGLIGIBLE)
+        row, law = np.nonzero(weight > NEGLIGIBLE_LAW)
         of_law, none = place.beyond.take(row, law), np.zeros(len(row))
         covariance = np.stack([of_law.cc, of_law.cf, none, of_law.ff, none, none])
         believed = Posterior(

@@ -1,4 +1,7 @@
-"""Laws over the points on one side of a change point: regressions and their evidence."""
+"""Laws over the points on one side of a change point: regressions and their evidence.
+
+See docs/explanation/hypotheses.md, 'Laws beyond a change point'.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from typing import Self
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.change_points import PLAIN_LAW
+from callpath_modeler.modeling.constants.evidence import ROUNDING, TINY
 from callpath_modeler.modeling.mixture.evidence import (
     bare_evidence,
     constant_evidence,
@@ -15,14 +20,9 @@ from callpath_modeler.modeling.mixture.evidence import (
     positive_evidence,
 )
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
-from callpath_modeler.modeling.mixture.regressions import TINY, OneTermFits
+from callpath_modeler.modeling.mixture.regressions import OneTermFits
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
 from callpath_modeler.modeling.terms import Term
-
-_PLAIN = 3.5
-"""Largest distance from the prior of the plainest term, in nats, of a term that is tried."""
-_ROUNDING = 1e-13
-"""Sum of squares, relative to its parts, that is zero except for rounding."""
 
 
 def plain_terms(hypotheses: Hypotheses) -> IntArray:
@@ -34,7 +34,7 @@ def plain_terms(hypotheses: Hypotheses) -> IntArray:
     probable = (
         hypotheses.log_prior[_numbers(every, len(hypotheses.shapes))[1:]].reshape(3, -1).max(axis=0)
     )
-    return np.asarray(every[probable >= probable.max(initial=-np.inf) - _PLAIN])
+    return np.asarray(every[probable >= probable.max(initial=-np.inf) - PLAIN_LAW])
 
 
 def prior_of_laws(log_prior: FloatArray, terms: IntArray, shapes: int) -> FloatArray:
@@ -107,7 +107,7 @@ class SideRegressions:
         products = w * (values - mean[:, None])
         total = (products * (values - mean[:, None])).sum(axis=1)
         at, raw = (w @ table.T) / weight[:, None], w @ (table**2).T
-        square = np.maximum(raw - weight[:, None] * at**2, _ROUNDING * raw + TINY)
+        square = np.maximum(raw - weight[:, None] * at**2, ROUNDING * raw + TINY)
         product = products @ table.T
         slope, shape = product / square, at.shape
         whole, level, in_row, least, most, falling = (

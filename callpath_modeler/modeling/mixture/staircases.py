@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.outcome import NEXT_STEP_SHARE, REPEATED
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.outcome import Columns
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
@@ -20,14 +21,6 @@ from callpath_modeler.modeling.terms import Term
 
 _LOGARITHM = Term(Fraction(0), 1)
 """Term of a step at each further scale."""
-_SHARE = 0.05
-"""Probability of each of the two: more than a band of 95 % leaves out on either side.
-
-Of generated staircases of four to six points, bands hold 97 % or more; without these hypotheses, 28
-to 100 %.
-"""
-_REPEATED = 4
-"""Number of steps downwards that must leave a positive value; else none is repeated."""
 
 
 def with_next_steps(
@@ -51,7 +44,7 @@ def with_next_steps(
     last, step = values[:, -1], _last_step(values)
     per_doubling = step / np.log2(points[-1] / points[-2])
     # Repeated steps downwards must stay above zero; otherwise there is one more, in proportion.
-    repeated = last + _REPEATED * step > 0
+    repeated = last + REPEATED * step > 0
     next_one = np.zeros((len(its), 3))
     next_one[:, 0] = np.where(
         repeated, last - per_doubling * np.log2(points[-1]), last**2 / np.maximum(last - step, last)
@@ -62,8 +55,8 @@ def with_next_steps(
     some = rows[its]
     weight = np.column_stack([columns["weight"][some], columns["alternative_weight"][some]])
     weight[:, -2:] = 0.0
-    weight *= ((1 - 2 * _SHARE) / weight.sum(axis=1))[:, None]
-    weight[:, -2:] = _SHARE
+    weight *= ((1 - 2 * NEXT_STEP_SHARE) / weight.sum(axis=1))[:, None]
+    weight[:, -2:] = NEXT_STEP_SHARE
     columns["weight"][some] = weight[:, 0]
     terms, numbers = columns["alternative_terms"][some], columns["alternative_coefficients"][some]
     root = columns["root"][some]

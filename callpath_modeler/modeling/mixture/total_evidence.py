@@ -1,4 +1,7 @@
-"""Evidence of all hypotheses of a row together."""
+"""Evidence of all hypotheses of a row together.
+
+See docs/explanation/hypotheses.md, 'Evidence'.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
+from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypotheses
 
 
 def log_probability_of_all(

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.outcome import NEGLIGIBLE
+from callpath_modeler.modeling.constants.several import ASKED, FEWEST_IN_SUMS, MATTERS
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import (
@@ -23,22 +25,14 @@ from callpath_modeler.modeling.mixture.posterior import (
     values_at_points,
 )
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-from callpath_modeler.modeling.mixture.screen import smoothed
+from callpath_modeler.modeling.mixture.screened_hypotheses import smoothed
 from callpath_modeler.modeling.mixture.total_evidence import log_probability_of_all
 from callpath_modeler.modeling.several.additive_models import (
-    FEWEST,
     AdditiveFits,
     AdditiveTerms,
     fit_additive,
     largest_of_each,
 )
-
-_ASKED = 0.2
-"""Probability of laws in three parameters or more above which sums are tried."""
-_MATTERS = 1e-3
-"""Probability of all sums of a row below which they are left out."""
-_NEGLIGIBLE = 1e-7
-"""Probability below which a single sum is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +69,8 @@ def with_additive_models(
     """
     if sums is None:
         return None
-    many = sums.axes[hypotheses.codes(found.chosen)].any(axis=1).sum(axis=1) >= FEWEST
-    asked = np.bincount(found.row, found.weight * many, len(found.variance)) > _ASKED
+    many = sums.axes[hypotheses.codes(found.chosen)].any(axis=1).sum(axis=1) >= FEWEST_IN_SUMS
+    asked = np.bincount(found.row, found.weight * many, len(found.variance)) > ASKED
     rows = np.flatnonzero(asked)
     if not rows.size:
         return None
@@ -93,12 +87,12 @@ def with_additive_models(
     whole = np.bincount(tried.row, weight, len(rows)) + np.exp(log_others - top)
     weight /= whole[tried.row]
     share = np.asarray(np.bincount(tried.row, weight, len(rows)), dtype=np.float64)
-    matters = np.flatnonzero(share > _MATTERS)
+    matters = np.flatnonzero(share > MATTERS)
     if not matters.size:
         return None
     place = np.full(len(rows), -1)
     place[matters] = np.arange(len(matters))
-    few = tried.take((weight > _NEGLIGIBLE) & (place[tried.row] >= 0), place)
+    few = tried.take((weight > NEGLIGIBLE) & (place[tried.row] >= 0), place)
     believed = few.believed(some.take(matters), ways, beliefs)
     return _together(
         rows[matters], their.repeated(matters), believed, few, share[matters], hypotheses

@@ -1,4 +1,7 @@
-"""Regressions and evidence of sums with a factor of each of some parameters."""
+"""Regressions and evidence of sums with a factor of each of some parameters.
+
+See docs/explanation/several-parameters.md, 'Sums of three and four terms'.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +13,24 @@ from math import lgamma
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.modeling.constants.evidence import LOG_2PI, NO_PART, VARIES
+from callpath_modeler.modeling.constants.several import (
+    FEWEST_IN_SUMS,
+    PRIOR_OF_SUMS,
+    SINGULAR,
+    TRIED,
+)
 from callpath_modeler.modeling.distributions import log_normal_share
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
-from callpath_modeler.modeling.mixture.evidence import LOG_2PI, likelihood
+from callpath_modeler.modeling.mixture.evidence import likelihood
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.log_residuals import large_misfits, log_residuals
 from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior, posterior_in_numpy
-from callpath_modeler.modeling.mixture.regressions import NO_PART, InterceptPenalty
+from callpath_modeler.modeling.mixture.regressions import InterceptPenalty
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
 from callpath_modeler.modeling.products import NOTHING, Product
 from callpath_modeler.modeling.several.catalogue import cost_of
-
-FEWEST = 3
-"""Smallest number of parameters in such a sum; a sum in two parameters is a pair."""
-
-_PRIOR = 0.05
-"""Prior of all sums together, before an application is known."""
-
-_TRIED = 6
-"""Number of terms of each parameter that are tried."""
-_SINGULAR = 1e-13
-"""Part of the diagonal that is added, so that equations that rounding makes equal can be solved."""
-_VARIES = 1e-10
-"""Share of the square of a term below which functions of other parameters represent it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ class AdditiveTerms:
 def additive_terms(hypotheses: Hypotheses, points: FloatArray) -> AdditiveTerms | None:
     """Return the terms of sums over `points` [K, D]; None if D is less than three."""
     fans = hypotheses.fans
-    if points.ndim == 1 or points.shape[1] < FEWEST or fans is None:
+    if points.ndim == 1 or points.shape[1] < FEWEST_IN_SUMS or fans is None:
         return None
     count, shapes = (
         points.shape[1],
@@ -164,12 +161,12 @@ def fit_additive(
     parts = []
     count = len(sums.codes)
     told = [axis for axis in range(count) if len(near[axis])]
-    for used in range(FEWEST, len(told) + 1):
+    for used in range(FEWEST_IN_SUMS, len(told) + 1):
         for axes in combinations(told, used):
             places = np.array(list(product(*(near[axis] for axis in axes))), dtype=np.intp)
             codes = np.stack([sums.codes[a][k] for a, k in zip(axes, places.T, strict=True)], 1)
             shares = [sums.log_share[a][k] for a, k in zip(axes, places.T, strict=True)]
-            log_prior = np.log(_PRIOR) + np.sum(shares, axis=0)
+            log_prior = np.log(PRIOR_OF_SUMS) + np.sum(shares, axis=0)
             part = _regressed(row, data, unit[0], weights, np.sort(codes, axis=1), hypotheses, ways)
             parts.append(replace(part, log_prior=log_prior))
     return AdditiveFits.joined(parts) if parts else None
@@ -194,11 +191,11 @@ def _nearest(
         terms = terms - base @ (base.T @ terms)
         left = values - base @ (base.T @ values)
         square, along = (terms**2).sum(axis=0), np.maximum(terms.T @ left, 0.0)
-        varies = square > _VARIES * raw
+        varies = square > VARIES * raw
         residual = left @ left - np.where(varies, along**2 / np.where(varies, square, 1.0), 0.0)
         misfit = np.maximum(residual, 0.0) / freedom + data.variance[0]
         order = np.argsort(freedom / 2 * np.log(misfit) - sums.log_share[axis])
-        found.append(order[varies[order]][:_TRIED])
+        found.append(order[varies[order]][:TRIED])
     return found
 
 
@@ -251,7 +248,7 @@ def _solved(
     part = normal[..., first:, first:]
     diagonal = np.einsum("...ii->...i", part)
     # A small addition to the diagonal keeps equations solvable that are singular by rounding.
-    part = part + _SINGULAR * diagonal[..., None] * np.eye(part.shape[-1])
+    part = part + SINGULAR * diagonal[..., None] * np.eye(part.shape[-1])
     inverse, numbers = np.zeros_like(normal), np.zeros_like(right)
     inverse[..., first:, first:] = np.linalg.inv(part)
     numbers[..., first:] = np.einsum("...ij,...j->...i", inverse, right)[..., first:]

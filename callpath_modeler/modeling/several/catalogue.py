@@ -16,30 +16,35 @@ import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.breaks import Break
+from callpath_modeler.modeling.constants.priors import ALIKE
+from callpath_modeler.modeling.constants.several import (
+    BESIDE_BREAKS,
+    FALLING,
+    FRACTION,
+    FURTHER_FACTOR,
+    MOST_BROKEN,
+    MOST_BROKEN_OF_TWO,
+    MOST_FACTORS,
+    MOST_OF_MORE,
+    MOST_OF_TWO,
+    MOST_SELDOM,
+    NEIGHBOURS,
+    PLAIN,
+    PLAINEST,
+    SECOND_CLASS,
+    SELDOM,
+    STEEP,
+    STEEPEST,
+)
 from callpath_modeler.modeling.differences import ONE, TermDifference, made_of, transpositions
 from callpath_modeler.modeling.mixture.complexity_prior import description_length
-from callpath_modeler.modeling.mixture.identifiability import ALIKE
 from callpath_modeler.modeling.products import NOTHING, Factor, Product
 from callpath_modeler.modeling.several.piecewise_products import (
-    BESIDE_BREAKS,
     break_cost,
     identifiable_breaks,
     only_beside_others,
 )
 from callpath_modeler.modeling.terms import SearchSpace, Term
-
-_MOST_OF_TWO = 8500
-"""Largest number of products of two factors, which two parameters do not reach."""
-_MOST_OF_MORE = 3000
-"""Largest number of products of three factors, and of four."""
-_MOST_FACTORS = 16
-"""Factors of a parameter in products of more than two; further terms are not plain."""
-
-_MOST_SELDOM = 1000
-"""Largest number of products with a rare factor, for each number of factors."""
-
-_SECOND_CLASS = 0.5
-"""Prior of a secondary exponent relative to a primary one, in each factor."""
 
 _LOGARITHM, SHARED = Term(Fraction(0), 1), Term(Fraction(-1), 0)
 """The terms log2(p) and 1/p."""
@@ -63,32 +68,6 @@ as sqrt(p) - 1, would replace products of fractions where there is noise.
 """
 _TREE = Term(Fraction(-1), 1)
 """Rare factor: steps of a tree in which each process handles its share."""
-_SELDOM = 2.0
-"""Intricacy that a rare factor adds to a product, in powers of two of the prior."""
-_NEIGHBOURS = 1.0
-"""Further intricacy of factors of neighbours, which resemble a plain factor under noise."""
-PLAIN, _PLAINEST = 1.0, 0.25
-"""Largest intricacy of the other factors with a rare factor: of one factor, and of several."""
-
-_MOST_BROKEN_OF_TWO = 1800
-"""Largest number of products with a break in two parameters: all, up to five values of each."""
-_MOST_BROKEN = 1200
-"""The same in more parameters."""
-
-_FRACTION = 0.1
-"""Intricacy that roots add."""
-_FALLING = 0.1
-"""Intricacy that decreasing factors add."""
-_STEEPEST, _STEEP = 3, 2.0
-"""Steepest usual power, and the intricacy that each further power adds.
-
-A break is a more probable reason for an outlying last run of a parameter than a power beyond cubes.
-"""
-_FURTHER_FACTOR = 0.1
-"""Intricacy that each further factor adds, for each parameter beyond the first.
-
-The number of products grows with the number of parameters.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +104,11 @@ class Catalogue:
         costs = [np.array([cost_of(factor) for factor in each]) for each in ordered]
         found = []
         for used in range(1, count + 1):
-            sizes, most, limit = whole, _MOST_OF_TWO, PLAIN
+            sizes, most, limit = whole, MOST_OF_TWO, PLAIN
             if used > 2:
-                few = [1 + len(rest) + _MOST_FACTORS for rest in beside]
+                few = [1 + len(rest) + MOST_FACTORS for rest in beside]
                 sizes = [min(each) for each in zip(sizes, few, strict=True)]
-                most, limit = _MOST_OF_MORE, _PLAINEST
+                most, limit = MOST_OF_MORE, PLAINEST
             code = np.concatenate(
                 [_codes(sizes, axes) for axes in combinations(range(count), used)], 1
             )
@@ -140,9 +119,9 @@ class Catalogue:
             found.append(usual.take(plainest(usual.cost, most)))
             plain_beside = others.sum(axis=0) <= limit + ALIKE
             rare = every.take(np.flatnonzero((counted == 1) & plain_beside))
-            found.append(rare.take(plainest(rare.cost, _MOST_SELDOM)))
+            found.append(rare.take(plainest(rare.cost, MOST_SELDOM)))
         breaking = cls._costed(ordered, costs, _codes_of_breaks(ordered, whole))
-        most = _MOST_BROKEN if count > 2 else _MOST_BROKEN_OF_TWO
+        most = MOST_BROKEN if count > 2 else MOST_BROKEN_OF_TWO
         found.append(breaking.take(plainest(breaking.cost, most)))
         codes = np.concatenate([some.code for some in found], axis=1)
         return cls(tuple(ordered), codes, np.concatenate([some.cost for some in found]))
@@ -152,7 +131,7 @@ class Catalogue:
         cls, factors: Sequence[list[Factor]], costs: Sequence[FloatArray], code: IntArray
     ) -> Catalogue:
         """Return products with their intricacy; `costs` belong to the factors."""
-        further = _FURTHER_FACTOR * (len(factors) - 1) * ((code > 0).sum(axis=0) - 1)
+        further = FURTHER_FACTOR * (len(factors) - 1) * ((code > 0).sum(axis=0) - 1)
         return cls(tuple(factors), code, _looked_up(costs, code).sum(axis=0) + further)
 
     def take(self, which: IntArray) -> Catalogue:
@@ -209,7 +188,7 @@ class Catalogue:
     def weight(self, space: SearchSpace) -> FloatArray:
         """Return the weight of each product by the class of its factors, [S]."""
         first_class: dict[Factor, bool] = dict(zip(space.terms, space.first_class, strict=True))
-        each = self.of_each(lambda term: 1.0 if first_class.get(term, True) else _SECOND_CLASS)
+        each = self.of_each(lambda term: 1.0 if first_class.get(term, True) else SECOND_CLASS)
         return np.asarray(each.prod(axis=0))
 
     def by_growth(self, which: IntArray) -> IntArray:
@@ -303,14 +282,14 @@ def cost_of(factor: Factor) -> float:
         of_neighbours = any(
             term.exponent.denominator > 1 for term in (factor.larger, factor.smaller)
         )
-        seldom = _SELDOM + _NEIGHBOURS * of_neighbours
+        seldom = SELDOM + NEIGHBOURS * of_neighbours
         return seldom + cost_of(factor.smaller if factor.larger == ONE else factor.larger)
     # Whole powers are plainer than in one parameter: the sizes of problems come in cubes.
     whole = factor.exponent.denominator == 1 and not factor.log
     plain = description_length(factor) / 2 if whole else description_length(factor)
-    plain += _STEEP * max(0.0, float(factor.exponent) - _STEEPEST)
-    plain += _FRACTION * (factor.exponent.denominator > 1) + _FALLING * factor.decreasing
-    return plain + _SELDOM * (factor == _TREE)
+    plain += STEEP * max(0.0, float(factor.exponent) - STEEPEST)
+    plain += FRACTION * (factor.exponent.denominator > 1) + FALLING * factor.decreasing
+    return plain + SELDOM * (factor == _TREE)
 
 
 def plainest(costs: FloatArray, most: int) -> IntArray:

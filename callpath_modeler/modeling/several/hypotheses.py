@@ -15,6 +15,17 @@ from enum import IntEnum
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.modeling.constants.priors import ALIKE
+from callpath_modeler.modeling.constants.screening import EVERY
+from callpath_modeler.modeling.constants.several import (
+    BROKEN,
+    CLOSEST_OF_SEVERAL,
+    HELD,
+    MORE_THAN_SHARED,
+    OPENED,
+    PLAIN,
+    PRIOR,
+)
 from callpath_modeler.modeling.mixture.hypotheses import (
     Hypotheses,
     HypothesisGroup,
@@ -23,22 +34,17 @@ from callpath_modeler.modeling.mixture.hypotheses import (
     assemble_hypotheses,
     with_prior,
 )
-from callpath_modeler.modeling.mixture.identifiability import ALIKE
-from callpath_modeler.modeling.several.catalogue import PLAIN, Catalogue
+from callpath_modeler.modeling.several.catalogue import Catalogue
 from callpath_modeler.modeling.several.related_pairs import always_tested_pairs
 from callpath_modeler.modeling.terms import SearchSpace
 
-_OPENED = 250
-"""Largest number of fans that are evaluated for a row; twice as many find little more."""
-
-_KEPT = ScreeningLimits(habits=250, pairs=10**6, frugal=True)
+_KEPT = ScreeningLimits(habits=CLOSEST_OF_SEVERAL, pairs=EVERY, frugal=True)
 """Limits on the hypotheses of a row: all pairs that are tried count.
 
 Under much noise, chance decides which of them are closest.
 """
 
 _NO_PAIRS = np.empty((0, 2), dtype=np.intp)
-"""No pairs, [0, 2]."""
 
 
 class _Kind(IntEnum):
@@ -61,45 +67,7 @@ class _Kind(IntEnum):
     NEVER = 14
 
 
-_PRIOR = {
-    _Kind.CONSTANT: 0.36,
-    _Kind.FACTOR: 0.15,
-    _Kind.PRODUCT: 0.12,
-    _Kind.FALLING: 0.05,
-    _Kind.OFFSET_FACTOR: 0.04,
-    _Kind.OFFSET_PRODUCT: 0.03,
-    # A program that computes and communicates has one term for each parameter.
-    _Kind.SUM: 0.08,
-    _Kind.SHARED: 0.06,
-    _Kind.BESIDE: 0.06,
-    _Kind.ONE_PARAMETER: 0.01,
-    _Kind.PRODUCTS: 0.04,
-    # The ratio to laws that only fall is the same as in one parameter.
-    _Kind.RISING: 0.03,
-    # Such a sum is as probable as its falling product with a term of one parameter.
-    _Kind.OF_A_SHARE: 0.002,
-    _Kind.NEVER: 0.0,
-}
-"""Prior of each kind except breaks, before the application is known."""
-_BROKEN = 10.0
-"""Prior of laws with a break: this number divided by the number of products, at most 0.04.
-
-Laws with breaks are plain. A plain law has to be more probable than a part of it, or more of it,
-from some value on.
-"""
-
-_MORE_THAN_SHARED = 0.25
-"""Prior of n^3 log2(p) or n^3/sqrt(p) together with the shared work n^3/p, relative to n^3.
-
-In one parameter, too, a constant is the most probable term with 1/p.
-"""
-
-_HELD = 0.1
-"""Weight of the prior of each hypothesis within its kind, in call paths.
-
-There are thousands of pairs. One call path must not raise the prior of those that happen to suit
-it.
-"""
+_PRIOR = {_Kind[name]: share for name, share in PRIOR.items()}
 
 
 def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
@@ -133,7 +101,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     both = weight[known.first] * weight[known.second]
     both *= 2.0 ** -products.together(known.first, known.second)
     shared, of_share = _with_sum_of_same(products, known.first, known.second)
-    of_fixed[shared], both[shared] = _Kind.SHARED, both[shared] * _MORE_THAN_SHARED
+    of_fixed[shared], both[shared] = _Kind.SHARED, both[shared] * MORE_THAN_SHARED
     of_fixed[of_share] = _Kind.OF_A_SHARE
     kinds = [_kinds_of_singles(products), of_fixed]
     if space.max_terms > 1 and products.single.any():
@@ -148,8 +116,8 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     known = replace(known, kinds=np.concatenate(kinds))
     # A rare factor is not tried alone: with a constant, x - 1 is the same as x.
     weight = weight * ~(products.single & products.seldom | products.beside_only(points))
-    prior = {**_PRIOR, _Kind.BREAK: min(_BROKEN / len(plain), 0.04)}
-    return with_prior(known, weight * np.sqrt(plain), both, prior, _HELD)
+    prior = {**_PRIOR, _Kind.BREAK: min(BROKEN / len(plain), 0.04)}
+    return with_prior(known, weight * np.sqrt(plain), both, prior, HELD)
 
 
 def _kinds_of_singles(products: Catalogue) -> IntArray:
@@ -206,7 +174,7 @@ def _fans(products: Catalogue, points: FloatArray, start: int) -> PairGroups:
     terms = terms[np.argsort(products.axis[terms], kind="stable")]
     axes, count = np.unique(products.axis[terms], return_counts=True)
     levels = [np.unique(points[:, axis], return_inverse=True)[1].ravel() for axis in axes]
-    return PairGroups(start, count.cumsum(), terms, np.array(levels), _OPENED)
+    return PairGroups(start, count.cumsum(), terms, np.array(levels), OPENED)
 
 
 def _there_in_fans(products: Catalogue, terms: IntArray) -> BoolArray:

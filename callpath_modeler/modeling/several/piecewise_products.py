@@ -14,27 +14,18 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import Break, BreakKind, at_last, breaks
+from callpath_modeler.modeling.constants.several import (
+    BREAK_COSTS,
+    FEWEST_FOR_KINKS,
+    KINKED,
+    PLAIN_BESIDE_BREAKS,
+)
 from callpath_modeler.modeling.mixture.complexity_prior import description_length
 from callpath_modeler.modeling.products import NOTHING, Factor
 from callpath_modeler.modeling.terms import Term
 
-BESIDE_BREAKS = 0.5
-"""Largest intricacy of the other factors of a law with a break: up to cubes."""
+_COSTS = {BreakKind[name]: cost for name, cost in BREAK_COSTS.items()}
 
-_COSTS = {
-    BreakKind.STEP: 0.5,
-    BreakKind.DROP: 0.5,
-    BreakKind.ONCE: 0.5,
-    BreakKind.ONSET: 0.5,
-    BreakKind.LEAP: 0.502,  # rounding must not choose between leaps and steps
-    BreakKind.BEND: 1.0,
-    BreakKind.PLATEAU: 1.0,
-    BreakKind.FLOOR: 1.0,
-}
-"""Intricacy of a break by its kind."""
-
-_PLAIN = 0.4
-"""Largest intricacy of a factor that is combined with a step of the same parameter."""
 
 _MORE = BreakKind.STEP, BreakKind.ONCE, BreakKind.ONSET
 """Kinds of breaks that add something from some value on, or at the last value."""
@@ -43,11 +34,7 @@ _LEVELLING = BreakKind.FLOOR, BreakKind.PLATEAU
 """Kinds of breaks that level off."""
 _BENDING = *_LEVELLING, BreakKind.BEND
 """Kinds of laws that bend between two values; bends are linear."""
-_KINKED = Fraction(1, 2), Fraction(1)
-"""Powers of plateaus and floors that bend between two values."""
 
-_FEWEST_FOR_KINKS = 5
-"""Values of a parameter needed to distinguish a plateau or floor from a law."""
 
 _LEAPING = tuple(Fraction(text) for text in ("-1", "1/2", "1", "2"))
 """Powers that may take longer, or less, from some value on."""
@@ -75,9 +62,9 @@ def identifiable_breaks(factors: Sequence[Factor], values: FloatArray) -> list[B
     found = [each for each in found if each.kind not in _BENDING or each.at in levels]
     places = [each.at for each in found if each.kind is BreakKind.STEP]
     powers = [power for power in _LEAPING if Term(power, 0) in factors]
-    if len(levels) >= _FEWEST_FOR_KINKS:
+    if len(levels) >= FEWEST_FOR_KINKS:
         last = float(levels[-1])
-        found += [Break(kind, last, power) for kind in _LEVELLING for power in _KINKED]
+        found += [Break(kind, last, power) for kind in _LEVELLING for power in KINKED]
     return found + [Break(BreakKind.LEAP, at, power) for at in places for power in powers]
 
 
@@ -105,7 +92,7 @@ def plain_factors(factors: Sequence[Factor]) -> list[int]:
     return [
         code
         for code, factor in enumerate(factors)
-        if isinstance(factor, Term) and description_length(factor) <= _PLAIN
+        if isinstance(factor, Term) and description_length(factor) <= PLAIN_BESIDE_BREAKS
     ]
 
 

@@ -12,6 +12,12 @@ from itertools import chain, combinations
 import numpy as np
 
 from callpath_modeler.arrays import IntArray
+from callpath_modeler.modeling.constants.several import (
+    MOST_ACCOMPANIED,
+    MOST_FIXED,
+    MOST_PAIRED,
+    SURFACES,
+)
 from callpath_modeler.modeling.differences import TO_OTHERS, TRANSPOSED
 from callpath_modeler.modeling.products import Factor
 from callpath_modeler.modeling.several.catalogue import (
@@ -28,27 +34,16 @@ from callpath_modeler.modeling.several.piecewise_products import (
 )
 from callpath_modeler.modeling.terms import Term
 
-_MOST_PAIRED = 400
-"""Largest number of products of several factors that are paired with each other."""
-_MOST_FIXED = 8000
-"""Largest number of such pairs."""
-
-_MOST_ACCOMPANIED = 1200
-"""Largest number of products from which others follow: with a rare factor, and with shared work."""
-
-_SURFACES = (Fraction(2, 3), Fraction(1, 2))
-"""Exponent that turns a volume into its surface, in three dimensions and in two."""
-
 
 def always_tested_pairs(products: Catalogue) -> IntArray:
     """Return pairs [P, 2] that are tried with every row, with the slower growing product first."""
     several = np.flatnonzero(~products.single & ~products.breaks)
-    few = several[plainest(products.cost[several], _MOST_PAIRED)]
+    few = several[plainest(products.cost[several], MOST_PAIRED)]
     first, second = (few[place] for place in np.triu_indices(len(few), 1))
     # Two that fall in every parameter are nearly one curve.
     both = ~(products.falling[first] & products.falling[second])
     first, second = first[both], second[both]
-    kept = plainest(products.together(first, second), _MOST_FIXED)
+    kept = plainest(products.together(first, second), MOST_FIXED)
     plain = np.stack([first[kept], second[kept]], axis=1)
     follow = [_companions(products), _shared(products), _broken(products)]
     return np.unique(np.concatenate([plain, *follow]), axis=0)
@@ -86,7 +81,7 @@ def _companions(products: Catalogue) -> IntArray:
         [factors.index(some) if some in factors else -1 for factors in products.factors]
         for some in (SHARED, TRANSPOSED, TO_OTHERS)
     )
-    surfaces = [[_raised(factors, power) for factors in products.factors] for power in _SURFACES]
+    surfaces = [[_raised(factors, power) for factors in products.factors] for power in SURFACES]
     found = []
     for k in _accompanied(products).tolist():
         code = products.code[:, k].tolist()
@@ -114,7 +109,7 @@ def _accompanied(products: Catalogue) -> IntArray:
     several = ~products.single & ~products.breaks
     of_peers, of_nodes = several & products.seldom, several & products.falls & ~products.seldom
     each = [np.flatnonzero(some) for some in (of_peers, of_nodes)]
-    return np.concatenate([k[plainest(products.cost[k], _MOST_ACCOMPANIED)] for k in each])
+    return np.concatenate([k[plainest(products.cost[k], MOST_ACCOMPANIED)] for k in each])
 
 
 def _broken(products: Catalogue) -> IntArray:

@@ -3,6 +3,8 @@
 The method comes from Shudler, Berens, Calotoiu, Hoefler, Strube, Wolf: Engineering Algorithms for
 Scalability through Continuous Validation of Performance Expectations (TPDS 30(8), 2019). In
 addition to its match there is a verdict with a probability.
+
+See docs/explanation/expectations.md, 'The verdict'.
 """
 
 from callpath_modeler.modeling.validation.limits import (

@@ -1,4 +1,7 @@
-"""Expected growths, limits of their deviation, and matches."""
+"""Expected growths, limits of their deviation, and matches.
+
+See docs/explanation/expectations.md, 'Limits, divergence, match'.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,6 @@ from fractions import Fraction
 from typing import Self
 
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
-
-_HALF = Fraction(1, 2)
 
 
 class DeviationMatch(IntEnum):
@@ -60,12 +61,10 @@ def default_deviation(expected: Growth) -> Growth:
     limit is a factor, and at least 1.
     """
     if expected.rate:
-        return Growth(Fraction(0), 0, abs(expected.rate) * _HALF)
+        return Growth(Fraction(0), 0, abs(expected.rate) / 2)
     if expected.exponent:
-        return Growth(abs(expected.exponent) * _HALF, 0)
-    return Growth(
-        Fraction(0), Fraction(expected.log if expected.log > 0 else -expected.log) * _HALF
-    )
+        return Growth(abs(expected.exponent) / 2, 0)
+    return Growth(Fraction(0), Fraction(expected.log if expected.log > 0 else -expected.log) / 2)
 
 
 @dataclass(frozen=True, slots=True)

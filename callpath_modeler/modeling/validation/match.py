@@ -3,6 +3,8 @@
 Every term of the space is fitted together with a constant, by relative least squares. The term that
 predicts left-out points best is chosen: it has the largest adjusted R^2 of the leave-one-out
 residuals, which is zero for a constant.
+
+See docs/explanation/expectations.md, 'Limits, divergence, match'.
 """
 
 from __future__ import annotations
@@ -23,14 +25,12 @@ from callpath_modeler.modeling.classic.search import (
     fit_one_term,
     solve,
 )
+from callpath_modeler.modeling.constants.noise import EXACT
+from callpath_modeler.modeling.constants.validation import MATCH_CHUNK
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
-from callpath_modeler.modeling.models import MIN_POINTS
-from callpath_modeler.modeling.noise import EXACT
+from callpath_modeler.modeling.model_columns import MIN_POINTS
 from callpath_modeler.modeling.validation.limits import DeviationMatch, ExpectedGrowth
 from callpath_modeler.modeling.validation.spaces import search_space
-
-_CHUNK = 2048
-"""Rows that are fitted together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +118,10 @@ def validate(
     scale, y = _checked(points, values)
     among = tuple(sorted(set(search_space(expectation.growth) if space is None else space)))
     terms = _Terms.of(among, scale)
-    parts = [_choose(y[start : start + _CHUNK], terms) for start in range(0, len(y) or 1, _CHUNK)]
+    parts = [
+        _choose(y[start : start + MATCH_CHUNK], terms)
+        for start in range(0, len(y) or 1, MATCH_CHUNK)
+    ]
     chosen = np.concatenate([part[0] for part in parts])
     constant, coefficient, adjusted_r2, cv_error = np.concatenate([part[1] for part in parts], 1)
     # Without a model the code is -1, which selects the last entry.

@@ -1,4 +1,7 @@
-"""Search spaces: the growths that measurements are compared with, for a given expectation."""
+"""Search spaces: the growths that measurements are compared with, for a given expectation.
+
+See docs/explanation/expectations.md, 'Growth'.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 The published method chooses one growth and compares it. Here every hypothesis of the mixture counts
 with its probability. So an expectation is kept or broken only if the data decide.
+
+See docs/explanation/expectations.md, 'The verdict'.
 """
 
 from __future__ import annotations
@@ -12,18 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int64Array
+from callpath_modeler.modeling.constants.validation import FURTHEST, PER_DOUBLING, VERDICT_CHUNK
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.uncertainty import Mixture
 from callpath_modeler.modeling.validation.limits import DeviationLimits
-
-FURTHEST = 2.0**20
-"""Largest scale at which a deciding run is searched, in units of the largest point."""
-
-_PER_DOUBLING = 4
-"""Values of the parameter per doubling that are tried."""
-_CHUNK = 256
-"""Rows whose bands are computed together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,13 +162,13 @@ def deciding_run(
     inside = (models.status < FitStatus.TOO_FEW_POINTS) & (models.status != FitStatus.OUTSIDE)
     if models.method == "classic":
         return found
-    steps = np.arange(1, int(np.log2(FURTHEST)) * _PER_DOUBLING + 1)
-    scales = models.points[-1] * 2.0 ** (steps / _PER_DOUBLING)
+    steps = np.arange(1, int(np.log2(FURTHEST)) * PER_DOUBLING + 1)
+    scales = models.points[-1] * 2.0 ** (steps / PER_DOUBLING)
     rows = np.flatnonzero(inside)
-    for start in range(0, len(rows), _CHUNK):
-        some = models.take(rows[start : start + _CHUNK])
+    for start in range(0, len(rows), VERDICT_CHUNK):
+        some = models.take(rows[start : start + VERDICT_CHUNK])
         side, _ = _sides(some, limits)
-        found[rows[start : start + _CHUNK]] = _deciding(some, side, scales, sure)
+        found[rows[start : start + VERDICT_CHUNK]] = _deciding(some, side, scales, sure)
     return found
 
 
@@ -186,8 +181,8 @@ def deciding_run_of_value(
     """
     found = np.full(len(models), np.nan)
     inside = (models.status < FitStatus.TOO_FEW_POINTS) & (models.status != FitStatus.OUTSIDE)
-    steps = np.arange(1, int(np.log2(FURTHEST)) * _PER_DOUBLING + 1)
-    scales = models.points[-1] * 2.0 ** (steps / _PER_DOUBLING)
+    steps = np.arange(1, int(np.log2(FURTHEST)) * PER_DOUBLING + 1)
+    scales = models.points[-1] * 2.0 ** (steps / PER_DOUBLING)
     scales = scales[scales <= target]
     if models.method == "classic" or not len(scales) or not inside.any():
         return found

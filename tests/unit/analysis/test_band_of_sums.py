@@ -19,7 +19,7 @@ from callpath_modeler.analysis.sums import (
 )
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Prediction
-from callpath_modeler.modeling.mixture.empirical_bayes import LEAST_IN_SUMS
+from callpath_modeler.modeling.constants.learning import LEAST_IN_SUMS
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 from synthetic import fitted
 

@@ -1,26 +1,21 @@
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
 
 import pytest
 
-from callpath_modeler.modeling.compiled import library
+from callpath_modeler.modeling.compiled.kernels import CompiledKernels
+from callpath_modeler.modeling.kernels import kernels
+from implementations import in_numpy
 
 
-@pytest.fixture(scope="module", params=["in C", "in numpy"], autouse=True)
-def way(request):
-    """Run each test with the C library and without it."""
-    if request.param == "in C":
-        if not library.compiled():
-            pytest.skip("the compiled library is not installed")
-        yield
+@pytest.fixture(params=["in C", "in numpy"])
+def way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run a test with the C library and without it."""
+    if request.param == "in numpy":
+        with in_numpy():
+            yield
         return
-    before = os.environ.get(library.VARIABLE)
-    os.environ[library.VARIABLE] = "0"
-    library.reload()
+    if not isinstance(kernels(), CompiledKernels):
+        pytest.skip("the compiled library is not installed")
     yield
-    if before is None:
-        del os.environ[library.VARIABLE]
-    else:
-        os.environ[library.VARIABLE] = before
-    library.reload()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import FitStatus, SearchSpace, fit, slice_along
+from callpath_modeler.modeling.constants.learning import LEAST_IN_SUMS
 from callpath_modeler.modeling.fitting import default_space
-from callpath_modeler.modeling.mixture.empirical_bayes import LEAST_IN_SUMS
 from callpath_modeler.modeling.several.additive_models import additive_terms
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.stored import from_arrays, to_arrays

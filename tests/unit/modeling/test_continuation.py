@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling import Models, fit
-from callpath_modeler.modeling.mixture import application
+from callpath_modeler.modeling import Models, application, fit
 
 POINTS = np.array([2.0, 8, 32, 128])
 LATE = np.array([16.47, 16.47, 16.56, 19.18])

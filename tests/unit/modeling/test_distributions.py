@@ -14,6 +14,8 @@ from callpath_modeler.modeling.distributions import (
     student_share,
 )
 
+pytestmark = pytest.mark.usefixtures("way")
+
 DOF = np.concatenate([np.arange(1.0, 40), 10.0 ** np.linspace(-0.3, 4, 60), [198, 202, 999]])[
     :, None
 ]

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, SearchSpace, default_space, fit
-from callpath_modeler.modeling.models import column_names
+from callpath_modeler.modeling.model_columns import column_names
 
 POINTS = 2.0 ** np.arange(3, 9)
 NAN = np.nan

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, SearchSpace, fit
-from callpath_modeler.modeling.models import column_names
+from callpath_modeler.modeling.model_columns import column_names
 
 POINTS = 2.0 ** np.arange(3, 9)
 TARGETS = np.array([1e-3, 0.5, 1, 8, 100, 256, 1e4, 1e9, 1e15, np.inf])

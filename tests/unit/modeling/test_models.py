@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import FitStatus, Models, fit
-from callpath_modeler.modeling.models import column_names
+from callpath_modeler.modeling.model_columns import column_names
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
 POINTS = 2.0 ** np.arange(2, 10)

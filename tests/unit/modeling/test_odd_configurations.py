@@ -10,7 +10,6 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Models, fit, slice_along
-from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
 POINTS = np.array(list(product((8.0, 16.0, 32.0, 64.0), (10.0, 20.0, 30.0, 40.0))))
@@ -33,12 +32,6 @@ def laws(points: FloatArray) -> FloatArray:
         0.2 * np.sqrt(p) * n,
     ]
     return np.tile(np.array(each), (2, 1))
-
-
-@pytest.fixture(autouse=True)
-def _in_c_but_for_one(request: pytest.FixtureRequest) -> None:
-    if not compiled() and "one_slow_run_where" not in request.node.name:
-        pytest.skip("in numpy rows are asked in the same way, for half a minute")
 
 
 TRUTH = laws(FAR[None])[:, 0]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import Break, Product, SearchSpace, Term, TermDifference
-from callpath_modeler.modeling.mixture.bounds import regress
-from callpath_modeler.modeling.mixture.pair_groups import expand, group_bounds, residuals_beside
 from callpath_modeler.modeling.mixture.scaled_rows import error_unit, relative_weights
 from callpath_modeler.modeling.products import NOTHING
+from callpath_modeler.modeling.reference.bounds import regress
+from callpath_modeler.modeling.reference.pair_groups import expand, group_bounds, residuals_beside
 from callpath_modeler.modeling.several.catalogue import SHARED
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from many_rows import rows_to_fit

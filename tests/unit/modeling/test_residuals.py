@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling import fit
-from callpath_modeler.modeling.mixture import empirical_bayes
-from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
+from callpath_modeler.modeling import empirical_bayes, fit
+from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.residuals import error_correlation, noise_by_scale
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 

@@ -21,7 +21,7 @@ from callpath_modeler.modeling import (
     fit,
 )
 from callpath_modeler.modeling.breaks import BreakKind, at_last, breaks
-from callpath_modeler.modeling.models import column_names
+from callpath_modeler.modeling.model_columns import column_names
 from callpath_modeler.modeling.shapes import (
     Shapes,
     shapes_from_header,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import fit
-from callpath_modeler.modeling.models import column_names
+from callpath_modeler.modeling.model_columns import column_names
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 from callpath_modeler.modeling.stored_schema import COLUMNS
 

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling.compiled import screening
-from callpath_modeler.modeling.mixture import pairs as module
-from callpath_modeler.modeling.mixture.bounds import bounds, regress, typical_variance
-from callpath_modeler.modeling.mixture.evidence import LOG_2, LOG_2PI
+from callpath_modeler.modeling.constants.evidence import LOG_2, LOG_2PI
 from callpath_modeler.modeling.mixture.hypotheses import hypotheses
-from callpath_modeler.modeling.mixture.pairs import promise_of_pairs, rows_for_pairs
+from callpath_modeler.modeling.mixture.pair_limits import promise_of_pairs
 from callpath_modeler.modeling.mixture.scaled_rows import error_unit, relative_weights
-from callpath_modeler.modeling.mixture.screen import rough_fit, screen
+from callpath_modeler.modeling.mixture.screened_hypotheses import screen
+from callpath_modeler.modeling.reference import pairs as module
+from callpath_modeler.modeling.reference.bounds import bounds, regress, typical_variance
+from callpath_modeler.modeling.reference.pairs import rows_for_pairs
+from callpath_modeler.modeling.reference.screening import rough_fit
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 from many_rows import rows_to_fit
@@ -62,12 +64,13 @@ def test_pairs_are_looked_at_where_they_may_be_near(law, least, most):
     unit = error_unit(data, fitted)
     looks = [regress(data, known, relative_weights(data, unit, drift).T) for drift in ways.extremes]
     variance = typical_variance(looks[0], data)
-    best = bounds(looks, data, known, known.log_prior, variance)[1].alone
+    best = bounds(looks, data, known, known.log_prior, variance).alone
     promise = promise_of_pairs(known, known.log_prior)
     rows = rows_for_pairs(looks[0], data, known, promise, fitted, best)
     assert least <= len(rows) / len(data.values) <= most
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     "law",
     [lambda p: 5 + 0 * p, lambda p: 100 + np.sqrt(p), lambda p: 50 + p],

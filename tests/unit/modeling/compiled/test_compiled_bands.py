@@ -8,16 +8,11 @@ import numpy as np
 import pytest
 from scipy import special
 
-from callpath_modeler.modeling import Mixture, Models, fit, predictive, uncertainty
-from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling import Mixture, Models, fit
+from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
-
-
-def use_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (predictive, uncertainty):
-        monkeypatch.setattr(module, "compiled", lambda: False)
+pytestmark = needs_library
 
 
 def models_of(kind: str, rows: int = 150) -> Models:
@@ -39,19 +34,17 @@ def mixture(parts: int) -> Mixture:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bands_are_those_of_numpy(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bands_are_those_of_numpy(kind: str) -> None:
     models, targets = models_of(kind), np.array([0.7, 3e2, np.inf, 4e6])
     found = models.predict(targets)
-    use_numpy(monkeypatch)
-    expected = models.predict(targets)
+    with in_numpy():
+        expected = models.predict(targets)
     np.testing.assert_allclose(found.low, expected.low, rtol=1e-9)
     np.testing.assert_allclose(found.high, expected.high, rtol=1e-9)
 
 
 @pytest.mark.parametrize("others", range(6))
-def test_bands_with_any_number_of_runners_up_are_those_of_numpy(
-    others: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bands_with_any_number_of_runners_up_are_those_of_numpy(others: int) -> None:
     models, targets = models_of("usual"), np.array([3e2, 4e6])
     few = replace(
         models,
@@ -61,18 +54,18 @@ def test_bands_with_any_number_of_runners_up_are_those_of_numpy(
         root=models.root[:, : 1 + others],
     )
     found = few.predict(targets)
-    use_numpy(monkeypatch)
-    expected = few.predict(targets)
+    with in_numpy():
+        expected = few.predict(targets)
     np.testing.assert_allclose(found.low, expected.low, rtol=1e-9)
     np.testing.assert_allclose(found.high, expected.high, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_mixtures_are_those_of_numpy(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mixtures_are_those_of_numpy(kind: str) -> None:
     models, targets = models_of(kind), np.array([3e2, 5e5])
     found = models.mixture(targets)
-    use_numpy(monkeypatch)
-    expected = models.mixture(targets)
+    with in_numpy():
+        expected = models.mixture(targets)
     for name in ("centre", "weight"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9)
     for name in ("below", "above"):
@@ -83,16 +76,15 @@ def test_mixtures_are_those_of_numpy(kind: str, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("parts", [1, 2, 5, 15])
 @pytest.mark.parametrize("probability", [0.0, 1e-6, 0.025, 0.5, 0.8, 1 - 1e-6, 1.0])
-def test_quantiles_and_exceedances_are_those_of_numpy(
-    parts: int, probability: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quantiles_and_exceedances_are_those_of_numpy(parts: int, probability: float) -> None:
     made = mixture(parts)
     found = made.quantile(probability)
     exceeding = made.exceedance(found), made.exceedance([1e-5, 0.0, 1e5])
-    use_numpy(monkeypatch)
-    expected = made.exceedance(found), made.exceedance([1e-5, 0.0, 1e5])
+    with in_numpy():
+        expected = made.exceedance(found), made.exceedance([1e-5, 0.0, 1e5])
+        quantile = made.quantile(probability)
     np.testing.assert_allclose(exceeding, expected, rtol=1e-9, atol=1e-300)
-    np.testing.assert_allclose(found, made.quantile(probability), rtol=1e-9)
+    np.testing.assert_allclose(found, quantile, rtol=1e-9)
 
 
 def test_a_row_has_the_same_band_wherever_it_stands() -> None:

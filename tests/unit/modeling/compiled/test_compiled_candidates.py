@@ -7,21 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling.compiled.library import compiled
-from callpath_modeler.modeling.mixture import candidates as module
 from callpath_modeler.modeling.mixture.candidates import Candidates, candidates
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.terms import JOINT_SPACE
+from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows, screened
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
+pytestmark = needs_library
 
 
-def both(monkeypatch, given):
+def both(given):
     """Return candidates in order, of the library and of NumPy."""
     found = candidates(*given)
-    with monkeypatch.context() as patched:
-        patched.setattr(module, "compiled", lambda: False)
+    with in_numpy():
         return in_order(found), in_order(candidates(*given))
 
 
@@ -54,27 +52,27 @@ def compare(found, expected):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_the_library_weighs_as_numpy_does(name, monkeypatch):
-    compare(*both(monkeypatch, screened(*many_rows(KINDS[name], 300))))
+def test_the_library_weighs_as_numpy_does(name):
+    compare(*both(screened(*many_rows(KINDS[name], 300))))
 
 
-def test_the_library_weighs_as_numpy_does_over_580_orders_of_magnitude(monkeypatch):
+def test_the_library_weighs_as_numpy_does_over_580_orders_of_magnitude():
     points, y = many_rows(KINDS["usual"], 100)
     y *= 10.0 ** np.linspace(-290, 290, 100)[:, None, None]
-    compare(*both(monkeypatch, screened(points, y)))
+    compare(*both(screened(points, y)))
 
 
-def test_the_library_weighs_as_numpy_does_in_several_parameters(monkeypatch):
+def test_the_library_weighs_as_numpy_does_in_several_parameters():
     grid = np.array([(p, n) for p in (8, 16, 32, 64) for n in (10, 20, 30, 40)], dtype=float)
     p, n = grid.T
     laws = np.array([n**3 / p, 3 + 0 * p, n * np.log2(p), n**2 / p + 0.2 * p, 5 + np.sqrt(p)])
     random = np.random.default_rng(3)
     y = laws[..., None] * np.exp(0.05 * random.standard_normal((*laws.shape, 3)))
     known = joint_hypotheses(JOINT_SPACE, grid)
-    compare(*both(monkeypatch, screened(grid, y, known)))
+    compare(*both(screened(grid, y, known)))
 
 
-def test_all_hypotheses_can_be_candidates(monkeypatch):
+def test_all_hypotheses_can_be_candidates():
     points, y = many_rows(KINDS["usual"], 20)
     data, chosen, known, ways = screened(points, y)
     rows, size = np.arange(20), len(known.shapes)
@@ -87,7 +85,7 @@ def test_all_hypotheses_can_be_candidates(monkeypatch):
         pair_row=np.repeat(rows, len(known.first)),
         pair=np.tile(np.arange(len(known.first)), 20),
     )
-    found, expected = both(monkeypatch, (data, chosen, known, ways))
+    found, expected = both((data, chosen, known, ways))
     compare(found, expected)
     assert len(found.row) == 20 * len(known.log_prior)
 

@@ -7,15 +7,13 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling.compiled.library import compiled
-from callpath_modeler.modeling.mixture import candidates as candidates_module
-from callpath_modeler.modeling.mixture import posterior as module
 from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.expectation_maximization import maximize_evidence
 from callpath_modeler.modeling.mixture.posterior import LogPriors, fitted_values, posterior
+from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows, screened
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
+pytestmark = needs_library
 
 
 def given(name, count=300):
@@ -34,13 +32,13 @@ def check_same(found, expected):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_the_library_believes_what_numpy_believes(name, monkeypatch):
+def test_the_library_believes_what_numpy_believes(name):
     *arguments, known = given(name)
     found = posterior(*arguments)
     fitted = fitted_values(found, known)
-    monkeypatch.setattr(module, "compiled", lambda: False)
-    check_same(found, posterior(*arguments))
-    np.testing.assert_allclose(fitted, fitted_values(found, known), rtol=1e-9, atol=1e-15)
+    with in_numpy():
+        check_same(found, posterior(*arguments))
+        np.testing.assert_allclose(fitted, fitted_values(found, known), rtol=1e-9, atol=1e-15)
     assert np.bincount(found.row, found.weight) == pytest.approx(1, abs=1e-4)
 
 
@@ -62,7 +60,7 @@ def test_candidates_may_come_in_any_order():
         np.testing.assert_allclose(again, learnt, rtol=1e-12)
 
 
-def test_with_and_without_the_library_the_same_is_learnt(monkeypatch):
+def test_with_and_without_the_library_the_same_is_learnt():
     points, y = many_rows(KINDS["usual"], 200)
     data, chosen, known, ways = screened(points, y)
 
@@ -71,8 +69,8 @@ def test_with_and_without_the_library_the_same_is_learnt(monkeypatch):
         return maximize_evidence(found, known, known.log_prior, ways.log_prior)
 
     hypotheses_learnt, deviations_learnt = learnt()
-    monkeypatch.setattr(candidates_module, "compiled", lambda: False)
-    expected, deviations_expected = learnt()
+    with in_numpy("candidates"):
+        expected, deviations_expected = learnt()
     there = np.isfinite(expected)
     assert there.tolist() == np.isfinite(hypotheses_learnt).tolist()
     np.testing.assert_allclose(hypotheses_learnt[there], expected[there], rtol=1e-7)

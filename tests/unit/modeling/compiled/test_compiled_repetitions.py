@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture import repetition_noise, row_status, scaled_rows
 from callpath_modeler.modeling.noise import CENTRES, Centre
+from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
+pytestmark = needs_library
 
 MANY = {"of forty": (4, 40), "of two": (5, 2)}
 
@@ -47,11 +47,6 @@ def said(points: FloatArray, y: FloatArray, how: Centre) -> Said:
     )
 
 
-def use_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (scaled_rows, row_status, repetition_noise):
-        monkeypatch.setattr(module, "compiled", lambda: False)
-
-
 def rows_of(kind: str) -> tuple[FloatArray, FloatArray]:
     """Return points, and rows of a kind with some exceptional ones."""
     if kind in KINDS:
@@ -69,14 +64,13 @@ def rows_of(kind: str) -> tuple[FloatArray, FloatArray]:
 
 @pytest.mark.parametrize("how", CENTRES)
 @pytest.mark.parametrize("kind", [*KINDS, *MANY])
-def test_repetitions_say_to_c_what_they_say_to_numpy(
-    kind: str, how: Centre, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repetitions_say_to_c_what_they_say_to_numpy(kind: str, how: Centre) -> None:
     points, y = rows_of(kind)
     found = said(points, y, how)
-    use_numpy(monkeypatch)
-    expected = said(points, y, how)
-    for mine, numpy in zip(found.reps.columns, expected.reps.columns, strict=True):
+    with in_numpy():
+        expected = said(points, y, how)
+    for name in ("centre", "count", "squares"):
+        mine, numpy = (getattr(each.reps, name) for each in (found, expected))
         np.testing.assert_allclose(mine, numpy, rtol=1e-12, atol=1e-28)
     for mine, numpy in zip(found.spread, expected.spread, strict=True):
         np.testing.assert_allclose(mine, numpy, rtol=1e-12, atol=1e-28)
@@ -99,16 +93,16 @@ def test_the_order_of_repetitions_does_not_matter_to_the_last_bit(kind: str) -> 
             repetition_noise.repetition_stats(y, how),
             repetition_noise.repetition_stats(shuffled, how),
         )
-        for mine, theirs in zip(found.columns, other.columns, strict=True):
-            np.testing.assert_array_equal(mine, theirs)
+        for name in ("centre", "count", "squares"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(other, name))
 
 
-def test_rows_are_put_into_units_of_their_own_as_by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_put_into_units_of_their_own_as_by_numpy() -> None:
     points, y = rows_of("with gaps")
     noise = said(points, y, "mean").noise
     found, unit = scaled_rows.data_of(points, noise)
-    use_numpy(monkeypatch)
-    expected, other = scaled_rows.data_of(points, noise)
+    with in_numpy():
+        expected, other = scaled_rows.data_of(points, noise)
     np.testing.assert_array_equal(unit, other)
     np.testing.assert_array_equal(found.values, expected.values)
     np.testing.assert_array_equal(found.weight, expected.weight)

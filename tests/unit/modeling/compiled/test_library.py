@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
+import ctypes
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.compiled import library, sources
+from callpath_modeler.modeling.compiled.prototypes import PROTOTYPES
+from callpath_modeler.modeling.constants import evidence, outcome, screening
+from implementations import needs_library
 
 build = pytest.importorskip("callpath_modeler.modeling.compiled.build", reason="needs hatchling")
 
@@ -34,7 +40,6 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Path]]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with sources, a library of other sources, and a compiler."""
-    shutil.copy(FOLDER / "sources.py", tmp_path)
     (tmp_path / "one.c").touch()
     (tmp_path / "modeler-of-others-any.so").touch()
     compiler = tmp_path / "compiler"
@@ -45,7 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.skipif(not library.compiled(), reason="the compiled library is not installed")
+@needs_library
 def test_where_the_library_for_a_processor_is_damaged_the_general_one_serves(
     found: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -76,7 +81,7 @@ def test_a_compiler_that_knows_not_all_processors_leaves_nothing(folder: Path, k
     with pytest.raises(subprocess.CalledProcessError) as caught:
         build.compile_libraries(folder)
     assert caught.value.stderr == "no such processor\n"
-    assert sorted(path.name for path in folder.iterdir()) == ["compiler", "one.c", "sources.py"]
+    assert sorted(path.name for path in folder.iterdir()) == ["compiler", "one.c"]
 
 
 def test_without_a_compiler_there_is_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,3 +89,70 @@ def test_without_a_compiler_there_is_nothing(folder: Path, monkeypatch: pytest.M
     with pytest.raises(FileNotFoundError):
         build.compile_libraries(folder)
     assert not list(folder.glob("*.so"))
+
+
+def test_the_library_has_the_constants_of_python() -> None:
+    lines = [line.split(" ", 2) for line in sources.header().splitlines()[2:]]
+    assert {kind for kind, *_ in lines} == {"#define"}
+    values = {name: value for _, name, value in lines}
+    assert float(values["EVIDENCE_LOG_2PI"]) == evidence.LOG_2PI
+    assert values["SCREENING_FEWEST_FOR_PAIRS"] == str(screening.FEWEST_FOR_PAIRS)
+    tails = values["OUTCOME_TAILS"].strip("{}").split(", ")
+    assert tuple(map(float, tails)) == outcome.TAILS
+    text = "".join(path.read_text() for path in sources.sources(FOLDER))
+    assert not [name for name in values if not re.search(rf"\b{name}\b", text)]
+
+
+def test_a_library_with_other_constants_has_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(sources.libraries(FOLDER).values())
+    other = sources.header().replace("0.025", "0.5") + "\n"
+    monkeypatch.setattr(sources, "header", lambda: other)
+    assert before.isdisjoint(sources.libraries(FOLDER).values())
+
+
+C_TYPES = {
+    "int64_t": "",
+    "double": "double",
+    "double *": "float64",
+    "float *": "float32",
+    "int64_t *": "int64",
+    "int32_t *": "int32",
+    "int16_t *": "int16",
+    "int8_t *": "int8",
+}
+
+
+def test_the_declarations_are_those_of_the_sources() -> None:
+    text = "".join(path.read_text() for path in FOLDER.glob("*.c"))
+    found = {}
+    for name, arguments in re.findall(r"^int64_t (\w+)\(([^)]*)\)\s*\{", text, re.MULTILINE):
+        words = [" ".join(each.split()) for each in arguments.split(",") if each != "void"]
+        parts = [re.fullmatch(r"(?:const )?(.*?)(\w+)", each) for each in words]
+        found[name] = [(C_TYPES[part[1].strip()], part[2]) for part in parts if part]
+    assert found.pop("processor") == []
+    declared = {
+        name: [
+            (str(each.element or ("double" if each.number is ctypes.c_double else "")), each.name)
+            for each in arguments
+        ]
+        for name, arguments in PROTOTYPES.items()
+    }
+    assert found == declared
+
+
+@needs_library
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.ones((2, 4)), "weight has the shape"),
+        (np.ones((2, 3), dtype=np.float32), "weight must be contiguous float64, not float32"),
+        (np.ones((3, 2)).T, "weight must be contiguous"),
+        (np.ones(6), "weight must have 2 axes"),
+    ],
+)
+def test_the_door_refuses_arrays_that_c_would_misread(weight: FloatArray, message: str) -> None:
+    values, unit = np.empty((2, 3)), np.empty(2)
+    with pytest.raises(ValueError, match=message):
+        library.call("own_units", 2, 3, np.ones((2, 3)), weight, values, unit)
+    with pytest.raises(TypeError, match="weight must be an array"):
+        library.call("own_units", 2, 3, np.ones((2, 3)), 1, values, unit)

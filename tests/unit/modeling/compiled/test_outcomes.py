@@ -9,25 +9,26 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Models, fit
-from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.constants.outcome import FAR
 from callpath_modeler.modeling.mixture import outcome
 from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
 from callpath_modeler.modeling.mixture.posterior import LogPriors, far_tables, posterior
 from callpath_modeler.modeling.stored import to_arrays
+from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows, screened
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
+pytestmark = needs_library
 
 # The tolerance is absolute, because residuals of exact values are rounding errors.
 _LEFT = {"rss": 1e-22, "cv_error": 1e-11, "r2": 1e-9, "adjusted_r2": 1e-9}
 
 
-def both(points: FloatArray, y: FloatArray, monkeypatch: pytest.MonkeyPatch) -> list[Models]:
+def both(points: FloatArray, y: FloatArray) -> list[Models]:
     """Return the models with the library and without it."""
     written = fit(points, y)
-    monkeypatch.setattr(outcome, "compiled", lambda: False)
-    return [written, fit(points, y)]
+    with in_numpy("write_models"):
+        return [written, fit(points, y)]
 
 
 def assert_alike(found: Models, expected: Models) -> None:
@@ -48,41 +49,32 @@ def assert_alike(found: Models, expected: Models) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_models_and_alternatives_are_those_of_numpy(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_and_alternatives_are_those_of_numpy(kind: str) -> None:
     points, y = many_rows(KINDS[kind], 300, seed=7)
     y *= 10.0 ** np.random.default_rng(1).uniform(-280, 270, 300)[:, None, None]
-    assert_alike(*both(points, y, monkeypatch))
+    assert_alike(*both(points, y))
 
 
-def test_models_in_several_parameters_are_those_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_in_several_parameters_are_those_of_numpy() -> None:
     grid = np.array([(p, n) for p in (8, 16, 32, 64) for n in (10, 20, 30, 40)], dtype=float)
     random = np.random.default_rng(3)
     power, other = random.choice([0, 0.5, 1], (2, 60, 1))
     y = 1 + grid[:, 0] ** power * grid[:, 1] ** other / 50
     noisy = y[..., None] * (1 + 0.05 * random.standard_normal((60, 16, 3)))
-    assert_alike(*both(grid, noisy, monkeypatch))
+    assert_alike(*both(grid, noisy))
 
 
-def test_counts_and_laws_that_are_none_have_the_outcome_of_numpy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_counts_and_laws_that_are_none_have_the_outcome_of_numpy() -> None:
     points = 2.0 ** np.arange(2, 9)
     random = np.random.default_rng(5)
     counts = np.round(random.uniform(1, 100, (200, 1)) * points ** random.choice([0, 1], (200, 1)))
     counts[::4] += random.integers(0, 30, (50, 7))
-    assert_alike(*both(points, counts[..., None], monkeypatch))
-    monkeypatch.undo()
-    assert_alike(*both(points, counts[..., None] * np.ones(3), monkeypatch))
+    assert_alike(*both(points, counts[..., None]))
+    assert_alike(*both(points, counts[..., None] * np.ones(3)))
 
 
-@pytest.mark.parametrize("library", [True, False])
-def test_where_there_are_few_alternatives_no_others_are_told(
-    library: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not library:
-        monkeypatch.setattr(outcome, "compiled", lambda: False)
+@pytest.mark.usefixtures("way")
+def test_where_there_are_few_alternatives_no_others_are_told() -> None:
     models = fit(*many_rows(KINDS["quiet"], 100))
     nothing = models.alternative_weight == 0
     assert nothing.any()
@@ -97,26 +89,22 @@ def test_a_row_without_candidates_has_no_terms_whatever_the_others_have() -> Non
     found = candidates(data, chosen, known, ways)
     found = posterior(found, data, ways, LogPriors(known.log_prior, ways.log_prior))
     two = replace(found.repeated(np.arange(2)), variance=found.variance, drift=found.drift)
-    columns, far = outcome.empty_columns(3, 1), far_tables(points, known, outcome.FAR)
+    columns, far = outcome.empty_columns(3, 1), far_tables(points, known, FAR)
     outcome.write_models(columns, np.arange(3), two, data, np.ones(3), known, far, MisfitBaseline())
     assert (columns["terms"][2] == -1).all()
     assert columns["weight"][:2].all()
     assert columns["weight"][2] == 0
 
 
-@pytest.mark.parametrize("library", [True, False])
-def test_the_last_bits_of_predictions_do_not_decide_who_stands_for_whom(
-    library: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not library:
-        monkeypatch.setattr(outcome, "compiled", lambda: False)
+@pytest.mark.usefixtures("way")
+def test_the_last_bits_of_predictions_do_not_decide_who_stands_for_whom() -> None:
     points, y = many_rows(KINDS["with zeros"], 200)
     data, chosen, known, ways = screened(points, y)
     rows = len(data.values)
     found = candidates(data, chosen, known, ways)
     found = posterior(found, data, ways, LogPriors(known.log_prior, ways.log_prior))
     rounding = 1 + 1e-14 * np.random.default_rng(1).uniform(-1, 1, found.coefficients.shape)
-    far, written = far_tables(points, known, outcome.FAR), []
+    far, written = far_tables(points, known, FAR), []
     for coefficients in (found.coefficients, found.coefficients * rounding):
         columns = outcome.empty_columns(rows, 1)
         other = replace(found, coefficients=np.ascontiguousarray(coefficients))

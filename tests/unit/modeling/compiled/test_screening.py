@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling.compiled import screening
-from callpath_modeler.modeling.compiled.library import call, compiled
-from callpath_modeler.modeling.mixture import screen as module
+from callpath_modeler.modeling.compiled.library import call
 from callpath_modeler.modeling.mixture.hypotheses import hypotheses
-from callpath_modeler.modeling.mixture.screen import screen
+from callpath_modeler.modeling.mixture.screened_hypotheses import screen
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE, SearchSpace
+from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows, rows_to_fit
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
+pytestmark = needs_library
 
 
-def both(monkeypatch, data, known, ways):
+def both(data, known, ways):
     """Return the selected hypotheses with the library and without it."""
     arguments = data, known, known.log_prior, ways.extremes
     with_it = screen(*arguments)
-    monkeypatch.setattr(module, "compiled", lambda: False)
-    return with_it, screen(*arguments)
+    with in_numpy():
+        return with_it, screen(*arguments)
 
 
 def chosen_by_row(found, known):
@@ -41,11 +41,11 @@ def chosen_by_row(found, known):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_the_library_chooses_what_numpy_chooses(name, monkeypatch):
+def test_the_library_chooses_what_numpy_chooses(name):
     points, y = many_rows(KINDS[name], 400)
     known = hypotheses(DEFAULT_SPACE, points)
     data, ways = rows_to_fit(points, y)
-    found, expected = both(monkeypatch, data, known, ways)
+    found, expected = both(data, known, ways)
     np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-8)
     pairs = zip(chosen_by_row(found, known), chosen_by_row(expected, known), strict=True)
     same = np.array([one == other for one, other in pairs])
@@ -65,7 +65,7 @@ SPACES = {
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_the_library_chooses_what_numpy_chooses_in_several_parameters(name, monkeypatch):
+def test_the_library_chooses_what_numpy_chooses_in_several_parameters(name):
     space, parameters, missing = SPACES[name]
     axes = ((8.0, 16.0, 32.0, 64.0), (10.0, 20.0, 30.0, 40.0), (1.0, 2.0, 4.0))[:parameters]
     grid = np.array(list(product(*axes)))
@@ -76,14 +76,14 @@ def test_the_library_chooses_what_numpy_chooses_in_several_parameters(name, monk
     y = laws[..., None] * np.exp(0.05 * rng.standard_normal((*laws.shape, 3)))
     y[rng.random(laws.shape) < missing] = np.nan
     data, ways = rows_to_fit(grid, y)
-    found, expected = both(monkeypatch, data, known, ways)
+    found, expected = both(data, known, ways)
     np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-8)
     np.testing.assert_allclose(found.fitted, expected.fitted, rtol=1e-4)
     for one, other in zip(chosen_by_row(found, known), chosen_by_row(expected, known), strict=True):
         assert len(one ^ other) <= 0.01 * len(other)
 
 
-def test_the_library_chooses_what_numpy_chooses_for_any_number_of_shapes(monkeypatch):
+def test_the_library_chooses_what_numpy_chooses_for_any_number_of_shapes():
     points, y = many_rows(KINDS["usual"], 30)
     data, ways = rows_to_fit(points, y)
     shapes, pairs = set(), set()
@@ -92,8 +92,7 @@ def test_the_library_chooses_what_numpy_chooses_for_any_number_of_shapes(monkeyp
         known = hypotheses(space, points)
         shapes.add(len(known.shapes) % 16)
         pairs.add(len(known.first) % 16)
-        with monkeypatch.context() as patch:
-            found, expected = both(patch, data, known, ways)
+        found, expected = both(data, known, ways)
         assert chosen_by_row(found, known) == chosen_by_row(expected, known)
         np.testing.assert_allclose(found.fitted, expected.fitted, rtol=1e-5)
     assert {0, 1, 15} <= shapes
@@ -119,7 +118,7 @@ def test_rows_for_which_there_is_no_room_are_screened_later(noted, monkeypatch):
     data, ways = rows_to_fit(points, y)
     arguments = data, known, known.log_prior, ways.extremes
     found, calls = screening.screened(*arguments), []
-    monkeypatch.setattr(screening, "_NOTED", noted)
+    monkeypatch.setattr(screening, "NOTED", noted)
     monkeypatch.setattr(screening, "call", lambda *a: (calls.append(a), call(*a)))
     later = screening.screened(*arguments)
     assert len(calls) > 1

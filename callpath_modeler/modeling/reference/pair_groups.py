@@ -11,24 +11,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
-from callpath_modeler.modeling.mixture.bounds import (
+from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.evidence import VARIES
+from callpath_modeler.modeling.constants.screening import EVEN, OUT_OF_QUESTION
+from callpath_modeler.modeling.mixture.hypotheses import PairGroups
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
+from callpath_modeler.modeling.reference.bounds import (
     OneTermRegressions,
-    as_float32,
     least_residual,
     profile_likelihood,
 )
-from callpath_modeler.modeling.mixture.hypotheses import PairGroups
-from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-
-_VARIES = 1e-10
-"""Share of the square of a shape below which it does not vary at fixed values of a parameter."""
-
-_OUT_OF_QUESTION = 25.0
-"""Distance of the bound of a fan from the best one, in nats, beyond which no pair of it matters."""
-
-_EVEN = 1e-3
-"""Largest difference of the bounds of fans that are equal except for rounding, in nats."""
 
 
 def group_bounds(
@@ -38,7 +30,7 @@ def group_bounds(
     fans: PairGroups,
     table: FloatArray,
     log_prior: FloatArray,
-) -> Float32Array:
+) -> FloatArray:
     """Return upper bounds of the log evidence of the pairs in each fan of some rows, [S D, n].
 
     They hold under any drift and lack the part that depends on coefficients. `log_prior` [P]
@@ -46,9 +38,8 @@ def group_bounds(
     """
     few = data.take(rows)
     left = least_residual([residuals_beside(seen, rows, few, fans, table) for seen in regressions])
-    found = profile_likelihood(left, few, np.maximum(few.used - 3, 0.0))
-    found += as_float32(fans.likely(log_prior))[:, None]
-    return found
+    likelihood = profile_likelihood(left, few, np.maximum(few.used - 3, 0.0))
+    return np.asarray(likelihood + fans.likely(log_prior)[:, None])
 
 
 def residuals_beside(
@@ -76,24 +67,24 @@ def residuals_beside(
             square -= at * at * per_weight
             product -= at * (value * per_weight)
             total -= value * value * per_weight
-        varies = square > _VARIES * raw
+        varies = square > VARIES * raw
         slope = np.where(varies, np.maximum(product, 0.0) / np.where(varies, square, 1.0), 0.0)
         found[:, axis] = total - slope * product
     return np.maximum(found, 0.0).reshape(len(table) * len(fans.ends), len(rows))
 
 
-def expand(bounds: Float32Array, best: float, fans: PairGroups) -> IntArray:
+def expand(bounds: FloatArray, best: float, fans: PairGroups) -> IntArray:
     """Return the pairs in the most promising fans of a row, which has the `bounds` [S D].
 
     Fans far below the `best` bound of other hypotheses are left out. If parameters varied one at a
     time, thousands of fans are equally promising; then the first of these are taken.
     """
-    order = np.flatnonzero(bounds >= best - _OUT_OF_QUESTION)
+    order = np.flatnonzero(bounds >= best - OUT_OF_QUESTION)
     if len(order) > fans.opened:
         promise = bounds[order]
         above = promise - np.partition(promise, -fans.opened)[-fans.opened]
-        even = np.flatnonzero(np.abs(above) <= _EVEN)
-        sure = np.flatnonzero(above > _EVEN)
+        even = np.flatnonzero(np.abs(above) <= EVEN)
+        sure = np.flatnonzero(above > EVEN)
         order = order[np.sort(np.append(sure, even[: fans.opened - len(sure)]))]
     shape, axis = np.divmod(order, len(fans.ends))
     size = (fans.ends - fans.begins)[axis]

@@ -10,13 +10,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.modeling.constants.learning import (
+    CHUNK,
+    LEAST_IN_SUMS,
+    LOOKS_AT_SCALES,
+    MOST_LEARNT,
+    OF_ONE_LAW,
+    OFF,
+    SAMPLE,
+)
+from callpath_modeler.modeling.constants.outcome import FAR
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
 from callpath_modeler.modeling.mixture.expectation_maximization import maximize_evidence
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
 from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline, misfit_baseline
-from callpath_modeler.modeling.mixture.outcome import FAR
 from callpath_modeler.modeling.mixture.outlier_scale import (
     ScaleOutlier,
     are_largest,
@@ -53,32 +62,6 @@ from callpath_modeler.modeling.several.additive_models import AdditiveTerms, add
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
-
-CHUNK = 4096
-"""Rows whose repetitions are summed together."""
-_MOST_HYPOTHESES = 2_000_000
-"""Hypotheses times rows that numpy evaluates together."""
-
-_OFF = 3.0
-"""Standard deviations between mean and model beyond which residuals are not noise."""
-_OF_ONE_LAW = 0.2
-"""Largest correlation of the errors of call paths that follow one law outside of the hypotheses."""
-LEAST_IN_SUMS = 0.25
-"""Smallest correlation of errors in sums.
-
-Far beyond the points, models may miss surfaces or waiting of all call paths alike. The points
-cannot show this. At scales that were held out, errors of real series have a correlation of 0.2 to
-0.5, and those of simulated programs one of 0.2 to 0.35.
-"""
-
-_SAMPLE = 500
-"""Largest number of rows that priors are learnt from; they are spread evenly over all sizes."""
-
-_LOOKS_AT_SCALES = 2
-"""Number of times that errors show how noise grows with scale.
-
-The errors of models that took noise for growth are too small.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +143,7 @@ def estimate_priors(
 ) -> FittedPriors:
     """Return noise, priors and centre of repetitions, learnt from some of the rows."""
     known = joint_hypotheses(space, points) if points.ndim > 1 else hypotheses(space, points)
-    y, reps, pool = _overview(values, rows_per_chunk(known, _SAMPLE))
+    y, reps, pool = _overview(values, rows_per_chunk(known, SAMPLE, MOST_LEARNT))
     ways = deviations(points, noise_known=pool.is_known)
     before, far = LogPriors(known.log_prior, ways.log_prior), far_tables(points, known, FAR)
     sums = additive_terms(known, points) if space.max_terms > 1 else None
@@ -181,7 +164,7 @@ def estimate_priors(
     if again:
         data = _positive(setting, y)
         found = select_candidates(data, known.for_habits, ways, before)
-    if again or setting.correlation > _OF_ONE_LAW:
+    if again or setting.correlation > OF_ONE_LAW:
         beliefs = _beliefs(found, len(data.values), known, before, setting.correlation)
     return replace(setting, beliefs=beliefs)
 
@@ -216,7 +199,7 @@ def _by_errors(setting: FittedPriors, reps: RepetitionStats) -> tuple[FittedPrio
         return replace(setting, correlation=correlation), seen
     if setting.points.ndim > 1:
         return setting, seen
-    for _ in range(0 if told else _LOOKS_AT_SCALES):
+    for _ in range(0 if told else LOOKS_AT_SCALES):
         worth = 1 / noise_by_scale(seen.data, seen.fitted, correlation)
         if np.array_equal(worth, setting.worth):
             break
@@ -283,9 +266,9 @@ def _fitted(
     return fitted
 
 
-def rows_per_chunk(known: Hypotheses, most: int, hypotheses: int = _MOST_HYPOTHESES) -> int:
-    """Return the number of rows to process together, up to `most`, as memory allows."""
-    return max(16, min(most, hypotheses // known.compared))
+def rows_per_chunk(known: Hypotheses, most: int, together: int) -> int:
+    """Return the number of rows, up to `most`, that have `together` hypotheses in total."""
+    return max(16, min(most, together // known.compared))
 
 
 def _overview(values: SortedValues, count: int) -> tuple[FloatArray, RepetitionStats, Pool]:
@@ -321,7 +304,7 @@ def _centre(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = y / fitted[:, :, None]
         # Residuals are not noise where the model misses the mean by more than the noise.
-        off = np.abs(means.centre / fitted - 1) > _OFF * np.sqrt(means.variance)[:, None]
+        off = np.abs(means.centre / fitted - 1) > OFF * np.sqrt(means.variance)[:, None]
     ratio[off] = np.nan
     return relative_efficiency(ratio[np.isfinite(ratio) & (ratio > 0)], y.shape[2], aggregate)
 
@@ -346,7 +329,7 @@ def _beliefs(
     """Return priors that are learnt from some rows; rows with correlated errors count less."""
     if not rows:
         return before
-    of_runs = max(0.0, correlation - _OF_ONE_LAW) / (1 - _OF_ONE_LAW)
+    of_runs = max(0.0, correlation - OF_ONE_LAW) / (1 - OF_ONE_LAW)
     count_as_one = 1 + (rows - 1) * of_runs
     return LogPriors(
         *maximize_evidence(found, hypotheses, before.hypotheses, before.deviations, count_as_one)

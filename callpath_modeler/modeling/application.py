@@ -11,16 +11,13 @@ from functools import partial
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.constants.learning import CHUNK
+from callpath_modeler.modeling.constants.limits import HEAP
+from callpath_modeler.modeling.empirical_bayes import FittedPriors, estimate_priors, rows_per_chunk
+from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.continuation import widen
 from callpath_modeler.modeling.mixture.deviations import Deviations
-from callpath_modeler.modeling.mixture.empirical_bayes import (
-    CHUNK,
-    FittedPriors,
-    estimate_priors,
-    rows_per_chunk,
-)
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.outcome import (
     Columns,
@@ -43,15 +40,6 @@ from callpath_modeler.modeling.several.additive_candidates import with_additive_
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
-
-_MOST_COMPILED = 8_000_000
-"""Hypotheses times rows that the compiled library evaluates together; it stores few of them."""
-_HEAP = 2**24
-"""Size in bytes of a block that is allocated once before rows are fitted.
-
-An allocator that returns freed pages at once spends an eighth of the run time on getting them
-back. After it has freed a block of this size, it keeps smaller ones.
-"""
 
 
 def fit_mixture(
@@ -85,10 +73,7 @@ def fit_mixture(
     setting = estimate_priors(points[values.order], values, space, aggregate)
     known, far = setting.hypotheses, setting.far
     columns = empty_columns(len(y), len(far), setting.terms)
-    together = (
-        rows_per_chunk(known, CHUNK, _MOST_COMPILED) if compiled() else rows_per_chunk(known, CHUNK)
-    )
-    parts = list(values.chunks(together))
+    parts = list(values.chunks(rows_per_chunk(known, CHUNK, kernels().most_together)))
     # The parts do not depend on `beside`, so that all digits of the results stay the same.
     parts = [part for part in parts if part.stop > beside]
     chunks = each(partial(_modelled, setting), map(values.__getitem__, parts))
@@ -208,7 +193,7 @@ def _fit(
     Rows that are equal in their own units are fitted once; counts are often multiples of each
     other.
     """
-    np.empty(_HEAP, dtype=np.uint8)
+    np.empty(HEAP, dtype=np.uint8)
     first, like = data.distinct()
     if len(first) < len(like):
         few = data.take(first)

@@ -1,22 +1,21 @@
-"""Bands of models of the classic method."""
+"""Bands of models of the classic method.
+
+See docs/explanation/modeling.md, 'The classic method'.
+"""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.distributions import student_quantile
+from callpath_modeler.modeling.model_columns import ModelColumns
 from callpath_modeler.modeling.shapes import evaluate
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.uncertainty import Prediction
 
-if TYPE_CHECKING:
-    from callpath_modeler.modeling.models import Models
 
-
-def classic_band(models: Models, p: FloatArray) -> Prediction:
+def classic_band(models: ModelColumns, p: FloatArray) -> Prediction:
     """Return predictions of n rows with bands, at `p` [m], infinity allowed.
 
     Alternatives that the data do not exclude widen the bands. The value at the largest point widens
@@ -47,7 +46,7 @@ def classic_band(models: Models, p: FloatArray) -> Prediction:
     )
 
 
-def _halted(models: Models, p: FloatArray) -> FloatArray:
+def _halted(models: ModelColumns, p: FloatArray) -> FloatArray:
     """Return predictions as if nothing changed beyond the largest point."""
     at_points = evaluate(models.shapes, models.terms, models.coefficients, models.points)
     last = np.searchsorted(models.points, models.high_p).clip(0, len(models.points) - 1)
@@ -56,7 +55,7 @@ def _halted(models: Models, p: FloatArray) -> FloatArray:
     return np.where(p > models.high_p[:, None], end, inside)
 
 
-def _counted(models: Models) -> BoolArray:
+def _counted(models: ModelColumns) -> BoolArray:
     """Return which alternatives widen the band, [n, A]."""
     best = np.maximum(models.weight, models.alternative_weight.max(axis=1, initial=0.0))
     # With more confidence, less likely alternatives count.

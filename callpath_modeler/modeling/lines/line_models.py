@@ -16,30 +16,22 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.modeling.constants.lines import AS_CLOSE, AS_CLOSE_UNREPEATED, DEVIATES, DOUBT
+from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
 from callpath_modeler.modeling.evaluation import doublings, peaks
 from callpath_modeler.modeling.fitting import centre, default_space, fit
-from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
-from callpath_modeler.modeling.models import MIN_POINTS, Models, column_names
+from callpath_modeler.modeling.lines.line_runs import runs_along
+from callpath_modeler.modeling.lines.slices import slice_along
+from callpath_modeler.modeling.model_columns import MIN_POINTS, column_names
+from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.roots import rescaled
-from callpath_modeler.modeling.several.line_runs import runs_along
-from callpath_modeler.modeling.several.slices import slice_along
 from callpath_modeler.modeling.shapes import Shapes
 
 Column = npt.NDArray[Any]
 
-_AS_CLOSE, _AS_CLOSE_UNREPEATED = 1.25, 2.0
-"""Largest distance of a slice from the runs that keeps it, relative to the model of the line.
-
-The second number holds without repetitions, when models follow the noise of few points closely.
-"""
-_DEVIATES = 0.5
-"""Largest part of the variance about a slice, beyond the noise, that keeps it."""
 
 _EXACT = 2 * EXACT_VARIANCE**0.5
 """Largest deviation from a surface of values that follow it exactly and leave no doubt."""
-
-_DOUBT = 0.2
-"""Largest probability of the alternatives: the line for a slice, or the slice for a line."""
 
 
 def slice_with_line_models(
@@ -95,7 +87,7 @@ def slice_with_line_models(
         closer[:] = False
     doubt = np.where(told & ~closer, _doubts(models, deviating, runs.points), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        other = _DOUBT * np.clip(np.nan_to_num(of_lines / of_slices), 0.0, 1.0) ** 2
+        other = DOUBT * np.clip(np.nan_to_num(of_lines / of_slices), 0.0, 1.0) ** 2
     found = with_alternatives(models, lines, doubt)
     lines = with_alternatives(lines, models, np.where(closer, other, 0.0))
     return with_rows_from(found, lines, closer), closer
@@ -111,8 +103,8 @@ def _deviating(models: Models, values: FloatArray) -> FloatArray:
 
 def _closer(of_lines: FloatArray, of_slices: FloatArray, deviating: FloatArray) -> BoolArray:
     """Return where models of the runs are so much closer that they replace slices, [n]."""
-    known = (deviating > _DEVIATES) & (of_lines * _AS_CLOSE < of_slices)
-    unknown = np.isnan(deviating) & (of_lines * _AS_CLOSE_UNREPEATED < of_slices)
+    known = (deviating > DEVIATES) & (of_lines * AS_CLOSE < of_slices)
+    unknown = np.isnan(deviating) & (of_lines * AS_CLOSE_UNREPEATED < of_slices)
     return np.asarray(known | unknown)
 
 
@@ -129,7 +121,7 @@ def _doubts(models: Models, deviating: FloatArray, points: FloatArray) -> FloatA
     with np.errstate(divide="ignore", invalid="ignore"):
         falls = np.log(first / last) / np.log(points[-1] / points[0])
     most = np.maximum(np.where(sure, deviating, 1.0), np.nan_to_num(falls))
-    return np.asarray(_DOUBT * np.clip(most, 0.0, 1.0))
+    return np.asarray(DOUBT * np.clip(most, 0.0, 1.0))
 
 
 def distance_to_measurements(

@@ -1,0 +1,134 @@
+"""Constants of sizes of inputs, blocks and stores.
+
+See docs/explanation/architecture.md.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+DEEPEST = 50
+"""Largest depth of nested brackets.
+
+Unit: brackets. Evidence: by convention.
+"""
+
+LONGEST_NUMBER = 30
+"""Largest number of digits of a number.
+
+Unit: digits. Evidence: by convention.
+"""
+
+LONGEST_TEXT = 1000
+"""Largest number of characters of a formula.
+
+Unit: characters. Evidence: by convention.
+"""
+
+MOST_TERMS = 16
+"""Largest number of terms of a model.
+
+Unit: count. Evidence: by convention.
+"""
+
+MOST_ALTERNATIVES = 256
+"""Largest number of alternatives of a row.
+
+Unit: count. Evidence: by convention.
+"""
+
+ROUNDING = 1e-6
+"""Amount by which rounding may lift a share above 1.
+
+Unit: share. Evidence: by convention.
+"""
+
+ROUNDING_OF_SUMS = 1e-5
+"""Of the sum of numbers in single precision.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+LARGEST_STORED = 1e300
+"""Largest finite number that is multiplied.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+LARGEST_ROOT = 1e30
+"""Largest error in the unit of the row; its square is multiplied by those of shapes.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+LARGEST_PART = 1e30
+"""Largest part of one coefficient in a value, in units of the largest value of the row.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+SMALLEST = 5e-324
+"""Smallest number above zero, for divisors.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+MOST_PARAMETERS = 4
+"""Largest number of parameters of a model; with more there are too many products of factors.
+
+Unit: count. Evidence: by convention.
+"""
+
+MOST_POINTS = 2**15 - 1
+"""Largest number of points, which columns of models can count.
+
+Unit: points. Evidence: by convention.
+"""
+
+LARGEST_POWER, FINEST, MOST_TERMS_OF_SPACE = 1000, 10**12, 40
+"""Largest exponent, largest denominator, and largest number of characters of an exponent.
+
+Unit: count. Evidence: by convention.
+"""
+
+BESIDE_EXPONENTIALS = Fraction(4), Fraction(5)
+"""Further whole powers that are multiplied by exponentials, if terms go up to cubes.
+
+Unit: exponent. Evidence: by convention.
+"""
+
+HEAP = 2**24
+"""Size in bytes of a block that is allocated once before rows are fitted.
+
+An allocator that returns freed pages at once spends an eighth of the run time on getting them
+back. After it has freed a block of this size, it keeps smaller ones.
+
+Unit: bytes. Evidence: by convention.
+"""
+
+MOST_TOGETHER_IN_C = 8_000_000
+"""Hypotheses times rows that are evaluated together; the library stores few of them.
+
+Unit: hypotheses times rows. Evidence: by convention.
+"""
+
+MOST_TOGETHER_IN_NUMPY = 2_000_000
+"""Hypotheses times rows that are evaluated together: an array of them has 16 MB.
+
+Unit: hypotheses times rows. Evidence: by convention.
+"""
+
+NOTED = 16
+"""Hypotheses with one shape, and pairs, of each row that the results have room for on average.
+
+If there are more, the remaining rows are screened by another call. The system would have to clear
+room for all hypotheses, of which few are used.
+
+Unit: count. Evidence: by convention.
+"""
+
+ROWS_TOGETHER = 8192
+"""Rows that are summed or checked together.
+
+Unit: rows. Evidence: by convention.
+"""

@@ -1,0 +1,189 @@
+"""Constants of noise, deviations and drifts.
+
+See docs/explanation/noise-and-bands.md, 'Noise'.
+"""
+
+from __future__ import annotations
+
+import math
+
+DEVIATIONS_BESIDE_NOISE = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
+"""Relative deviations that are tried in addition to a known noise.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+BESIDE_PRIOR = (0.4, 0.15, 0.15, 0.15, 0.1, 0.05)
+"""Weight of each of these deviations in the prior, with each drift.
+
+Unit: relative prior. Evidence: by convention.
+"""
+
+WILD, WILD_PRIOR = 1.0, 0.01
+"""Further relative deviation in several parameters, and its weight in the prior.
+
+Protocols change with the size of messages. So products of factors are true laws less often than
+laws in one parameter are.
+
+Unit: ratio, relative prior. Evidence: by convention.
+"""
+
+DEVIATIONS_ALONE = (0.0, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
+"""Relative deviations that are tried without repetitions; they include the noise.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+FIRST_APART = 1e5
+"""Factor of the variance at the first point if the point is apart.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+AS_A_RULE = 30.0
+"""Prior of a separate regime of one process, relative to each other drift.
+
+Unit: relative prior. Evidence: by convention.
+"""
+
+EXACT_VARIANCE = 1e-14
+"""Relative variance below which values are exact, such as counts and averages of counts.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+MOST_DOF = 100.0
+"""Largest number of degrees of freedom of the noise.
+
+Unit: degrees of freedom. Evidence: by convention.
+"""
+
+FEWEST_ROWS = 3
+"""Rows needed to know how much their noise differs.
+
+Unit: rows. Evidence: by convention.
+"""
+
+TREND_ROWS = 12
+"""Rows needed for a trend of the noise with the size of values.
+
+Unit: rows. Evidence: by convention.
+"""
+
+WEIGHT_RANGE = (0.05, 3.0)
+"""Range of the weight of a point by its own noise, relative to its usual weight.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+LARGE_SPREAD = 0.1
+"""Relative deviation of repetitions from which on logarithms replace relative deviations.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+PROFILE_RANGE = (0.01, 100.0)
+"""Range of the variance of a point, relative to the average of all points.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+ROUNDS = 20
+"""Rounds of the iteration for the variances of points.
+
+Unit: count. Evidence: by convention.
+"""
+
+DIFFERENCES_BY_CHANCE = 4.0
+"""Mean square of the differences of points, in units of chance, that is attributed to chance.
+
+It is 1 on average for points with equal noise.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+LIKENESS_BY_CHANCE = 3.0
+"""Standard deviations up to which chance may make independent errors look alike.
+
+Unit: standard deviations. Evidence: ablation, correlation of errors.
+"""
+
+NO_DIRECTION = 1e-6
+"""Length of the relative errors of a row below which it has no direction to compare.
+
+Unit: ratio. Evidence: ablation, correlation of errors.
+"""
+
+STEEPEST_NOISE, GROWTHS = 3.0, 121
+"""Growth of the variance of noise per doubling of scale that is tried, as powers of two.
+
+Unit: powers of two, count. Evidence: ablation, noise that grows with scale.
+"""
+
+MOST_DOUBLINGS = 12.0
+"""Largest distance between scales, in doublings; larger ones are scaled down to it.
+
+Numbers have no digits for larger ratios of variances.
+
+Unit: doublings. Evidence: ablation, noise that grows with scale.
+"""
+
+NATS_BY_CHANCE = 4.0
+"""Gain in log likelihood, in nats, that chance may bring.
+
+Unit: nats. Evidence: ablation, noise that grows with scale.
+"""
+
+FEWEST_WITNESSES = 20.0
+"""Independent rows needed to show how noise grows.
+
+Unit: rows. Evidence: ablation, noise that grows with scale.
+"""
+
+EXACT = 1e-9
+"""Relative difference below which two values are the same number written by two programs.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+LARGEST_COUNT = 1e6
+"""Value from which on whole numbers may be ticks of a clock instead of counts.
+
+Unit: count. Evidence: by convention.
+"""
+
+MEDIAN_VARIANCE = math.pi / 2
+"""Variance of a median relative to a mean, for normal noise and more than two repetitions.
+
+Unit: ratio. Evidence: mathematics, the variance of the median of a normal distribution.
+"""
+
+DRAWS = 4000
+"""Number of resampled points that determine the efficiency of a centre.
+
+Unit: count. Evidence: by convention.
+"""
+
+FEWEST_RESIDUALS = 15
+"""Residuals needed to determine the efficiency of a centre.
+
+Unit: count. Evidence: by convention.
+"""
+
+CLEARLY = 0.95
+"""Ratio of variances below which another centre is clearly steadier.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+GROWTHS_OF_DRIFTS = (0.0, 10.0, 100.0)
+"""Growth of the variance of deviations towards small scales that is tried; the first is no drift.
+
+Unit: relative variance per doubling. Evidence: by convention.
+"""
+
+GROWTH_ALONE = 10.0
+"""The same for runs that begin with one process.
+
+Unit: relative variance per doubling. Evidence: by convention.
+"""

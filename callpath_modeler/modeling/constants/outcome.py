@@ -1,0 +1,201 @@
+"""Constants of models, their alternatives and their status.
+
+See docs/explanation/noise-and-bands.md, 'Prediction and band'.
+"""
+
+from __future__ import annotations
+
+ALTERNATIVES = 7
+"""Alternatives that are kept per row; each represents its neighbours in growth as well.
+
+Unit: count. Evidence: by convention.
+"""
+
+TAILS = (0.03, 0.1, 0.3, 0.7, 0.9, 0.97)
+"""Division of the hypotheses of a row, ordered by growth, in shares of their weight.
+
+The parts are finest at both ends, which determine the ends of the band.
+
+Unit: share. Evidence: by convention.
+"""
+
+FAR = 16.0
+"""Scale at which the predictions of hypotheses are compared, in units of the largest point.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+AGREES = 0.05
+"""Difference between log predictions there up to which hypotheses count as one law.
+
+Unit: natural logarithm. Evidence: by convention.
+"""
+
+FAR_APART = 1e3
+"""More than any difference between log predictions.
+
+Unit: natural logarithm. Evidence: by convention.
+"""
+
+PREDICTED = 1e-12, 1e300
+"""Range of the predictions for a row whose largest value is 1.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+COARSE = 1.5 * 2.0**22
+"""A number that rounds to multiples of 2^-30 if it is added and subtracted again.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+TIED = 1e-8
+"""Largest relative difference of probabilities that are equal except for rounding.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+ROUNDING = 1e-11
+"""Coefficient, relative to the smallest value of a row, that is zero except for rounding.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+PARALLEL = 1e-12
+"""Rest of the square of a column that equals another column except for rounding.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+NOISY_SPREAD = 0.25
+"""Relative standard deviation of repetitions above which a constant is noisy.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+MISFIT = 0.05
+"""Relative deviation above which a row may be outside the model class.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+FAR_BEYOND_NOISE = 3.0
+"""The same, in units of the noise of a centre; the residual has to exceed it as well.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+MOST_DRIFT = 2.0
+"""Largest growth of the variance of logarithms per doubling beyond the points.
+
+One standard deviation is then a factor of four after one doubling, as much as p^2 grows. Otherwise
+measurements that scatter over decades would have bands over dozens of decades.
+
+Unit: variance of logarithms per doubling. Evidence: by convention.
+"""
+
+NEGLIGIBLE = 1e-7
+"""Probability below which a candidate is left out.
+
+Unit: probability. Evidence: by convention.
+"""
+
+GROWTH_BEYOND = 0.4
+"""Growth of deviations beyond the points, relative to their growth towards small scales.
+
+Small scales are known to follow other regimes.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+PLACE_BESIDE = 2.0
+"""Place of the other parameters where one is far, in units of their largest values.
+
+Slices hold parameters at measured values as often as at larger ones.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+LESS_FAR = 0.7
+"""Distance of each further parameter, in doublings, relative to that of the one before.
+
+Unit: doublings. Evidence: by convention.
+"""
+
+FEWEST_MISFITS = 10
+"""Rows needed to know the usual misfits.
+
+Unit: rows. Evidence: ablation, usual misfits.
+"""
+
+LEAST_MISFIT = 0.1
+"""Smallest limit of the misfit, relative to the values.
+
+Unit: ratio. Evidence: ablation, usual misfits.
+"""
+
+TIMES_MEDIAN_MISFIT = 3.0
+"""Smallest limit of the misfit, relative to the median misfit.
+
+Unit: ratio. Evidence: ablation, usual misfits.
+"""
+
+MISFIT_DEVIATIONS = 2.5
+"""Smallest distance of the limit from the median, in standard deviations of the logarithms.
+
+Unit: standard deviations. Evidence: ablation, usual misfits.
+"""
+
+OF_NORMAL = 1.4826
+"""Standard deviation of a normal distribution, relative to its median absolute deviation.
+
+Unit: ratio. Evidence: mathematics, the median absolute deviation of a normal distribution.
+"""
+
+EXACT_MISFIT = 1e-3
+"""Largest misfit of a law of exact values, relative to the values.
+
+Unit: ratio. Evidence: ablation, usual misfits.
+"""
+
+MOST_ROUNDED = 3.0
+"""Square of a half, the largest error of rounding, relative to the variance of rounding.
+
+Unit: ratio. Evidence: ablation, usual misfits.
+"""
+
+NEXT_STEP_SHARE = 0.05
+"""Probability of each of the two: more than a band of 95 % leaves out on either side.
+
+Of generated staircases of four to six points, bands hold 97 % or more; without these hypotheses, 28
+to 100 %.
+
+Unit: probability. Evidence: ablation, next steps of staircases.
+"""
+
+REPEATED = 4
+"""Number of steps downwards that must leave a positive value; else none is repeated.
+
+Unit: count. Evidence: ablation, next steps of staircases.
+"""
+
+OPINIONS_SHARE = 1.0
+"""Smallest half-width of a 95 % band, relative to the distance between both opinions.
+
+The measured programs were predicted one scale ahead, each left out in turn. All agree with 0.75
+to 1.
+
+Unit: ratio. Evidence: ablation, continuation of the last points.
+"""
+
+CONTINUED_NOISE = 1.0
+"""Variance of the continuation 2 y - z, in logarithms, relative to that of the last two values.
+
+Unit: natural logarithm. Evidence: ablation, continuation of the last points.
+"""
+
+LAST_DIGIT = 1e-5
+"""Relative deviation up to which a law fits to the last digit; such models stay as they are.
+
+Unit: ratio. Evidence: by convention.
+"""

@@ -1,0 +1,259 @@
+"""Constants of models in several parameters.
+
+See docs/explanation/several-parameters.md.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+ASKED = 0.2
+"""Probability of laws in three parameters or more above which sums are tried.
+
+Unit: probability. Evidence: ablation, sums of three and four terms.
+"""
+
+MATTERS = 1e-3
+"""Probability of all sums of a row below which they are left out.
+
+Unit: probability. Evidence: ablation, sums of three and four terms.
+"""
+
+FEWEST_IN_SUMS = 3
+"""Smallest number of parameters in such a sum; a sum in two parameters is a pair.
+
+Unit: parameters. Evidence: ablation, sums of three and four terms.
+"""
+
+PRIOR_OF_SUMS = 0.05
+"""Prior of all sums together, before an application is known.
+
+Unit: probability. Evidence: ablation, sums of three and four terms.
+"""
+
+TRIED = 6
+"""Number of terms of each parameter that are tried.
+
+Unit: count. Evidence: ablation, sums of three and four terms.
+"""
+
+SINGULAR = 1e-13
+"""Part of the diagonal that is added, so that equations that rounding makes equal can be solved.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+MOST_OF_TWO = 8500
+"""Largest number of products of two factors, which two parameters do not reach.
+
+Unit: count. Evidence: by convention.
+"""
+
+MOST_OF_MORE = 3000
+"""Largest number of products of three factors, and of four.
+
+Unit: count. Evidence: by convention.
+"""
+
+MOST_FACTORS = 16
+"""Factors of a parameter in products of more than two; further terms are not plain.
+
+Unit: count. Evidence: by convention.
+"""
+
+MOST_SELDOM = 1000
+"""Largest number of products with a rare factor, for each number of factors.
+
+Unit: count. Evidence: by convention.
+"""
+
+SECOND_CLASS = 0.5
+"""Prior of a secondary exponent relative to a primary one, in each factor.
+
+Unit: relative prior. Evidence: by convention.
+"""
+
+SELDOM = 2.0
+"""Intricacy that a rare factor adds to a product, in powers of two of the prior.
+
+Unit: powers of two. Evidence: by convention.
+"""
+
+NEIGHBOURS = 1.0
+"""Further intricacy of factors of neighbours, which resemble a plain factor under noise.
+
+Unit: powers of two. Evidence: by convention.
+"""
+
+PLAIN, PLAINEST = 1.0, 0.25
+"""Largest intricacy of the other factors with a rare factor: of one factor, and of several.
+
+Unit: powers of two. Evidence: by convention.
+"""
+
+MOST_BROKEN_OF_TWO = 1800
+"""Largest number of products with a break in two parameters: all, up to five values of each.
+
+Unit: count. Evidence: ablation, breaks along a parameter.
+"""
+
+MOST_BROKEN = 1200
+"""The same in more parameters.
+
+Unit: count. Evidence: ablation, breaks along a parameter.
+"""
+
+FRACTION = 0.1
+"""Intricacy that roots add.
+
+Unit: powers of two. Evidence: by convention.
+"""
+
+FALLING = 0.1
+"""Intricacy that decreasing factors add.
+
+Unit: powers of two. Evidence: by convention.
+"""
+
+STEEPEST, STEEP = 3, 2.0
+"""Steepest usual power, and the intricacy that each further power adds.
+
+A break is a more probable reason for an outlying last run of a parameter than a power beyond cubes.
+
+Unit: exponent, powers of two. Evidence: by convention.
+"""
+
+FURTHER_FACTOR = 0.1
+"""Intricacy that each further factor adds, for each parameter beyond the first.
+
+The number of products grows with the number of parameters.
+
+Unit: powers of two. Evidence: by convention.
+"""
+
+OPENED = 250
+"""Largest number of fans that are evaluated for a row; twice as many find little more.
+
+Unit: fans. Evidence: by convention.
+"""
+
+BROKEN = 10.0
+"""Prior of laws with a break: this number divided by the number of products, at most 0.04.
+
+Laws with breaks are plain. A plain law has to be more probable than a part of it, or more of it,
+from some value on.
+
+Unit: relative prior. Evidence: by convention.
+"""
+
+MORE_THAN_SHARED = 0.25
+"""Prior of n^3 log2(p) or n^3/sqrt(p) together with the shared work n^3/p, relative to n^3.
+
+In one parameter, too, a constant is the most probable term with 1/p.
+
+Unit: relative prior. Evidence: by convention.
+"""
+
+HELD = 0.1
+"""Weight of the prior of each hypothesis within its kind, in call paths.
+
+There are thousands of pairs. One call path must not raise the prior of those that happen to suit
+it.
+
+Unit: call paths. Evidence: by convention.
+"""
+
+BESIDE_BREAKS = 0.5
+"""Largest intricacy of the other factors of a law with a break: up to cubes.
+
+Unit: powers of two. Evidence: ablation, breaks along a parameter.
+"""
+
+PLAIN_BESIDE_BREAKS = 0.4
+"""Largest intricacy of a factor that is combined with a step of the same parameter.
+
+Unit: powers of two. Evidence: ablation, breaks along a parameter.
+"""
+
+KINKED = Fraction(1, 2), Fraction(1)
+"""Powers of plateaus and floors that bend between two values.
+
+Unit: exponent. Evidence: ablation, breaks along a parameter.
+"""
+
+FEWEST_FOR_KINKS = 5
+"""Values of a parameter needed to distinguish a plateau or floor from a law.
+
+Unit: points. Evidence: ablation, breaks along a parameter.
+"""
+
+MOST_PAIRED = 400
+"""Largest number of products of several factors that are paired with each other.
+
+Unit: products. Evidence: ablation, products that follow from others.
+"""
+
+MOST_FIXED = 8000
+"""Largest number of such pairs.
+
+Unit: pairs. Evidence: ablation, products that follow from others.
+"""
+
+MOST_ACCOMPANIED = 1200
+"""Largest number of products from which others follow: with a rare factor, and with shared work.
+
+Unit: products. Evidence: ablation, products that follow from others.
+"""
+
+SURFACES = (Fraction(2, 3), Fraction(1, 2))
+"""Exponent that turns a volume into its surface, in three dimensions and in two.
+
+Unit: exponent. Evidence: ablation, pairs of shared work.
+"""
+
+CLOSEST_OF_SEVERAL = 250
+"""Number of closest shapes that are kept while priors are learnt in several parameters.
+
+Unit: shapes. Evidence: by convention.
+"""
+
+PRIOR = {
+    "CONSTANT": 0.36,
+    "FACTOR": 0.15,
+    "PRODUCT": 0.12,
+    "FALLING": 0.05,
+    "OFFSET_FACTOR": 0.04,
+    "OFFSET_PRODUCT": 0.03,
+    # A program that computes and communicates has one term for each parameter.
+    "SUM": 0.08,
+    "SHARED": 0.06,
+    "BESIDE": 0.06,
+    "ONE_PARAMETER": 0.01,
+    "PRODUCTS": 0.04,
+    # The ratio to laws that only fall is the same as in one parameter.
+    "RISING": 0.03,
+    # Such a sum is as probable as its falling product with a term of one parameter.
+    "OF_A_SHARE": 0.002,
+    "NEVER": 0.0,
+}
+"""Prior of each kind except breaks, before the application is known.
+
+Unit: probability. Evidence: by convention.
+"""
+
+BREAK_COSTS = {
+    "STEP": 0.5,
+    "DROP": 0.5,
+    "ONCE": 0.5,
+    "ONSET": 0.5,
+    "LEAP": 0.502,
+    "BEND": 1.0,
+    "PLATEAU": 1.0,
+    "FLOOR": 1.0,
+}
+"""Intricacy of a break along one of several parameters, by its kind.
+
+That of leaps differs from that of steps, so that rounding does not choose between the two.
+
+Unit: powers of two. Evidence: ablation, breaks along a parameter.
+"""
