@@ -66,7 +66,7 @@ def worth(jobs: int, seconds: float, *, threads: bool = False) -> int:
     return max(1, min(jobs or processors(), int(seconds / cost)))
 
 
-class Pool(AbstractContextManager["Pool"]):
+class WorkerPool(AbstractContextManager["WorkerPool"]):
     """Workers that share the work of `map`; they start with the first work.
 
     A context manager: its own workers have ended when it is left. An executor of the caller stays.

@@ -35,7 +35,7 @@ from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted, Surface, sliced
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Aggregate, Method, Models, SearchSpace
 from callpath_modeler.modeling.kernels import kernels
-from callpath_modeler.parallel import Pool, worth
+from callpath_modeler.parallel import WorkerPool, worth
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import main_parameter
@@ -224,12 +224,12 @@ def _fitted(
     )
 
 
-def _sharing(options: FitOptions, rows: int, *, several: bool) -> Pool:
+def _sharing(options: FitOptions, rows: int, *, several: bool) -> WorkerPool:
     """Return the workers for `rows`: threads if most of the work is in the compiled library."""
     seconds = rows * (_SECONDS_PER_SURFACE if several else _SECONDS_PER_LINE)
     threads = kernels().in_threads and options.method == "mixture" and not several
     count = worth(options.jobs, seconds, threads=threads)
-    return Pool(count, threads=threads, executor=options.executor)
+    return WorkerPool(count, threads=threads, executor=options.executor)
 
 
 def _parameters(experiment: Experiment, options: FitOptions) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ from callpath_modeler.readers.declared_units import in_given_units
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.plugin_errors import naming_the_reader
 from callpath_modeler.readers.process_selection import fulfilling
-from callpath_modeler.readers.process_values import Choice, ProcessValues, process_values
+from callpath_modeler.readers.process_values import ProcessValues, ValueChoice, process_values
 from callpath_modeler.readers.reductions import statistic_of_present
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import name_of
@@ -235,7 +235,7 @@ def _of_run(
     source: ProfileSource,
     metric: str,
     rows: IntArray,
-    choices: Sequence[Choice],
+    choices: Sequence[ValueChoice],
     options: LoadOptions,
 ) -> Sequence[ProcessValues | DataError]:
     """Return the values of processes in each choice of one run, or the errors."""
@@ -258,11 +258,11 @@ def _mask(experiment: Experiment, rows: IntArray, *, inclusive: bool) -> BoolArr
     return chosen
 
 
-def _choice(chosen: BoolArray, column: FloatArray, reduction: Reduction) -> Choice:
+def _choice(chosen: BoolArray, column: FloatArray, reduction: Reduction) -> ValueChoice:
     """Return call paths, the costliest of which is compared with its value in `column`."""
     known = np.where(chosen, column, np.nan)
     row = ROOT if np.isnan(known).all() else int(np.nanargmax(known))
-    return Choice(chosen, row, float("nan") if row == ROOT else float(known[row]), reduction)
+    return ValueChoice(chosen, row, float("nan") if row == ROOT else float(known[row]), reduction)
 
 
 def _runs_at(experiment: Experiment, target: Target) -> tuple[dict[str, float], list[int]]:

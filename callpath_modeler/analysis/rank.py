@@ -555,7 +555,7 @@ def expected_at(fitted: Fitted, target: float, *, predicted: bool) -> FloatArray
     predicted : whether the cost at the target is predicted; call paths without a model are then
         excluded
     """
-    if no_excess(fitted, target) or np.isinf(target):
+    if no_excess(fitted, target):
         return np.zeros(len(fitted.experiment.tree))
     known = fitted.modelled if predicted else np.full(len(fitted.experiment.tree), True)
     before = np.nan_to_num(np.where(known, fitted.at_base(), 0.0))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int16Array, Int64Array, IntArray
 from callpath_modeler.modeling.breaks import Break, BreakKind
+from callpath_modeler.modeling.constants.limits import ROWS_TOGETHER
 from callpath_modeler.modeling.differences import TermDifference
 from callpath_modeler.modeling.evaluation import ShapeFactors
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
@@ -130,10 +131,6 @@ def shapes_from_header(header: Sequence[dict[str, Any]]) -> Shapes:
         raise ValueError(f"not a shape: {error}") from error
 
 
-_CHUNK = 8192
-"""Rows that are evaluated together; their intermediate results stay in the cache."""
-
-
 def evaluate(
     shapes: Shapes, terms: Int16Array, coefficients: FloatArray, p: FloatArray
 ) -> FloatArray:
@@ -158,8 +155,8 @@ def evaluate(
     table = shapes.table(p)
     is_finite = bool(np.isfinite(table).all())
     value = np.repeat(coefficients[:, :1], len(p), axis=1)
-    for start in range(0, len(value), _CHUNK):
-        rows = slice(start, start + _CHUNK)
+    for start in range(0, len(value), ROWS_TOGETHER):
+        rows = slice(start, start + ROWS_TOGETHER)
         for slot in range(terms.shape[1]):
             number = coefficients[rows, slot + 1, None]
             with np.errstate(invalid="ignore"):

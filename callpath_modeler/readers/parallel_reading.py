@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.parallel import Pool, worth
+from callpath_modeler.parallel import WorkerPool, worth
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.discover import RunFile
@@ -76,7 +76,7 @@ def read_files(
     sizes = [_size(file.path) for file in files] if shared else None
     seconds = _SECONDS_PER_FILE * len(files) + _SECONDS_PER_BYTE * sum(sizes or ())
     agreed = reader = None
-    with Pool(min(len(files), worth(jobs, seconds)), executor=executor) as pool:
+    with WorkerPool(min(len(files), worth(jobs, seconds)), executor=executor) as pool:
         outcomes = pool.map(
             partial(tried, reduction), files, sizes=sizes, told=told, named=_path_of
         )

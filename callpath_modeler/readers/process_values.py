@@ -59,7 +59,7 @@ class ProcessValues:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class ValueChoice:
     """Call paths whose values are summed.
 
     Attributes
@@ -85,7 +85,7 @@ def process_values(
     stated: DeclaredUnits,
     metric: str,
     rows: IntArray,
-    choices: Sequence[Choice],
+    choices: Sequence[ValueChoice],
     selected: BoolArray | None = None,
 ) -> list[ProcessValues | DataError]:
     """Return the values of processes, summed over call paths, for each choice of call paths.
@@ -129,7 +129,7 @@ def _values_at_once(
     stated: DeclaredUnits,
     declared: DeclaredMetric,
     rows: IntArray,
-    choices: Sequence[Choice],
+    choices: Sequence[ValueChoice],
     selected: BoolArray | None,
 ) -> list[ProcessValues | DataError]:
     """Return the values of some choices, as `process_values` does."""
@@ -173,7 +173,7 @@ def _absent() -> DataError:
     return DataError("the call path does not occur in this run", hint="choose another scale")
 
 
-def _refused(choice: Choice, is_here: BoolArray, is_checked: BoolArray) -> DataError | None:
+def _refused(choice: ValueChoice, is_here: BoolArray, is_checked: BoolArray) -> DataError | None:
     """Return the error about a choice whose call paths do not occur, or None."""
     if not is_here.any():
         return _absent()
@@ -189,7 +189,7 @@ def _of_choice(
     source: ProfileSource,
     stated: DeclaredUnits,
     declared: DeclaredMetric,
-    choice: Choice,
+    choice: ValueChoice,
     checked: ThreadSums,
     sums: ThreadSums,
     occurrences: int,
@@ -243,7 +243,7 @@ def _additive(declared: Sequence[DeclaredMetric], name: str) -> DeclaredMetric:
     return found
 
 
-def _compare(own: FloatArray, expected: Choice, occurrences: int, *, adds_up: bool) -> None:
+def _compare(own: FloatArray, expected: ValueChoice, occurrences: int, *, adds_up: bool) -> None:
     """Raise `DataError` if the processes have another value than the experiment.
 
     A maximum of several call paths that share a row is no sum of their maxima.

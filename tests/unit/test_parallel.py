@@ -15,7 +15,7 @@ import pytest
 import working
 from callpath_modeler import parallel
 from callpath_modeler.errors import WorkerDiedError
-from callpath_modeler.parallel import Pool, worth
+from callpath_modeler.parallel import WorkerPool, worth
 
 TESTS = Path(working.__file__).parent
 
@@ -23,7 +23,7 @@ TESTS = Path(working.__file__).parent
 @pytest.fixture
 def processes():
     """Two processes of loky, which all tests of a module share."""
-    with Pool(2) as pool:
+    with WorkerPool(2) as pool:
         yield pool
 
 
@@ -41,7 +41,7 @@ def test_threads_share_items_and_answer_in_order():
         met.wait()
         return item, threading.get_ident()
 
-    with Pool(2, threads=True) as pool:
+    with WorkerPool(2, threads=True) as pool:
         found = list(pool.map(meet, range(8)))
     assert [item for item, _ in found] == list(range(8))
     assert threading.get_ident() not in {thread for _, thread in found}
@@ -51,7 +51,7 @@ def test_threads_share_items_and_answer_in_order():
 @pytest.mark.parametrize("threads", [True, False])
 def test_items_are_made_only_as_they_are_needed(threads):
     given = count()
-    with Pool(2, threads=threads) as pool:
+    with WorkerPool(2, threads=threads) as pool:
         found = pool.map(working.square, given)
         assert [next(found) for _ in range(3)] == [0, 1, 4]
         found.close()
@@ -59,7 +59,7 @@ def test_items_are_made_only_as_they_are_needed(threads):
 
 
 def test_an_error_in_a_thread_is_raised_where_its_result_is_due():
-    with Pool(2, threads=True) as pool:
+    with WorkerPool(2, threads=True) as pool:
         found = pool.map(lambda item: 1 // (2 - item), range(5))
         assert [next(found), next(found)] == [0, 1]
         with pytest.raises(ZeroDivisionError):
@@ -68,7 +68,7 @@ def test_an_error_in_a_thread_is_raised_where_its_result_is_due():
 
 @pytest.mark.parametrize("threads", [True, False])
 def test_one_worker_is_the_one_that_asks(threads):
-    with Pool(1, threads=threads) as pool:
+    with WorkerPool(1, threads=threads) as pool:
         found = list(pool.map(lambda item: (item, os.getpid(), threading.get_ident()), "ab"))
     assert found == [(item, os.getpid(), threading.get_ident()) for item in "ab"]
 
@@ -97,7 +97,7 @@ def test_the_largest_item_is_begun_first(processes):
 def test_small_items_share_a_task_and_large_ones_do_not():
     executor = Counting()
     sizes = [100.0, *[1.0] * 300]
-    with Pool(2, executor=executor) as pool:
+    with WorkerPool(2, executor=executor) as pool:
         found = list(pool.map(working.square, range(301), sizes=sizes))
     assert found == [number**2 for number in range(301)]
     assert executor.submitted < 40
@@ -107,7 +107,7 @@ def test_small_items_share_a_task_and_large_ones_do_not():
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_map_reports_how_many_items_are_done(count):
     done = []
-    with Pool(count) as pool:
+    with WorkerPool(count) as pool:
         list(pool.map(working.square, range(4), told=done.append))
     assert done == [0, 1, 2, 3, 4]
 
@@ -131,7 +131,7 @@ def test_results_that_cannot_be_sent_are_made_here(processes):
 
 
 def test_a_worker_that_is_killed_is_an_error_and_nobody_waits():
-    with Pool(2) as pool:
+    with WorkerPool(2) as pool:
         pids = {pid for _, pid in pool.map(working.whoever, range(8))}
         with pytest.raises(WorkerDiedError) as died:
             list(pool.map(working.die_of_three, range(20), named=lambda number: f"no. {number}"))
@@ -152,14 +152,14 @@ def is_gone(pid):
 
 
 def test_where_the_system_starts_no_process_this_one_does_the_work():
-    with Pool(4, executor=Refusing()) as pool:
+    with WorkerPool(4, executor=Refusing()) as pool:
         assert list(pool.map(working.square, range(3))) == [0, 1, 4]
 
 
 def test_any_executor_does_the_work_and_stays_open():
     with ThreadPoolExecutor(3) as executor:
         for _ in range(2):
-            with Pool(1, executor=executor) as pool:
+            with WorkerPool(1, executor=executor) as pool:
                 found = list(pool.map(working.whoever, range(6)))
             assert [number for number, _ in found] == list(range(6))
         assert executor.submit(abs, -1).result() == 1
@@ -197,9 +197,9 @@ def test_few_seconds_are_not_worth_many_processes():
 
 FOREVER = """
 import signal, sys, working
-from callpath_modeler.parallel import Pool
+from callpath_modeler.parallel import WorkerPool
 signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
-with Pool(2) as pool:
+with WorkerPool(2) as pool:
     list(pool.map(working.wait_forever, [sys.argv[1]] * 9))
 """
 

@@ -6,7 +6,7 @@ import pytest
 
 from callpath_modeler import parallel
 from callpath_modeler.errors import DataError, InputError
-from callpath_modeler.parallel import Pool
+from callpath_modeler.parallel import WorkerPool
 from callpath_modeler.profile.schema import Extent, Reduction
 from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.readers.parallel_reading import read_files
@@ -87,7 +87,7 @@ def test_a_trace_is_as_large_as_what_lies_beside_it(reader, tmp_path, monkeypatc
         seen.update(zip((item.path.name for item in items), sizes, strict=True))
         return map(function, items)
 
-    monkeypatch.setattr(Pool, "map", noted)
+    monkeypatch.setattr(WorkerPool, "map", noted)
     given = files(reader, tmp_path, {2: source(2), 4: source(4)})
     beside = tmp_path / "app.p2"
     (beside / "deeper").mkdir(parents=True)
