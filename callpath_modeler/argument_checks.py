@@ -52,6 +52,15 @@ def check_choice(value: str, choices: Iterable[str], what: str) -> None:
         raise UsageError(f"no {what} {value!r}", hint=meant)
 
 
+def check_executor(value: object) -> None:
+    """Raise `UsageError` if a value is neither None nor an executor of `concurrent.futures`."""
+    if value is not None:
+        # Importing it takes longer than all other checks, and few commands need it.
+        from concurrent.futures import Executor
+
+        check_type(value, Executor, "executor")
+
+
 def check_type(value: object, kind: type | tuple[type, ...], what: str) -> None:
     """Raise `UsageError` if a value has the wrong type.
 

@@ -7,11 +7,13 @@ see profiles by the same paths, on a shared file system. What they return are va
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Executor
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 KINDS = "mpi or dask:ADDRESS"
 

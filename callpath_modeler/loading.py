@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler import shards, store
+from callpath_modeler import store
 from callpath_modeler.argument_checks import check_type, parse_enum
 from callpath_modeler.arrays import BoolArray
 from callpath_modeler.bookmarks import NAME as BOOKMARKS
@@ -49,8 +50,10 @@ from callpath_modeler.readers.program import AS_TOLD, with_scaling_of
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.run_filter import RunSelection, is_metadata, metadata_value
 from callpath_modeler.readers.runs import ReadRun
-from callpath_modeler.shards import Shard
 from callpath_modeler.units import parameter_value
+
+if TYPE_CHECKING:
+    from callpath_modeler.shards import Shard
 
 _MOST_GROUPS = 50
 
@@ -194,6 +197,8 @@ def load_shard(
     InputError
         If there is no profile.
     """
+    from callpath_modeler.shards import Shard
+
     processes = options.read.processes
     if processes is not None and processes.auto:
         raise UsageError(
@@ -237,16 +242,17 @@ def load_shards(
     DataError
         If a shard is missing, or if they do not belong together.
     """
+    from callpath_modeler import shards
+
     opened = [(path, shards.read(path)) for path in _expand(paths)]
     outcomes = shards.together(opened)
     runs = (run for _, found in outcomes if not isinstance(found, InputError) for run in found)
-    _refuse_late(
-        options,
-        next((run.reduction for run in runs), Reduction.MEAN),
-        f"{opened[0][0]}: %s is for reading profiles; this shard was read before",
-        "cpmodel fit PROFILES --shard K/N %s ... -o FILE",
-        but="--param",
-    )
+    reduction = next((run.reduction for run in runs), Reduction.MEAN)
+    if option := _late_option(options, reduction, but="--param"):
+        raise UsageError(
+            f"{opened[0][0]}: {option} is for reading profiles; this shard was read before",
+            hint=f"cpmodel fit PROFILES --shard K/N {option} ... -o FILE",
+        )
     selection = RunSelection(options.where)
     whole = assemble_outcomes(
         outcomes, options.read, opened[0][1].findings, select=selection.by_metadata
@@ -417,19 +423,18 @@ def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelectio
 
 def _opened(path: Path, options: LoadOptions) -> Experiment:
     """Return a stored experiment; raise an error for options that only apply to profiles."""
-    if shards.is_shard(path):
+    if path.is_file() and _is_shard(path):
         raise UsageError(
             f"{path}: one shard of an experiment, not all of it",
             hint="cpmodel merge FILE... -o NAME.cpm, with all shards",
         )
     experiment = store.read_experiment(path)
-    _refuse_late(
-        options,
-        experiment.reduction,
-        f"{path}: %s is for reading profiles; this store was read before "
-        f"({experiment.reduction.words})",
-        "cpmodel fit PROFILES %s ... -o NAME.cpm",
-    )
+    if option := _late_option(options, experiment.reduction):
+        raise UsageError(
+            f"{path}: {option} is for reading profiles; this store was read before "
+            f"({experiment.reduction.words})",
+            hint=f"cpmodel fit PROFILES {option} ... -o NAME.cpm",
+        )
     read = options.read
     if read.scaling is not None:
         experiment = replace(experiment, scaling=read.scaling, scaling_reason=AS_TOLD)
@@ -443,12 +448,16 @@ def _opened(path: Path, options: LoadOptions) -> Experiment:
     return experiment
 
 
-def _refuse_late(
-    options: LoadOptions, reduction: Reduction, message: str, hint: str, *, but: str = ""
-) -> None:
-    """Raise `UsageError` for an option of reading single profiles, which were read before.
+def _is_shard(path: Path) -> bool:
+    from callpath_modeler import shards
 
-    `but` names one that is still possible. %s in message and hint stands for the option.
+    return shards.is_shard(path)
+
+
+def _late_option(options: LoadOptions, reduction: Reduction, *, but: str = "") -> str:
+    """Return the first option of reading profiles that was given, except `but`; "" = none.
+
+    The reduction that the profiles were read with may be given again.
     """
     read = options.read
     given = (
@@ -460,9 +469,8 @@ def _refuse_late(
         options.name_pattern is not None,
         options.reader is not None,
     )
-    for option, is_given in zip(OF_PROFILES, given, strict=True):
-        if is_given and option != but and option not in options.preset:
-            raise UsageError(message.replace("%s", option), hint=hint.replace("%s", option))
+    late = (option for option, is_given in zip(OF_PROFILES, given, strict=True) if is_given)
+    return next((each for each in late if each != but and each not in options.preset), "")
 
 
 def _alike(experiment: Experiment, other: Experiment) -> Experiment:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from callpath_modeler.analysis.scale_pairs import Pair
 from callpath_modeler.argument_checks import (
     check_choice,
     check_count,
+    check_executor,
     check_probability,
     check_type,
 )
@@ -42,6 +42,9 @@ from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.parallel_reading import Progress
 from callpath_modeler.units import as_option, counted, setting_text
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 _LEFT_OUT = ("CPM101", "CPM125")
 """Codes of findings about profiles and columns that were not used."""
@@ -86,7 +89,7 @@ class FitOptions:
         check_type(self.space, (SearchSpace, NoneType), "space")
         check_probability(self.confidence, "--confidence")
         check_count(self.jobs, 0, "--jobs")
-        check_type(self.executor, (Executor, NoneType), "executor")
+        check_executor(self.executor)
         if self.folds is not None:
             check_count(self.folds, 2, "--folds")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.argument_checks import check_count, check_type, parse_enum
+from callpath_modeler.argument_checks import check_count, check_executor, check_type, parse_enum
 from callpath_modeler.arrays import Float32Array, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
@@ -51,6 +51,9 @@ from callpath_modeler.readers.runs import (
     reduction_of,
 )
 from callpath_modeler.units import counted, percent
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 _CONSERVED = 1e-6
 _TOO_MUCH = 1.25
@@ -110,7 +113,7 @@ class ReadOptions:
         check_type(self.parameter_sources, Mapping, "parameter_sources")
         check_type(self.units, Mapping, "units")
         check_count(self.jobs, 0, "--jobs")
-        check_type(self.executor, (Executor, NoneType), "executor")
+        check_executor(self.executor)
 
 
 def assemble(

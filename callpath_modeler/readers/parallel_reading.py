@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.parallel import WorkerPool, worth
@@ -15,6 +15,9 @@ from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import ReadRun, read_runs
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 Progress = Callable[[int, int], None]
 Outcome = list[ReadRun] | InputError

@@ -14,6 +14,7 @@ import numpy as np
 from callpath_modeler.arrays import Int64Array, UInt64Array
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Region
+from callpath_modeler.profile.unify import preorder
 
 OUTSIDE = 0
 """Id of the state outside all regions."""
@@ -98,23 +99,12 @@ class PathTable:
 
     def tree(self, regions: Mapping[int, Region]) -> tuple[CallTree, Int64Array]:
         """Return the call tree, and the row of each id, [n]; -1 for `OUTSIDE`."""
-        order, row = self._preorder(), np.full(len(self), -1, np.int64)
-        row[order] = np.arange(len(order))
+        # `OUTSIDE` has the first row, which is not in the tree.
+        row = preorder(self.parent) - 1
+        order = np.argsort(row)[1:]
         used, region = np.unique(self.region[order], return_inverse=True)
         known = [regions.get(k) or Region(f"region {k}", role="unknown") for k in used.tolist()]
         return CallTree.from_parents(row[self.parent[order]], region, known), row
-
-    def _preorder(self) -> Int64Array:
-        callees: dict[int, list[int]] = {}
-        for path, caller in enumerate(self.parent.tolist()):
-            callees.setdefault(caller, []).append(path)
-        order: list[int] = []
-        stack = callees.get(OUTSIDE, [])[::-1]
-        while stack:
-            path = stack.pop()
-            order.append(path)
-            stack += callees.get(path, [])[::-1]
-        return np.array(order, np.int64)
 
     def _index(self) -> None:
         self._order = np.argsort(self.hashes)

@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from callpath_modeler.analysis.expectations.interpretation import read
+from recipes import blocks, furnish, shell
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "continuous-integration.md").read_text(encoding="utf-8")
 REFERENCE = (ROOT / "docs" / "reference" / "expectation-files.md").read_text(encoding="utf-8")
 
 
-def blocks(page, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-
-
 @pytest.fixture
 def workplace(tmp_path, samples):
-    """A directory with runs, in which `cpmodel` is a command."""
-    (tmp_path / "runs").symlink_to(samples / "lulesh")
-    (tmp_path / "bin").mkdir()
-    command = tmp_path / "bin" / "cpmodel"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m callpath_modeler "$@"\n')
-    command.chmod(0o755)
-    return tmp_path
-
-
-def shell(script, workplace):
-    path = f"{workplace / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
-        ["/bin/sh", "-c", script],
-        cwd=workplace,
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return furnish(tmp_path, samples / "lulesh")
 
 
 def test_the_shell_recipes_begin_keep_and_break(workplace):

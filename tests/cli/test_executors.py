@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import working
+from two_stores import check_same_stores
 
 READER = """
 import os, signal
@@ -44,20 +45,12 @@ def dask():
         yield cluster.scheduler_address
 
 
-def is_same(one, two):
-    files = sorted(file.relative_to(one) for file in one.rglob("*.npy"))
-    assert files
-    assert files == sorted(file.relative_to(two) for file in two.rglob("*.npy"))
-    for file in files:
-        assert (one / file).read_bytes() == (two / file).read_bytes(), file
-
-
 def test_dask_gives_the_same_store(run, samples, tmp_path, dask):
     runs = samples / "stencil"
     assert run("fit", runs, "-o", tmp_path / "here.cpm").status == 0
     done = run("fit", runs, "-o", tmp_path / "there.cpm", "--executor", f"dask:{dask}")
     assert done.status == 0, done.err
-    is_same(tmp_path / "here.cpm", tmp_path / "there.cpm")
+    check_same_stores(tmp_path / "here.cpm", tmp_path / "there.cpm")
 
 
 def test_a_worker_of_dask_that_is_killed_costs_nothing(run, samples, tmp_path, dask):
@@ -123,7 +116,7 @@ def test_ranks_of_mpi_give_the_same_store_and_one_answer(run, samples, tmp_path)
     there = mpi(3, "fit", runs, "-o", tmp_path / "there.cpm")
     assert there.returncode == 0, there.stderr
     assert there.stdout.replace("there.cpm", "here.cpm") == here.out
-    is_same(tmp_path / "here.cpm", tmp_path / "there.cpm")
+    check_same_stores(tmp_path / "here.cpm", tmp_path / "there.cpm")
 
 
 def test_an_error_under_mpi_is_told_once(tmp_path):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import zlib
 
 import msgspec
 import pytest
 
 from callpath_modeler import loading, shards
 from callpath_modeler.errors import InputError
+from fuzz.forms import HEAD, checked
+from two_stores import check_same_stores
 
 
 @pytest.fixture
@@ -26,14 +27,6 @@ def written(run, tmp_path):
     return written
 
 
-def is_same(one, two):
-    files = sorted(file.name for file in one.iterdir())
-    assert len(files) > 2
-    assert files == sorted(file.name for file in two.iterdir())
-    for file in files:
-        assert (one / file).read_bytes() == (two / file).read_bytes(), file
-
-
 @pytest.mark.parametrize("count", [1, 3, 8])
 def test_merged_shards_are_one_fit(run, samples, written, tmp_path, count):
     files = written(samples / "stencil", count)
@@ -41,7 +34,7 @@ def test_merged_shards_are_one_fit(run, samples, written, tmp_path, count):
     one = run("fit", samples / "stencil", "-o", tmp_path / "one.cpm")
     assert merged.status == one.status == 0, merged.err
     assert merged.out == one.out.replace("one.cpm", "merged.cpm")
-    is_same(tmp_path / "merged.cpm", tmp_path / "one.cpm")
+    check_same_stores(tmp_path / "merged.cpm", tmp_path / "one.cpm")
 
 
 def test_more_shards_than_profiles(run, samples, written, tmp_path):
@@ -60,7 +53,7 @@ def test_what_was_said_of_profiles_is_said_when_they_are_merged(run, samples, wr
     one = run("--no-progress", "fit", runs, "-o", tmp_path / "one.cpm", "--where", "p>8", *words)
     assert one.err.count("CPM101") == 1
     assert merged.err == one.err
-    is_same(tmp_path / "merged.cpm", tmp_path / "one.cpm")
+    check_same_stores(tmp_path / "merged.cpm", tmp_path / "one.cpm")
 
 
 def test_a_table_with_several_runs_keeps_them(run, written, tmp_path):
@@ -71,7 +64,7 @@ def test_a_table_with_several_runs_keeps_them(run, written, tmp_path):
     files = written(tables, 2)
     assert run("merge", *files, "-o", tmp_path / "merged.cpm").status == 0
     assert run("fit", tables, "-o", tmp_path / "one.cpm").status == 0
-    is_same(tmp_path / "merged.cpm", tmp_path / "one.cpm")
+    check_same_stores(tmp_path / "merged.cpm", tmp_path / "one.cpm")
 
 
 def test_shards_that_do_not_belong_together(run, samples, written, tmp_path):
@@ -109,10 +102,9 @@ def test_options_that_a_shard_cannot_have(run, samples, tmp_path):
 
 def damaged(content, change):
     """Return a shard whose decoded content is changed, with the right checksum."""
-    told = msgspec.msgpack.decode(content[12:])
+    told = msgspec.msgpack.decode(content[HEAD:])
     change(told)
-    body = msgspec.msgpack.encode(told)
-    return content[:8] + zlib.crc32(body).to_bytes(4, "little") + body
+    return checked(msgspec.msgpack.encode(told))
 
 
 def _run_of(told):

@@ -8,9 +8,7 @@ import numpy as np
 
 from callpath_modeler.analysis.common_noise import shared_deviations
 from callpath_modeler.arrays import FloatArray
-
-_MEDIAN_FROM = 3
-"""Fewest repetitions whose median is used: one odd run of two cannot be told from the other."""
+from callpath_modeler.modeling import centre
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,21 +46,13 @@ def relative_levels(values: FloatArray) -> Levels:
         deviation = logs[:, record] - first[:, :, None]
         shared = shared_deviations(deviation.reshape(rows, -1)).reshape(scales, repetitions)
         measured = ~np.isnan(logs[:, record]).all(axis=0)
-        centred = _centre(logs[:, record] - shared)
+        centred = centre(logs[:, record] - shared)
         error[:, record] = _squared_error(logs[:, record] - shared)
         new = np.isnan(first)
         first[new] = centred[new]
         own[:, record] = centred - first
-        common[record] = _centre(np.where(measured, shared, np.nan)[None])[0]
+        common[record] = centre(np.where(measured, shared, np.nan)[None])[0]
     return Levels(own, error, common)
-
-
-def _centre(logs: FloatArray) -> FloatArray:
-    """Return the centre of repetitions [..., R]; NaN = none."""
-    count = (~np.isnan(logs)).sum(axis=-1)
-    total = np.nansum(logs, axis=-1)
-    mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return np.where(count >= _MEDIAN_FROM, _median(logs, count), mean)
 
 
 def _squared_error(logs: FloatArray) -> FloatArray:
@@ -71,11 +61,3 @@ def _squared_error(logs: FloatArray) -> FloatArray:
     mean = np.nansum(logs, axis=-1) / np.maximum(count, 1)
     squares = np.nansum((logs - mean[..., None]) ** 2, axis=-1)
     return np.where(count > 1, squares / np.maximum(count - 1, 1) / np.maximum(count, 1), 0.0)
-
-
-def _median(logs: FloatArray, count: np.ndarray) -> FloatArray:
-    ordered = np.sort(logs, axis=-1)  # NaN comes last
-    middle = [np.maximum(count - 1, 0) // 2, count // 2]
-    middle[1] = np.minimum(middle[1], logs.shape[-1] - 1)
-    found = [np.take_along_axis(ordered, at[..., None], axis=-1)[..., 0] for at in middle]
-    return np.asarray((found[0] + found[1]) / 2.0)
