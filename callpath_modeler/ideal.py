@@ -19,7 +19,7 @@ class Ideal(ABC):
     @property
     @abstractmethod
     def meaning(self) -> str:
-        """What is expected, in a few words."""
+        """Name of the expectation, in a few words."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ class Ideal(ABC):
 
     @property
     def is_relative(self) -> bool:
-        """Whether the expected cost depends on the cost at the base."""
+        """True if the expected cost depends on the cost at the base."""
         return True
 
     @abstractmethod
@@ -68,6 +68,6 @@ class Ideal(ABC):
         return None
 
     def gap(self, base: float, scale: float) -> str:
-        """Return why there is no expected cost at `scale`; "" = there is one."""
+        """Return the reason for no expected cost at `scale`; "" = a cost is expected."""
         del base, scale
         return ""

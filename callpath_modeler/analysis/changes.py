@@ -118,6 +118,15 @@ def _unrepeated(sample: Sample, side: AlignedExperiment, inclusive: bool) -> Sam
     )
 
 
+def change_of(base: FloatArray, new: FloatArray) -> FloatArray:
+    """Return new minus base, of the shape of both; what does not occur costs nothing.
+
+    NaN = neither has a cost.
+    """
+    change: FloatArray = np.nan_to_num(new) - np.nan_to_num(base)
+    return np.where(np.isnan(base) & np.isnan(new), np.nan, change)
+
+
 def changes_of(
     at: Mapping[str, float],
     base: FloatArray,
@@ -126,8 +135,7 @@ def changes_of(
     confidence: float,
 ) -> Changes:
     """Return the differences of costs [n + 1] with their significance by a test of each."""
-    change = np.nan_to_num(new) - np.nan_to_num(base)
-    change[np.isnan(base) & np.isnan(new)] = np.nan
+    change = change_of(base, new)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         relative = np.where((base > 0) & (new > 0), new / base - 1.0, np.nan)
         low, high = np.expm1(test.low), np.expm1(test.high)

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from callpath_modeler.analysis.changes import Changes
+from callpath_modeler.analysis.changes import Changes, change_of
 from callpath_modeler.analysis.diff import Differences, ExperimentDifference
 from callpath_modeler.analysis.excess_patterns import NOTICEABLE
 from callpath_modeler.analysis.forecast import Forecast
@@ -215,15 +215,13 @@ class PairForecast:
         """Sum of `decides`."""
         return float(self.decides.total[0])
 
-    @property
+    @cached_property
     def leads(self) -> Costs:
         """New minus base, [call paths, 1]."""
-        return self._changes
-
-    @cached_property
-    def _changes(self) -> Costs:
-        values = self.costs
-        own, whole = (_change(v[:, :2])[:, None] for v in (values.exclusive, values.inclusive))
+        own, whole = (
+            change_of(values[:, [_BASE]], values[:, [_NEW]])
+            for values in (self.costs.exclusive, self.costs.inclusive)
+        )
         return Costs(own, whole)
 
     @cached_property
@@ -234,7 +232,7 @@ class PairForecast:
     @cached_property
     def _worst_below(self) -> FloatArray:
         """Largest inclusive change in each subtree, [call paths]."""
-        return self.tree.largest_below(np.nan_to_num(self._changes.inclusive[:, 0]))
+        return self.tree.largest_below(np.nan_to_num(self.leads.inclusive[:, 0]))
 
     def worth(self, view: View, nodes: Rows, *, inclusive: bool) -> FloatArray:
         """Return the losses that the hot path follows, [nodes]; smaller ones are 0.
@@ -245,7 +243,7 @@ class PairForecast:
         if inclusive and view.kind is ViewKind.TOP_DOWN:
             losses = self._worst_below[nodes]
         else:
-            losses = np.nan_to_num(view.values(nodes, self._changes)[1 if inclusive else 0][:, 0])
+            losses = np.nan_to_num(view.values(nodes, self.leads)[1 if inclusive else 0][:, 0])
         return np.where(losses >= NOTICEABLE * self._largest, losses, 0.0)
 
     @property
@@ -269,7 +267,7 @@ class PairForecast:
 
         orders: dict[Sort, Callable[[Rows], FloatArray]] = {
             Sort.NAME: view.alphabetical,
-            Sort.DIFFERENCE: lambda nodes: _change(values(nodes)),
+            Sort.DIFFERENCE: lambda nodes: change_of(*values(nodes)[:, [_BASE, _NEW]].T),
             Sort.RATIO: lambda nodes: _ratio_or_end(values(nodes)),
             Sort.NEW: lambda nodes: values(nodes)[:, _NEW],
             Sort.BASE: lambda nodes: values(nodes)[:, _BASE],
@@ -282,7 +280,7 @@ class PairForecast:
 
     def sum_up(self, view: View) -> None:
         """Make the sums of a view, so that it can be shown at once later."""
-        for costs in (self.costs, self._occurs, self.decides, self._changes):
+        for costs in (self.costs, self._occurs, self.decides, self.leads):
             view.values(view.roots, costs)
         self.worth(view, view.roots, inclusive=True)
         if view.kind is not ViewKind.TOP_DOWN:
@@ -350,9 +348,9 @@ class PairForecast:
             )
             low[several], high[several] = np.exp(found.low), np.exp(found.high)
             p[several], mark[several] = found.p, marks
-        change = _change(values)
+        base, new = values[:, _BASE], values[:, _NEW]
+        change = change_of(base, new)
         with np.errstate(divide="ignore", invalid="ignore"):
-            base, new = values[:, _BASE], values[:, _NEW]
             # Siblings that share a line may be other call paths in each experiment.
             has_ratio = (base > 0) & (new > 0) & (nodes != SHARED)
             ratio = np.where(has_ratio, new / base, np.nan)
@@ -399,13 +397,6 @@ def pair_forecast(inputs: PairInputs, target: float) -> PairForecast:
     scale = own.changes.scale
     predictions = differences.predictions(scale) if is_predicted else None
     return PairForecast(inputs, target, (own, whole), SumChanges(differences, scale, predictions))
-
-
-def _change(values: FloatArray) -> FloatArray:
-    """Return new minus base, [nodes], from values [nodes, 2 or more]; NaN = both are NaN."""
-    base, new = values[:, _BASE], values[:, _NEW]
-    change: FloatArray = np.nan_to_num(new) - np.nan_to_num(base)
-    return np.where(np.isnan(base) & np.isnan(new), np.nan, change)
 
 
 def _ratio_or_end(values: FloatArray) -> FloatArray:

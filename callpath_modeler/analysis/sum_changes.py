@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from callpath_modeler.analysis.changes import Changes
+from callpath_modeler.analysis.changes import Changes, change_of
 from callpath_modeler.analysis.diff import Differences, PredictedPair, direction_of
 from callpath_modeler.analysis.pairing import AlignedExperiment
 from callpath_modeler.analysis.sample import Sample, pool_of, sample_at
@@ -64,7 +64,7 @@ class SumChanges:
             found = self._of_runs(sums, self.scale)
         else:
             found = self._of_predictions(sums, values, addends)
-        change = np.nan_to_num(values[:, 1]) - np.nan_to_num(values[:, 0])
+        change = change_of(values[:, 0], values[:, 1])
         is_shown = np.nan_to_num(found.p, nan=1.0) <= self._limit(changes)
         agrees = np.sign(change) == np.sign(found.difference)
         mark = np.where(is_shown & agrees, np.sign(change), 0)

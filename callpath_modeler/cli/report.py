@@ -131,7 +131,7 @@ def _efficiency(
     load: LoadOptions,
     fitting: FitOptions,
 ) -> EfficiencyView | str:
-    """Return the factors of parallel efficiency, or the reason why there are none."""
+    """Return the factors of parallel efficiency, or the reason for their absence."""
     from callpath_modeler.analysis.efficiency import Scheme
     from callpath_modeler.efficiency import efficiency_of
     from callpath_modeler.report.efficiency import TOP, EfficiencyView
@@ -159,7 +159,7 @@ def _efficiency(
 def _processes(
     ranking: Ranking, top: int, load: LoadOptions
 ) -> tuple[dict[int, ProcessProfile], str]:
-    """Return the values of processes at the largest scale, by call path, or why there are none.
+    """Return the values of processes at the largest scale by call path, or the reason for none.
 
     Only the first call paths with a value there are read. A single process is not shown.
     """

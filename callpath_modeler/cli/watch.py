@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from callpath_modeler.cli.completeness import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
-from callpath_modeler.cli.option_groups import F, add_options
+from callpath_modeler.cli.option_groups import F, option_group
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
@@ -76,6 +76,44 @@ _HISTORY = (
 )
 
 
+def _make_judged(
+    *,
+    labels: tuple[str, ...],
+    metric: str | None,
+    target: str | None,
+    last: int | None,
+    false_alarms: float,
+    accept: str | None,
+) -> Callable[[Path], CommitHistory]:
+    """Return the function that judges a stored history as the options ask."""
+    from callpath_modeler.loading import parse_number
+    from callpath_modeler.targets import target_of
+
+    scale = None if target is None else target_of(parse_number(target, "target"), target)
+    if scale is not None and math.isinf(scale):
+        raise UsageError("--target inf: a history has no value there", hint="a finite scale")
+    wanted = _labels(labels)
+
+    def judged(store: Path) -> CommitHistory:
+        from callpath_modeler import commit_history, history_store
+        from callpath_modeler.analysis.history.alarms import AlarmRule
+
+        return commit_history.judged(
+            history_store.read(store, last),
+            AlarmRule(false_alarms=false_alarms),
+            target=scale,
+            metric=metric,
+            labels=wanted,
+            accepted=accept,
+        )
+
+    return judged
+
+
+def _history_options(command: F) -> F:
+    return option_group(command, _HISTORY, "judged", _make_judged)
+
+
 @click.group("watch")
 def command() -> None:
     """Keep a history of commits, and say which call path became worse at which commit.
@@ -84,10 +122,6 @@ def command() -> None:
     cpmodel watch add history.db runs/ --commit "$(git rev-parse HEAD)"
     cpmodel watch status history.db
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
-
-
-def _history_options(added: F) -> F:
-    return add_options(added, _HISTORY)
 
 
 @click.command("watch_add", cls=Configured)
@@ -170,7 +204,7 @@ def status(
     format_: str | None,
     output: Path | None,
     force: bool,
-    **asked: object,
+    judged: Callable[[Path], CommitHistory],
 ) -> None:
     """Judge the newest state of a history; exit with status 1 if a call path is worse.
 
@@ -183,7 +217,7 @@ def status(
     console: Console = ctx.obj
     by_suffix = None if output is None else _SUFFIXES.get(output.suffix)
     form = format_ or by_suffix or format_of(None, output)
-    history = _judged(store, asked)
+    history = judged(store)
     found = entries(history)
     request = OutputRequest(form, output, force)
     if junit is not None:
@@ -230,7 +264,7 @@ def bisect(
     store: Path,
     commits: Path | None,
     output: OutputRequest,
-    **asked: object,
+    judged: Callable[[Path], CommitHistory],
 ) -> None:
     """Propose the next commit to measure for each change, and the cheapest runs that decide.
 
@@ -240,41 +274,11 @@ def bisect(
     from callpath_modeler.report.bisection import proposal_table, proposal_text, proposals
 
     form = output.form
-    found = proposals(_judged(store, asked), None if commits is None else _listed(commits))
+    found = proposals(judged(store), None if commits is None else _listed(commits))
     if form == TABLE:
         output.write_lines(console, proposal_text(found, store, output.style(console)))
     else:
         output.write_table(console, proposal_table(found))
-
-
-def _judged(store: Path, asked: dict[str, object]) -> CommitHistory:
-    """Return the judged history that the shared options ask for."""
-    from callpath_modeler import history_store
-    from callpath_modeler.analysis.history.alarms import AlarmRule
-    from callpath_modeler.commit_history import judged
-    from callpath_modeler.loading import parse_number
-    from callpath_modeler.targets import target_of
-
-    target, labels, rate = asked["target"], asked["labels"], asked["false_alarms"]
-    last, metric, accept = asked["last"], asked["metric"], asked["accept"]
-    assert isinstance(labels, tuple)
-    assert isinstance(rate, float)
-    assert last is None or isinstance(last, int)
-    assert metric is None or isinstance(metric, str)
-    assert accept is None or isinstance(accept, str)
-    scale = None
-    if isinstance(target, str):
-        scale = target_of(parse_number(target, "target"), target)
-        if math.isinf(scale):
-            raise UsageError("--target inf: a history has no value there", hint="a finite scale")
-    return judged(
-        history_store.read(store, last),
-        AlarmRule(false_alarms=rate),
-        target=scale,
-        metric=metric,
-        labels=_labels(labels),
-        accepted=accept,
-    )
 
 
 def _labels(given: tuple[str, ...]) -> dict[str, str]:
