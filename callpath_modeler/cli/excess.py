@@ -90,7 +90,9 @@ def command(
     from callpath_modeler.excess_expectation import ideal_between
     from callpath_modeler.loading import load as read
     from callpath_modeler.pipeline import FitOptions, aggregate_of
-    from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
+    from callpath_modeler.report.excess import excess_text
+    from callpath_modeler.report.excess_table import excess_table
+    from callpath_modeler.report.excess_view import ExcessView
     from callpath_modeler.target_query import parse_target, slice_findings
 
     form = table.form

@@ -1,35 +1,24 @@
-"""Excess work between scales, as lines of text and as a table."""
+"""Excess work between scales as lines of text."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from rich.cells import cell_len
 from rich.text import Text
 
 from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.ensemble import Losses, unmatched
-from callpath_modeler.analysis.excess import efficiency_of, is_summed
+from callpath_modeler.analysis.ensemble import unmatched
+from callpath_modeler.analysis.excess import is_summed
 from callpath_modeler.analysis.excess_patterns import (
     NOTICEABLE,
     ExcessPattern,
     doubtful,
-    overlap,
     readings,
 )
-from callpath_modeler.analysis.target_costs import basis_of
-from callpath_modeler.analysis.target_excess import band_of_total, bands_at_target
-from callpath_modeler.arrays import BoolArray, FloatArray
-from callpath_modeler.diagnostics import Finding
-from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.groups import Costs
-from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import left_out
-from callpath_modeler.report.formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.excess_view import ExcessView, Overlaps
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, shorten, wrap
 from callpath_modeler.report.measured_only import (
@@ -39,13 +28,11 @@ from callpath_modeler.report.measured_only import (
 )
 from callpath_modeler.report.outlined_view import (
     NAMED,
-    OutlinedView,
-    node_columns,
     short_names,
     sum_check_text,
     tree_lines,
 )
-from callpath_modeler.report.pair_columns import ENSEMBLE, expected_json, pair_title
+from callpath_modeler.report.pair_columns import ENSEMBLE, pair_title
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
@@ -53,8 +40,6 @@ from callpath_modeler.units import (
     percent,
     setting_text,
 )
-
-_Overlaps = tuple[BoolArray, BoolArray] | None
 
 _GREY = "dim"
 _WORTH_A_NOTE = 0.01
@@ -71,250 +56,6 @@ _SHORT = {
     ExcessPattern.GAIN: "gain",
     ExcessPattern.NONE: "-",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class ExcessView(OutlinedView):
-    """Excess work in one of the three views.
-
-    Attributes
-    ----------
-    losses : the excess work
-    request : view, depth, filter and zoom
-    """
-
-    losses: Losses
-    request: ViewRequest
-
-    @property
-    def tree(self) -> CallTree:
-        """The call paths."""
-        return self.losses.experiment.tree
-
-    @property
-    def costs(self) -> Costs:
-        """Excess work, [call paths, pairs]."""
-        return self.losses.excess
-
-    @property
-    def column(self) -> int:
-        """Number of the last pair, which orders the lines."""
-        return len(self.losses.pairs) - 1
-
-    @cached_property
-    def overlaps(self) -> list[_Overlaps]:
-        """Whether repetitions overlap, per pair: inclusive and exclusive, each [lines]."""
-        found: list[_Overlaps] = []
-        for pair in range(len(self.losses.pairs)):
-            runs = self.losses.repetitions(pair)
-            if runs is None:
-                found.append(None)
-                continue
-            before, after = (self.outline.values(costs) for costs in runs)
-            own, whole = overlap(before[0], after[0]), overlap(before[1], after[1])
-            found.append(None if own is None or whole is None else (whole, own))
-        return found
-
-    @cached_property
-    def bands(self) -> tuple[Band, Band] | None:
-        """Excess work of lines at a predicted target, exclusive and inclusive; None = no target."""
-        if self.losses.prediction is None:
-            return None
-        return bands_at_target(self.losses, self.outline)
-
-    @cached_property
-    def band_of_total(self) -> Band:
-        """Excess work of the program at a predicted target with its band, [1]; NaN = no target."""
-        if self.losses.prediction is None:
-            nothing = np.full(1, np.nan)
-            return Band(nothing, nothing, nothing)
-        return band_of_total(self.losses)
-
-    @cached_property
-    def ensemble(self) -> tuple[FloatArray, FloatArray] | None:
-        """Mean excess work of lines over all pairs, exclusive and inclusive, each [lines].
-
-        None = there is at most one pair.
-        """
-        costs, count = self.losses.ensemble
-        if count < 2:
-            return None
-        own, whole = self.outline.values(costs)
-        return own[:, 0], whole[:, 0]
-
-    @property
-    def has_one_base(self) -> bool:
-        """Whether all pairs have the same smaller scale."""
-        return len({base for base, _ in self.losses.pairs}) == 1
-
-    @property
-    def gain(self) -> str:
-        """Word for negative excess work."""
-        return "superlinear" if self.losses.ideal.scaling else "less than expected"
-
-
-def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
-    """Return a table with one row per line of the view and pair of scales."""
-    losses, lines = shown.losses, shown.outline.lines
-    own, whole = shown.outline.values(losses.excess)
-    cost_own, cost_whole = shown.outline.values(losses.costs)
-    nodes = node_columns(shown.outline)
-    spent_own, spent_whole = shown.outline.values(losses.expected)
-    empty: list[Cell] = [None] * len(lines)
-    means = {f"excess_ensemble_{kind}": empty for kind in ("inclusive", "exclusive")}
-    mean, count = losses.ensemble
-    if count:
-        means_own, means_whole = shown.outline.values(mean)
-        means = {
-            "excess_ensemble_inclusive": means_whole[:, 0].tolist(),
-            "excess_ensemble_exclusive": means_own[:, 0].tolist(),
-        }
-    parts = []
-    for k, (p, q) in enumerate(losses.pairs):
-        base, scale = losses.columns(k)
-        overlaps = shown.overlaps[k]
-        efficiency = _efficiency(shown, whole[:, k], cost_whole[:, scale], k)
-        parts.append(
-            {
-                **nodes,
-                "metric": [losses.metric.name] * len(lines),
-                "base": [p] * len(lines),
-                "scale": [q] * len(lines),
-                "cost_at_base_inclusive": cost_whole[:, base].tolist(),
-                "cost_at_base_exclusive": cost_own[:, base].tolist(),
-                "cost_at_scale_inclusive": cost_whole[:, scale].tolist(),
-                "cost_at_scale_exclusive": cost_own[:, scale].tolist(),
-                "cost_expected_inclusive": spent_whole[:, k].tolist(),
-                "cost_expected_exclusive": spent_own[:, k].tolist(),
-                "excess_inclusive": whole[:, k].tolist(),
-                "excess_exclusive": own[:, k].tolist(),
-                **_ends(shown, k),
-                **means,
-                "efficiency": efficiency.tolist() if losses.ideal.scaling else empty,
-                "overlap_inclusive": _flags(overlaps, 0, len(lines)),
-                "overlap_exclusive": _flags(overlaps, 1, len(lines)),
-                "reading": _readings(shown, whole[:, k], own[:, k]),
-                "occurs": _occurs(cost_whole[:, base], cost_whole[:, scale]),
-                "basis": [_basis(shown, k)] * len(lines),
-                "is_hot": list(shown.is_hot),
-            }
-        )
-    # All pairs of a line are in consecutive rows.
-    order = [(line, k) for line in range(len(lines)) for k in range(len(parts))]
-    columns: dict[str, list[Cell]] = {
-        name: [parts[k][name][line] for line, k in order] for name in parts[0]
-    }
-    united = [name for name in columns if name.startswith("cost_")]
-    units = dict.fromkeys(united, losses.metric.unit)
-    return Table(columns, units, _header(shown, findings))
-
-
-def _ends(shown: ExcessView, pair: int) -> dict[str, list[Cell]]:
-    """Return the bands of excess work, which are empty between measured scales."""
-    found: dict[str, list[Cell]] = {}
-    for place, kind in ((1, "inclusive"), (0, "exclusive")):
-        low: list[Cell] = [None] * len(shown.outline)
-        high = low
-        if shown.bands is not None and shown.losses.is_predicted(pair):
-            low, high = shown.bands[place].low.tolist(), shown.bands[place].high.tolist()
-        found |= {f"excess_low_{kind}": low, f"excess_high_{kind}": high}
-    return found
-
-
-def _basis(shown: ExcessView, pair: int) -> str:
-    return basis_of(not shown.losses.is_predicted(pair))
-
-
-def _readings(shown: ExcessView, inclusive: FloatArray, exclusive: FloatArray) -> list[Cell]:
-    """Return the origins of losses as text; a gain is superlinear or less than expected."""
-    found = readings(inclusive, exclusive)
-    return [shown.gain if each is ExcessPattern.GAIN else str(each) for each in found]
-
-
-def _efficiency(shown: ExcessView, excess: FloatArray, cost: FloatArray, pair: int) -> FloatArray:
-    """Return the expected cost of lines, divided by their cost, [lines].
-
-    Parameters
-    ----------
-    shown : the view
-    excess, cost : [lines] inclusive values at the larger scale of the pair
-    pair : number of the pair
-    """
-    run_time = shown.losses.run_time[shown.losses.columns(pair)[1]]
-    return efficiency_of(np.nan_to_num(cost), np.nan_to_num(excess) * run_time)
-
-
-def _flags(overlaps: _Overlaps, which: int, size: int) -> list[Cell]:
-    return [None] * size if overlaps is None else [bool(flag) for flag in overlaps[which]]
-
-
-def _occurs(before: FloatArray, after: FloatArray) -> list[Cell]:
-    words = {(True, True): "both", (True, False): "base", (False, True): "scale"}
-    pairs = zip(~np.isnan(before), ~np.isnan(after), strict=True)
-    return [words.get((bool(a), bool(b)), "neither") for a, b in pairs]
-
-
-def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]:
-    losses, tree = shown.losses, shown.tree
-    total = shown.band_of_total
-    mean, count = losses.ensemble
-    pairs = []
-    for k, (p, q) in enumerate(losses.pairs):
-        base, scale = losses.columns(k)
-        parted = unmatched(losses, k)
-        pairs.append(
-            {
-                "base": p,
-                "scale": q,
-                "total_at_base": float(losses.run_time[base]),
-                "total_at_scale": float(losses.run_time[scale]),
-                "run_time_at_scale": json_number(float(losses.slowest[scale])),
-                "excess": float(losses.total[k]),
-                "efficiency": 1.0 - float(losses.total[k]) if losses.ideal.scaling else None,
-                "basis": _basis(shown, k),
-                "low": total.low[0] if losses.is_predicted(k) else None,
-                "high": total.high[0] if losses.is_predicted(k) else None,
-                "unmatched": [
-                    {
-                        "callpath": tree.path(int(row)),
-                        "occurs": "scale" if is_new else "base",
-                        "cost": float(cost),
-                        "share": float(share),
-                        "callpaths": int(count),
-                    }
-                    for row, is_new, cost, share, count in zip(
-                        parted.rows,
-                        parted.is_new,
-                        parted.cost,
-                        parted.share,
-                        parted.callpaths,
-                        strict=True,
-                    )
-                ],
-            }
-        )
-    return {
-        **provenance(losses.experiment, findings),
-        "metric": losses.metric.name,
-        "parameter": losses.parameter,
-        "held": dict(losses.line.held),
-        "formula": str(losses.ideal.scaling or "expected"),
-        "expected": {**expected_json(losses.ideal), "omitted": list(losses.omitted)},
-        "centre": losses.centre,
-        "view": str(shown.request.kind),
-        "pairs": pairs,
-        "ensemble": {
-            "pairs": count,
-            "excess": json_number(float(mean.total[0])) if count else None,
-        },
-        "hot_path": [shown.view.name(node) for node in shown.hot],
-        "hidden_callpaths": len(shown.outline.hidden),
-        "sum_check": {
-            "lines": shown.check.counted.tolist(),
-            "total": shown.check.total.tolist(),
-            "holds": shown.check.holds,
-        },
-    }
 
 
 def excess_text(
@@ -443,7 +184,7 @@ def _columns(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
         columns.append(TextColumn("own", [*mean[0], ""], droppable=3 + last))
     if last == 0:
         costs = shown.outline.values(losses.costs)[1][:, losses.columns(0)[1]]
-        of_lines = _efficiency(shown, whole[:, 0], costs, 0)
+        of_lines = shown.efficiency(whole[:, 0], costs, 0)
         efficiency = [percent(x) for x in (*of_lines.tolist(), 1 - total[0])]
         title = "efficiency" if losses.ideal.scaling else "expected"
         columns.append(TextColumn(title, efficiency, droppable=2))
@@ -499,7 +240,7 @@ def _costs(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
     return found
 
 
-def _shares(values: FloatArray, overlaps: _Overlaps, which: int) -> list[str]:
+def _shares(values: FloatArray, overlaps: Overlaps, which: int) -> list[str]:
     """Return shares as text, with ``~`` where noise of the repetitions could explain them."""
     return excess_texts(values, doubtful(values, None if overlaps is None else overlaps[which]))
 

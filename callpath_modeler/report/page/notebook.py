@@ -21,7 +21,8 @@ from callpath_modeler.report.answer import at_text, model_notes, turning_notes
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import Curve, sketch
 from callpath_modeler.report.diff import difference_text
-from callpath_modeler.report.excess import ExcessView, excess_text
+from callpath_modeler.report.excess import excess_text
+from callpath_modeler.report.excess_view import ExcessView
 from callpath_modeler.report.expressions import latex_formula, latex_name
 from callpath_modeler.report.info import summary
 from callpath_modeler.report.layout import NEXT

@@ -18,7 +18,7 @@ from callpath_modeler.fitted import CallPathModel
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.efficiency import EfficiencyView
-from callpath_modeler.report.excess import ExcessView
+from callpath_modeler.report.excess_view import ExcessView
 from callpath_modeler.report.plot.efficiency import HEIGHT as EFFICIENCY_HEIGHT
 from callpath_modeler.report.plot.efficiency import draw_efficiency
 from callpath_modeler.report.plot.excess import ExcessPlot, draw_excess

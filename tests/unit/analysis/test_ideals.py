@@ -18,7 +18,7 @@ from callpath_modeler.modeling import GrowthSyntaxError, parse_function
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.report.excess import ExcessView
+from callpath_modeler.report.excess_view import ExcessView
 from synthetic import experiment, fitted
 
 NAN = float("nan")

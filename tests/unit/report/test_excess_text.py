@@ -13,7 +13,9 @@ from callpath_modeler.profile.groups import Costs, Grouping
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
+from callpath_modeler.report.excess import excess_text
+from callpath_modeler.report.excess_table import excess_table
+from callpath_modeler.report.excess_view import ExcessView
 from callpath_modeler.report.formats import to_csv, to_json
 from callpath_modeler.report.text_style import TextStyle
 from synthetic import chain, experiment

@@ -16,7 +16,7 @@ import callpath_modeler as cpm
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.report.excess import ExcessView
+from callpath_modeler.report.excess_view import ExcessView
 from callpath_modeler.report.plot.drawing import (
     excess_drawing,
     file_of,

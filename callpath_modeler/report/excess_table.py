@@ -1,0 +1,173 @@
+"""Excess work between scales as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from callpath_modeler.analysis.ensemble import unmatched
+from callpath_modeler.analysis.excess_patterns import (
+    ExcessPattern,
+    readings,
+)
+from callpath_modeler.analysis.target_costs import basis_of
+from callpath_modeler.arrays import FloatArray
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.report.excess_view import ExcessView, Overlaps
+from callpath_modeler.report.formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.outlined_view import (
+    node_columns,
+)
+from callpath_modeler.report.pair_columns import expected_json
+
+
+def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
+    """Return a table with one row per line of the view and pair of scales."""
+    losses, lines = shown.losses, shown.outline.lines
+    own, whole = shown.outline.values(losses.excess)
+    cost_own, cost_whole = shown.outline.values(losses.costs)
+    nodes = node_columns(shown.outline)
+    spent_own, spent_whole = shown.outline.values(losses.expected)
+    empty: list[Cell] = [None] * len(lines)
+    means = {f"excess_ensemble_{kind}": empty for kind in ("inclusive", "exclusive")}
+    mean, count = losses.ensemble
+    if count:
+        means_own, means_whole = shown.outline.values(mean)
+        means = {
+            "excess_ensemble_inclusive": means_whole[:, 0].tolist(),
+            "excess_ensemble_exclusive": means_own[:, 0].tolist(),
+        }
+    parts = []
+    for k, (p, q) in enumerate(losses.pairs):
+        base, scale = losses.columns(k)
+        overlaps = shown.overlaps[k]
+        efficiency = shown.efficiency(whole[:, k], cost_whole[:, scale], k)
+        parts.append(
+            {
+                **nodes,
+                "metric": [losses.metric.name] * len(lines),
+                "base": [p] * len(lines),
+                "scale": [q] * len(lines),
+                "cost_at_base_inclusive": cost_whole[:, base].tolist(),
+                "cost_at_base_exclusive": cost_own[:, base].tolist(),
+                "cost_at_scale_inclusive": cost_whole[:, scale].tolist(),
+                "cost_at_scale_exclusive": cost_own[:, scale].tolist(),
+                "cost_expected_inclusive": spent_whole[:, k].tolist(),
+                "cost_expected_exclusive": spent_own[:, k].tolist(),
+                "excess_inclusive": whole[:, k].tolist(),
+                "excess_exclusive": own[:, k].tolist(),
+                **_ends(shown, k),
+                **means,
+                "efficiency": efficiency.tolist() if losses.ideal.scaling else empty,
+                "overlap_inclusive": _flags(overlaps, 0, len(lines)),
+                "overlap_exclusive": _flags(overlaps, 1, len(lines)),
+                "reading": _readings(shown, whole[:, k], own[:, k]),
+                "occurs": _occurs(cost_whole[:, base], cost_whole[:, scale]),
+                "basis": [_basis(shown, k)] * len(lines),
+                "is_hot": list(shown.is_hot),
+            }
+        )
+    # All pairs of a line are in consecutive rows.
+    order = [(line, k) for line in range(len(lines)) for k in range(len(parts))]
+    columns: dict[str, list[Cell]] = {
+        name: [parts[k][name][line] for line, k in order] for name in parts[0]
+    }
+    united = [name for name in columns if name.startswith("cost_")]
+    units = dict.fromkeys(united, losses.metric.unit)
+    return Table(columns, units, _header(shown, findings))
+
+
+def _ends(shown: ExcessView, pair: int) -> dict[str, list[Cell]]:
+    """Return the bands of excess work, which are empty between measured scales."""
+    found: dict[str, list[Cell]] = {}
+    for place, kind in ((1, "inclusive"), (0, "exclusive")):
+        low: list[Cell] = [None] * len(shown.outline)
+        high = low
+        if shown.bands is not None and shown.losses.is_predicted(pair):
+            low, high = shown.bands[place].low.tolist(), shown.bands[place].high.tolist()
+        found |= {f"excess_low_{kind}": low, f"excess_high_{kind}": high}
+    return found
+
+
+def _basis(shown: ExcessView, pair: int) -> str:
+    return basis_of(not shown.losses.is_predicted(pair))
+
+
+def _readings(shown: ExcessView, inclusive: FloatArray, exclusive: FloatArray) -> list[Cell]:
+    """Return the origins of losses as text; a gain is superlinear or less than expected."""
+    found = readings(inclusive, exclusive)
+    return [shown.gain if each is ExcessPattern.GAIN else str(each) for each in found]
+
+
+def _flags(overlaps: Overlaps, which: int, size: int) -> list[Cell]:
+    return [None] * size if overlaps is None else [bool(flag) for flag in overlaps[which]]
+
+
+def _occurs(before: FloatArray, after: FloatArray) -> list[Cell]:
+    words = {(True, True): "both", (True, False): "base", (False, True): "scale"}
+    pairs = zip(~np.isnan(before), ~np.isnan(after), strict=True)
+    return [words.get((bool(a), bool(b)), "neither") for a, b in pairs]
+
+
+def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]:
+    losses, tree = shown.losses, shown.tree
+    total = shown.band_of_total
+    mean, count = losses.ensemble
+    pairs = []
+    for k, (p, q) in enumerate(losses.pairs):
+        base, scale = losses.columns(k)
+        parted = unmatched(losses, k)
+        pairs.append(
+            {
+                "base": p,
+                "scale": q,
+                "total_at_base": float(losses.run_time[base]),
+                "total_at_scale": float(losses.run_time[scale]),
+                "run_time_at_scale": json_number(float(losses.slowest[scale])),
+                "excess": float(losses.total[k]),
+                "efficiency": 1.0 - float(losses.total[k]) if losses.ideal.scaling else None,
+                "basis": _basis(shown, k),
+                "low": total.low[0] if losses.is_predicted(k) else None,
+                "high": total.high[0] if losses.is_predicted(k) else None,
+                "unmatched": [
+                    {
+                        "callpath": tree.path(int(row)),
+                        "occurs": "scale" if is_new else "base",
+                        "cost": float(cost),
+                        "share": float(share),
+                        "callpaths": int(count),
+                    }
+                    for row, is_new, cost, share, count in zip(
+                        parted.rows,
+                        parted.is_new,
+                        parted.cost,
+                        parted.share,
+                        parted.callpaths,
+                        strict=True,
+                    )
+                ],
+            }
+        )
+    return {
+        **provenance(losses.experiment, findings),
+        "metric": losses.metric.name,
+        "parameter": losses.parameter,
+        "held": dict(losses.line.held),
+        "formula": str(losses.ideal.scaling or "expected"),
+        "expected": {**expected_json(losses.ideal), "omitted": list(losses.omitted)},
+        "centre": losses.centre,
+        "view": str(shown.request.kind),
+        "pairs": pairs,
+        "ensemble": {
+            "pairs": count,
+            "excess": json_number(float(mean.total[0])) if count else None,
+        },
+        "hot_path": [shown.view.name(node) for node in shown.hot],
+        "hidden_callpaths": len(shown.outline.hidden),
+        "sum_check": {
+            "lines": shown.check.counted.tolist(),
+            "total": shown.check.total.tolist(),
+            "holds": shown.check.holds,
+        },
+    }
