@@ -6,17 +6,26 @@ MPI. Wu, Mueller and Pakin (ICS 2011, Table I) tell which statements stand for t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from callpath_modeler.arrays import BoolArray, Int64Array
+from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from cpmodel_commspec import formulas
 from cpmodel_commspec.computation import Computation, Share
 from cpmodel_commspec.generators.conceptual.collectives import Collectives
+from cpmodel_commspec.generators.conceptual.messages import (
+    StepMessages,
+    message_phrase,
+    require_distinct_messages,
+)
+from cpmodel_commspec.generators.conceptual.pakin_statements import (
+    PakinStatement,
+    comments_of,
+    statement_lines,
+)
 from cpmodel_commspec.generators.conceptual.phrases import (
     everyone,
     factor,
@@ -25,14 +34,13 @@ from cpmodel_commspec.generators.conceptual.phrases import (
     target,
     tasks,
 )
+from cpmodel_commspec.generators.conceptual.waits import PartialWaits
 from cpmodel_commspec.generators.statements import INSTEAD_OR_IN_C, heading
 from cpmodel_commspec.operations import TOGETHER, End, Kind, Mode, Shape
 from cpmodel_commspec.simulation.deadlocks import sites
-from cpmodel_commspec.simulation.simulator import completed
-from cpmodel_commspec.specification import Loop, Node, Specification, Step, lines_in, walk
+from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
 from cpmodel_commspec.text import functions_text
 
-_STEP = "  "
 _MICROSECONDS = 1e6
 
 
@@ -47,74 +55,13 @@ def conceptual_source(told: Specification) -> str:
     return _Source(told).text()
 
 
-@dataclass(slots=True)
-class _Statement:
-    """A statement, or a loop if it has a body.
-
-    Attributes
-    ----------
-    comments : lines before it
-    """
-
-    text: str
-    comments: list[str] = field(default_factory=list)
-    body: list[_Statement] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Messages:
-    """The messages of a step.
-
-    Attributes
-    ----------
-    ranks : who executes the step, [n]
-    peers, tags, sizes : [n x rounds of each loop]
-    """
-
-    ranks: Int64Array
-    peers: Int64Array
-    tags: Int64Array
-    sizes: Int64Array
-
-    def of(self, places: Sequence[int]) -> _Messages:
-        """Return the messages of some ranks."""
-        rows = list(places)
-        return _Messages(self.ranks[rows], self.peers[rows], self.tags[rows], self.sizes[rows])
-
-    def from_senders(self) -> _Messages | None:
-        """Return received messages as their senders see them; None if these differ by round."""
-        flat = self.peers.reshape(len(self.ranks), -1)
-        order = np.argsort(flat, axis=0, kind="stable")
-        senders = np.take_along_axis(flat, order, 0)
-        if (senders != senders[:, :1]).any() or len(np.unique(senders[:, 0])) < len(senders):
-            return None
-
-        def sorted_(values: Int64Array) -> Int64Array:
-            rows = values.reshape(len(values), -1)
-            return np.take_along_axis(rows, order, 0).reshape(values.shape)
-
-        receivers = np.broadcast_to(self.ranks[:, np.newaxis], flat.shape)
-        return _Messages(
-            senders[:, 0],
-            np.take_along_axis(receivers, order, 0).reshape(self.peers.shape),
-            sorted_(self.tags),
-            sorted_(self.sizes),
-        )
-
-    def equals(self, other: _Messages) -> bool:
-        """Tell whether both are the same messages."""
-        mine = (self.ranks, self.peers, self.tags, self.sizes)
-        theirs = (other.ranks, other.peers, other.tags, other.sizes)
-        return all(map(np.array_equal, mine, theirs))
-
-
 class _Source:
     def __init__(self, told: Specification) -> None:
         self._told = told
         self._collectives = Collectives(told)
-        self._waits = _Waits.of(told)
+        self._waits = PartialWaits.of(told)
         self._line = {id(node): k for k, (node, _) in enumerate(walk(told.body), 1)}
-        _refuse_mixed_messages(told)
+        require_distinct_messages(told)
 
     def text(self) -> str:
         """Return the program."""
@@ -125,7 +72,7 @@ class _Source:
         if self._waits.left:
             who = everyone(self._waits.left, told.processes)
             about = ["operations that no statement before waits for"]
-            statements.append(_Statement(f"{who} AWAIT{_s(who)} COMPLETION", about))
+            statements.append(PakinStatement(f"{who} AWAIT{_s(who)} COMPLETION", about))
         lines = [f"# {printable(line)}".rstrip() for line in self._heading()]
         lines += ["", 'Require language version "1.5".', ""]
         lines.append(
@@ -134,7 +81,7 @@ class _Source:
         )
         lines.append("")
         for statement in statements:
-            lines += _lines(statement, 0, ".")
+            lines += statement_lines(statement, 0, ".")
         return "\n".join(lines) + "\n"
 
     def _heading(self) -> Iterator[str]:
@@ -146,8 +93,8 @@ class _Source:
         if self._told.ending is not None:
             yield "Computation is the mean of all rounds; less than a microsecond is left out."
 
-    def _statements(self, nodes: Sequence[Node], around: tuple[Loop, ...]) -> list[_Statement]:
-        found: list[_Statement] = []
+    def _statements(self, nodes: Sequence[Node], around: tuple[Loop, ...]) -> list[PakinStatement]:
+        found: list[PakinStatement] = []
         k = 0
         while k < len(nodes):
             node = nodes[k]
@@ -167,7 +114,7 @@ class _Source:
             k += 1
         return found
 
-    def _before(self, steps: Sequence[Step], around: tuple[Loop, ...]) -> list[_Statement]:
+    def _before(self, steps: Sequence[Step], around: tuple[Loop, ...]) -> list[PakinStatement]:
         """Return the computation before steps."""
         return [
             one
@@ -176,7 +123,9 @@ class _Source:
             for one in self._computed(step.ranks, step.computing, len(around))
         ]
 
-    def _computed(self, ranks: tuple[int, ...], told: Computation, depth: int) -> list[_Statement]:
+    def _computed(
+        self, ranks: tuple[int, ...], told: Computation, depth: int
+    ) -> list[PakinStatement]:
         """Return the statement that computes for the mean of all rounds, or none."""
         usual, first = (_microseconds(shares, ranks) for shares in (told.usual, told.first))
         if not (usual.any() or first.any()):
@@ -188,9 +137,9 @@ class _Source:
         processes = self._told.processes
         is_same = (usual == usual[0]).all() and (first == first[:1]).all()
         who = everyone(ranks, processes) if is_same else tasks(ranks, processes)
-        return [_Statement(f"{who} COMPUTE{_s(who)} FOR {factor(duration)} MICROSECONDS")]
+        return [PakinStatement(f"{who} COMPUTE{_s(who)} FOR {factor(duration)} MICROSECONDS")]
 
-    def _loop(self, node: Loop, around: tuple[Loop, ...]) -> list[_Statement]:
+    def _loop(self, node: Loop, around: tuple[Loop, ...]) -> list[PakinStatement]:
         body = self._statements(node.body, (*around, node))
         variable = formulas.variable(len(around))
         head = f"FOR {node.count} REPETITIONS"
@@ -199,14 +148,14 @@ class _Source:
             if node.count > 2:
                 values = f"0, ..., {node.count - 1}"
             head = f"FOR EACH {variable} IN {{{values}}}"
-        loop = _Statement(head, body=body)
+        loop = PakinStatement(head, body=body)
         waiting = self._waits.last.get(self._line[id(node.body[-1])])
         if not waiting:
             return [loop]
         who = everyone(sorted(waiting), self._told.processes)
         # A loop of nothing but such waits is the last of them.
-        kept = [loop] if any(map(_is_said, body)) else _comments_of(body)
-        return [*kept, _Statement(f"{who} AWAIT{_s(who)} COMPLETION")]
+        kept = [loop] if any(one.is_said for one in body) else comments_of(body)
+        return [*kept, PakinStatement(f"{who} AWAIT{_s(who)} COMPLETION")]
 
     def _place(self, shape: Shape) -> list[str]:
         """Return the comment of a statement."""
@@ -217,7 +166,7 @@ class _Source:
             words.append(f"in {functions_text(shape)}")
         return [", ".join(words)] if words else []
 
-    def _single(self, node: Step, around: tuple[Loop, ...]) -> list[_Statement]:
+    def _single(self, node: Step, around: tuple[Loop, ...]) -> list[PakinStatement]:
         shape = self._told.shapes[node.shape]
         comments = self._place(shape)
         if shape.kind is Kind.WAIT:
@@ -228,7 +177,7 @@ class _Source:
             comments.append(f"a {shape.name} send is a usual one here")
         if not shape.is_awaited:
             comments.append("never waited for; here, the next AWAIT waits for it")
-        found: list[_Statement] = []
+        found: list[PakinStatement] = []
         for end in shape.ends:
             is_started = shape.kind in {Kind.ISEND, Kind.IRECV}
             if shape.kind is Kind.EXCHANGE:
@@ -240,19 +189,19 @@ class _Source:
         found[0].comments = comments
         return found
 
-    def _await(self, node: Step, why: str, comments: list[str]) -> _Statement:
+    def _await(self, node: Step, why: str, comments: list[str]) -> PakinStatement:
         """Return the statement that waits, for those ranks that wait for all their operations."""
         partial = self._waits.partial.get(self._line[id(node)], set())
         left = [rank for rank in node.ranks if rank not in partial]
         if not left:
-            return _Statement("", [*comments, f"{why}; the next AWAIT completes them"])
+            return PakinStatement("", [*comments, f"{why}; the next AWAIT completes them"])
         if partial:
             some = member("task", sorted(partial)).lower()
             comments.append(f"{why} if {some}; there, the next AWAIT completes them")
         who = everyone(left, self._told.processes)
-        return _Statement(f"{who} AWAIT{_s(who)} COMPLETION", comments)
+        return PakinStatement(f"{who} AWAIT{_s(who)} COMPLETION", comments)
 
-    def _messages(self, node: Step, end: End, around: tuple[Loop, ...]) -> _Messages:
+    def _messages(self, node: Step, end: End, around: tuple[Loop, ...]) -> StepMessages:
         counts = [loop.count for loop in around]
         ranks = np.array(node.ranks, np.int64)
         peers, tags, sizes = (
@@ -260,9 +209,9 @@ class _Source:
         )
         own = np.broadcast_to(ranks.reshape(-1, *[1] * len(counts)), peers.shape)
         peers = node.partners[end.peer].peer(own.ravel(), peers.ravel()).reshape(peers.shape)
-        return _Messages(ranks, peers, tags, sizes)
+        return StepMessages(ranks, peers, tags, sizes)
 
-    def _paired(self, node: Step, after: Node, around: tuple[Loop, ...]) -> _Statement | None:
+    def _paired(self, node: Step, after: Node, around: tuple[Loop, ...]) -> PakinStatement | None:
         """Return one statement of a receive and a send that are started together, or None."""
         if not isinstance(after, Step):
             return None
@@ -282,8 +231,8 @@ class _Source:
         return found[0]
 
     def _sends(
-        self, sent: _Messages, is_started: bool, *, is_expected: bool = False
-    ) -> list[_Statement]:
+        self, sent: StepMessages, is_started: bool, *, is_expected: bool = False
+    ) -> list[PakinStatement]:
         """Return the statements that send; `is_expected` posts the receives, too."""
         to = target(sent.ranks.tolist(), sent.peers, self._told.processes)
         if to is None:
@@ -296,29 +245,31 @@ class _Source:
         who = tasks(ranks, self._told.processes)
         verb = f"{'ASYNCHRONOUSLY ' * is_started}SEND{_s(who)}"
         unsuspecting = "" if is_expected else "UNSUSPECTING "
-        message = _message(sent)
-        return [_Statement(f"{who} {verb} {message} TO {unsuspecting}TASK {to}")]
+        message = message_phrase(sent)
+        return [PakinStatement(f"{who} {verb} {message} TO {unsuspecting}TASK {to}")]
 
-    def _receives(self, received: _Messages, is_started: bool) -> list[_Statement]:
+    def _receives(self, received: StepMessages, is_started: bool) -> list[PakinStatement]:
         """Return the statements that receive, each from the view of the senders."""
         ranks, processes = received.ranks.tolist(), self._told.processes
         start = "ASYNCHRONOUSLY " * is_started
         if len(ranks) == 1:
             source = number(received.peers, ranks)
-            message = _message(received)
-            return [_Statement(f"TASK {ranks[0]} {start}RECEIVES {message} FROM TASK {source}")]
+            message = message_phrase(received)
+            return [PakinStatement(f"TASK {ranks[0]} {start}RECEIVES {message} FROM TASK {source}")]
         columns = (received.peers, received.tags, received.sizes)
         if all((column == column[:1]).all() for column in columns):
             one = received.of([0])
-            source, message = number(one.peers, ranks[:1]), _message(one)
+            source, message = number(one.peers, ranks[:1]), message_phrase(one)
             who = tasks(ranks, processes)
-            return [_Statement(f"{who} {start}RECEIVE {message} FROM TASK {source}")]
+            return [PakinStatement(f"{who} {start}RECEIVE {message} FROM TASK {source}")]
         sent = received.from_senders()
         if sent is not None:
             to = target(sent.ranks.tolist(), sent.peers, processes)
             if to is not None:
                 who = tasks(sent.ranks.tolist(), processes)
-                return [_Statement(f"TASK {to} {start}RECEIVES {_message(sent)} FROM {who}")]
+                return [
+                    PakinStatement(f"TASK {to} {start}RECEIVES {message_phrase(sent)} FROM {who}")
+                ]
         return [
             one for k in range(len(ranks)) for one in self._receives(received.of([k]), is_started)
         ]
@@ -354,7 +305,7 @@ class _Source:
             hint=INSTEAD_OR_IN_C,
         )
 
-    def _together(self, steps: Sequence[Step], around: tuple[Loop, ...]) -> list[_Statement]:
+    def _together(self, steps: Sequence[Step], around: tuple[Loop, ...]) -> list[PakinStatement]:
         shape = self._told.shapes[steps[0].shape]
         if shape.kind is Kind.ICOLLECTIVE:
             raise DataError(
@@ -363,9 +314,9 @@ class _Source:
         made = self._collectives.statements(steps, [loop.count for loop in around])
         found = []
         for group in made:
-            body = [_Statement(text) for text in group.texts]
+            body = [PakinStatement(text) for text in group.texts]
             if group.head:
-                found.append(_Statement(group.head, body=body))
+                found.append(PakinStatement(group.head, body=body))
             else:
                 found += body
         found[0].comments = self._place(shape) + [each for group in made for each in group.comments]
@@ -393,144 +344,3 @@ def _microseconds(shares: Sequence[Share], ranks: Sequence[int]) -> Int64Array:
 def _s(who: str) -> str:
     """Return the ending of a verb."""
     return "S" * who.startswith("TASK ")
-
-
-def _message(messages: _Messages) -> str:
-    ranks = messages.ranks.tolist()
-    size = factor(number(messages.sizes, ranks))
-    if not messages.tags.any():
-        return f"A {size} BYTE MESSAGE"
-    return f"A {size} BYTE MESSAGE USING TAG {factor(number(messages.tags, ranks))}"
-
-
-def _lines(statement: _Statement, depth: int, end: str) -> Iterator[str]:
-    """Yield the lines of a statement.
-
-    Parameters
-    ----------
-    depth : loops around
-    end : what follows the statement: a period, THEN, or nothing
-    """
-    indent = _STEP * depth
-    yield from (f"{indent}# {printable(comment)}" for comment in statement.comments)
-    if statement.body is None:
-        if statement.text:
-            yield f"{indent}{statement.text}{end}"
-        return
-    yield f"{indent}{statement.text} {{"
-    last = max((k for k, one in enumerate(statement.body) if _is_said(one)), default=-1)
-    for k, one in enumerate(statement.body):
-        yield from _lines(one, depth + 1, " THEN" if k < last and _is_said(one) else "")
-    yield f"{indent}}}{end}"
-
-
-def _comments_of(body: Sequence[_Statement]) -> list[_Statement]:
-    """Return the comments of a loop that says nothing."""
-    return [_Statement("", one.comments) for one in body]
-
-
-def _is_said(statement: _Statement) -> bool:
-    return bool(statement.text)
-
-
-@dataclass(frozen=True, slots=True)
-class _Waits:
-    """The waits that are not for all operations of a rank, as AWAIT is.
-
-    An exchange is a send and a wait, which should not wait for what was started before.
-
-    Attributes
-    ----------
-    partial : by line, the ranks that wait for some operations only, in any round
-    last : by line, those of them that wait for all in the last round of the loop around alone;
-        only for lines at the end of a loop
-    left : ranks with operations at the end that no AWAIT completes
-    """
-
-    partial: dict[int, set[int]]
-    last: dict[int, set[int]]
-    left: list[int]
-
-    @classmethod
-    def of(cls, told: Specification) -> _Waits:
-        """Find them in the operations of each rank."""
-        partial: dict[int, set[int]] = {}
-        last: dict[int, set[int]] = {}
-        left: list[int] = []
-        ends = _ends(told.body, 1)
-        starts, completing = {Kind.ISEND, Kind.IRECV}, {Kind.WAIT, Kind.EXCHANGE}
-        is_start = np.array([shape.kind in starts for shape in told.shapes], np.bool_)
-        is_wait = np.array([shape.kind in completing for shape in told.shapes], np.bool_)
-        is_exchange = np.array([shape.kind is Kind.EXCHANGE for shape in told.shapes], np.bool_)
-        for rank in range(told.processes):
-            shapes = told.of_rank(rank).shapes
-            here = is_start[shapes] | is_wait[shapes]
-            shapes, lines = shapes[here], told.lines_of_rank(rank)[here]
-            is_full = _full(told, shapes.tolist(), starts)
-            is_kept = is_wait[shapes] & is_full
-            for line in np.unique(lines[is_wait[shapes] & ~is_full]).tolist():
-                partial.setdefault(line, set()).add(rank)
-                rounds = is_full[lines == line].reshape(-1, ends.get(line, 1))
-                is_last = not rounds[:, :-1].any() and bool(rounds[:, -1].all())
-                if is_last:
-                    last.setdefault(line, set()).add(rank)
-                else:
-                    is_kept &= lines != line
-            waits = np.flatnonzero(is_kept)
-            begin = int(waits[-1]) if len(waits) else 0
-            is_dropped = is_exchange[shapes] & ~is_kept
-            if (is_start[shapes] | is_dropped)[begin:].any():
-                left.append(rank)
-        return cls(partial, last, left)
-
-
-def _full(told: Specification, shapes: Sequence[int], starts: Set[Kind]) -> BoolArray:
-    """Return whether nothing is under way after each wait of a rank, [n]."""
-    found = np.zeros(len(shapes), np.bool_)
-    started: list[Shape] = []
-    for place, number_ in enumerate(shapes):
-        shape = told.shapes[number_]
-        if shape.kind in starts:
-            started += [shape] * shape.is_awaited
-            continue
-        if shape.kind is Kind.WAIT:
-            _, started = completed(started, shape)
-        found[place] = not started
-    return found
-
-
-def _ends(nodes: Sequence[Node], line: int) -> dict[int, int]:
-    """Return the lines at the end of loops, with the rounds of the loop; loops nest a few deep."""
-    found: dict[int, int] = {}
-    for node in nodes:
-        if isinstance(node, Loop):
-            found |= _ends(node.body, line + 1)
-            if isinstance(node.body[-1], Step):
-                found[line + lines_in(node) - 1] = node.count
-        line += lines_in(node)
-    return found
-
-
-def _refuse_mixed_messages(told: Specification) -> None:
-    """Raise `DataError` if ranks and tags do not tell messages of communicators apart."""
-    seen: dict[int, set[tuple[int, int, int]]] = {}
-    for node, around in walk(told.body):
-        if not isinstance(node, Step):
-            continue
-        shape = told.shapes[node.shape]
-        counts = [loop.count for loop in around]
-        for end in shape.ends:
-            if end.is_sent:
-                peers = node.numbers[end.peer].values(node.ranks, counts)
-                tags = node.numbers[end.tag].values(node.ranks, counts).ravel()
-                own = np.repeat(np.array(node.ranks, np.int64), peers[0].size)
-                peers = node.partners[end.peer].peer(own, peers.ravel())
-                pairs = np.unique(np.stack([own, peers, tags], axis=1), axis=0)
-                seen.setdefault(shape.comm, set()).update(map(tuple, pairs.tolist()))
-    total = sum(map(len, seen.values()))
-    if total > len(set().union(*seen.values())):
-        raise DataError(
-            "no program: messages of two communicators have the same ranks and tags, and "
-            "coNCePTuaL has one communicator",
-            hint=INSTEAD_OR_IN_C,
-        )
