@@ -81,7 +81,8 @@ OF_SERIES = {
     "CPM137": FindingKind(
         what="A call path seems to have another name in other runs",
         why="A renamed function has two incomplete models instead of one.",
-        remedy="Build all runs from the same source.",
+        remedy="Build all runs from the same source and libraries, or select those of one "
+        "with `--where`.",
         example="main/solve: in 2 of 5 runs, main/solve_v2 in the others",
     ),
     "CPM139": FindingKind(
