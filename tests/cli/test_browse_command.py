@@ -180,30 +180,39 @@ def two(surroundings, session, stored, target=1000.0):
 
 
 @pytest.mark.parametrize("inclusive", [False, True])
-def test_the_command_of_two_experiments_prints_the_list_that_is_written(
+def test_the_command_of_two_experiments_prints_the_view_that_is_written(
     run, surroundings, session, stored, inclusive, tmp_path
 ):
     both = two(surroundings, session, stored)
     both.inclusive = inclusive
+    both.refresh()
+    both.open()
     request = both.view_request()
     line = surroundings.command(request, both.forecast.inputs, 1000.0)
     assert "--target 1000" in line
     assert ("-i" in shlex.split(line)) == inclusive
     path = tmp_path / "a.csv"
-    assert "call paths" in surroundings.save(both.forecast, request, path)
+    assert f"{len(both.outline)} line" in surroundings.save(both.forecast, request, path)
     assert path.read_text() == run(*shlex.split(line)[1:], "-f", "csv").out
+    told = list(csv.DictReader(path.read_text().splitlines()))
+    own, whole = both.values(np.arange(len(both.outline)))
+    for kind, values in (("exclusive", own), ("inclusive", whole)):
+        for name, column in (("base", values.base), ("new", values.new), ("change", values.change)):
+            found = [float(row[f"{name}_{kind}[s]"] or "nan") for row in told]
+            assert found == pytest.approx(column.tolist(), nan_ok=True)
     path = tmp_path / "a.txt"
     surroundings.save(both.forecast, request, path)
-    written = path.read_text().splitlines()
-    assert written[:-1] == said_by(run, f"{line} -n 500")[: len(written) - 1]
+    assert path.read_text().splitlines() == said_by(run, line)
 
 
-def test_a_filter_of_two_experiments_selects_call_paths_of_the_list(
+def test_a_filter_of_two_experiments_is_that_of_the_view(
     run, surroundings, session, stored, tmp_path
 ):
     both = two(surroundings, session, stored)
     name = both.forecast.tree.name(len(both.forecast.tree) - 1)
     both.filter(f"**/{name}")
+    both.go(0)
+    both.open_all()
     line = surroundings.command(both.view_request(), both.forecast.inputs, 1000.0)
     path = tmp_path / "a.csv"
     surroundings.save(both.forecast, both.view_request(), path)
@@ -331,7 +340,7 @@ def test_the_command_line_names_an_experiment_to_compare_with(run, stored, monke
 
 
 def test_without_a_terminal_the_command_that_compares_is_named(run, stored):
-    words = f"cpmodel diff {stored} {stored} lists the differences"
+    words = f"cpmodel views {stored} --compare {stored} prints the same view"
     run("browse", stored, "--compare", stored).fails(2, "browse needs a terminal", words)
 
 
