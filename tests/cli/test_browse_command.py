@@ -210,6 +210,7 @@ def test_a_filter_of_two_experiments_is_that_of_the_view(
 ):
     both = two(surroundings, session, stored)
     name = both.forecast.tree.name(len(both.forecast.tree) - 1)
+    both.hide_or_show_small()
     both.filter(f"**/{name}")
     both.go(0)
     both.open_all()
