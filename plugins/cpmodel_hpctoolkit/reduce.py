@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import Reduced
 from callpath_modeler.readers.reductions import Fold, Noticed, statistic_of_present
@@ -41,6 +41,8 @@ Read = Callable[[Location], tuple[Column, float]]
 
 _HELD = 1 << 26
 """Maximum size of values in memory, in bytes, if a statistic needs all processes together."""
+_TOGETHER = 1 << 18
+"""Number of values of processes with few values that are added together."""
 
 
 def reduce_processes(
@@ -124,28 +126,57 @@ class _Running:
         self._extreme = np.full(call_paths, np.nan)
         self._few = 0  # number of processes with few values
         self._told = np.zeros(call_paths, np.int64)  # number of these that have a value here
+        self._waiting: list[Column] = []
+        self._held = 0
 
     def add(self, column: Column) -> None:
         """Add the values of a process."""
-        here: IntArray | slice = slice(None) if column.rows is None else column.rows
         if column.rows is not None:
             self._few += 1
-            self._told[here] += 1
+            self._waiting.append(column)
+            self._held += len(column.values)
+            if self._held > _TOGETHER:
+                self._add_waiting()
+            return
+        self._add_waiting()
         values = column.values
         if self._reduction in {Reduction.MAX, Reduction.IMBALANCE}:
-            self._extreme[here] = np.fmax(self._extreme[here], values)
+            np.fmax(self._extreme, values, out=self._extreme)
         elif self._reduction is Reduction.MIN:
-            self._extreme[here] = np.fmin(self._extreme[here], values)
+            np.fmin(self._extreme, values, out=self._extreme)
         if self._reduction in {Reduction.MAX, Reduction.MIN}:
             return
+        present, addend = self._addend(values)
+        self._present += present
+        self._sum += addend
+
+    def _addend(self, values: FloatArray) -> tuple[BoolArray, FloatArray]:
         present = ~np.isnan(values)
-        self._present[here] += present
         with np.errstate(divide="ignore"):
             addend = np.log(values) if self._reduction is Reduction.GEOMEAN else values
-        self._sum[here] += np.where(present, addend, 0.0)
+        return present, np.where(present, addend, 0.0)
+
+    def _add_waiting(self) -> None:
+        """Add processes with few values, one after the other."""
+        if not self._waiting:
+            return
+        rows = np.concatenate([column.rows for column in self._waiting if column.rows is not None])
+        values = np.concatenate([column.values for column in self._waiting])
+        self._waiting, self._held = [], 0
+        np.add.at(self._told, rows, 1)
+        if self._reduction in {Reduction.MAX, Reduction.IMBALANCE}:
+            np.fmax.at(self._extreme, rows, values)
+        elif self._reduction is Reduction.MIN:
+            np.fmin.at(self._extreme, rows, values)
+        if self._reduction in {Reduction.MAX, Reduction.MIN}:
+            return
+        present, addend = self._addend(values)
+        np.add.at(self._present, rows, present)
+        np.add.at(self._sum, rows, addend)
 
     def _add_zeros(self) -> None:
         """Add the zeros of processes with few values."""
+        self._add_waiting()
         zeros = self._few - self._told
         self._few, self._told = 0, np.zeros_like(self._told)
         self._present += zeros

@@ -197,7 +197,7 @@ class Version4:
             # Of 10^6 call paths, a process may have a hundred.
             both = np.concatenate([layout.own[contexts], above[contexts]])
             rows, place = np.unique(both, return_inverse=True)
-            gains, takes = np.split(place, 2)
+            gains, takes = place[: len(contexts)], place[len(contexts) :]
             own = np.bincount(gains, values, len(rows)).astype(np.float64)
             taken = np.bincount(takes, values, len(rows)).astype(np.float64)
             first = int(len(rows) > 0 and rows[0] < 0)

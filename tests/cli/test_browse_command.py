@@ -287,7 +287,8 @@ def test_commands_of_a_browser_that_asks_models_ask_them_where_they_can(run, sto
         path.write_text('schema = 1\n[[expect]]\ncallpath = "**"\ngrowth = "<= O(p^9)"\n')
         checked = given.check(str(path), session.forecast).command
         inputs = given.compare(str(stored), fitted, True)
-        compared = given.command(session.view_request(), inputs, 16.0)
+        both = Session(pair_forecast(inputs, 16.0))
+        compared = given.command(both.view_request(), inputs, 16.0)
     assert "--predicted" in compared
     for command in (checked, compared):
         outcome = run(*shlex.split(command)[1:])
@@ -365,3 +366,14 @@ def test_the_ranks_of_both_experiments_are_shown(surroundings, session, stored):
     lines = texts(answer.listing(80).head + [e.lines[0] for e in answer.listing(80).entries])
     assert lines[0].startswith("base: ")
     assert any(line.startswith("new: ") for line in lines)
+
+
+def test_orders_of_two_experiments_are_for_two_experiments(run, stored):
+    run("views", stored, "--sort", "base").fails(2, "for two experiments", "add --compare BASE")
+    words = ("views", stored, "--compare", stored, "--sort", "growth")
+    run(*words).fails(2, "two experiments have other orders", "difference, ratio, new, base, name")
+    flat = ("--view", "flat", "--sort", "base", "--reverse", "-f", "csv")
+    rows = run("views", stored, "--compare", stored, *flat).out
+    costs = [float(row["base_exclusive[s]"]) for row in csv.DictReader(rows.splitlines())]
+    assert len(costs) > 2
+    assert costs == sorted(costs)
