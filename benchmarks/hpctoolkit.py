@@ -57,10 +57,14 @@ def rows() -> list[Row]:
     ]
 
 
-def written(name: str, contexts: int, ranks: int, *scales: str) -> Path:
-    """Write databases into a directory of this name, and return the directory."""
+def written(name: str, contexts: int, ranks: int, *scales: str, few: int = 0) -> Path:
+    """Write databases into a directory of this name, and return the directory.
+
+    With `few`, each rank has values of this number of lines.
+    """
     directory = DATABASES / name
     told = ["--contexts", str(contexts), "--ranks", str(ranks), "--scales", *scales]
+    told += ["--few", str(few)] if few else []
     run([sys.executable, TASKS.parent / "write_databases.py", directory, *told], reports=False)
     return directory
 

@@ -11,7 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.testing.hpctoolkit import Kind, Measured, Scope, write_database
+from callpath_modeler.testing.hpctoolkit import (
+    Kind,
+    Measured,
+    Scope,
+    write_database,
+    write_few_values,
+)
 
 _FILES = 40
 
@@ -24,11 +30,22 @@ def main() -> None:
     parser.add_argument("--functions", type=int, default=400)
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--scales", type=int, nargs="+", required=True)
+    parser.add_argument("--few", type=int, help="number of lines with a cost of each rank")
     told = parser.parse_args()
     contexts = tree(told.contexts, told.functions)
     cost, growth = _costs(contexts)
     for p in told.scales:
         rng = np.random.default_rng(p)
+        if told.few:
+            costly = np.flatnonzero(cost)
+            draws = (rng.choice(costly, told.few) for _ in range(told.ranks))
+            locations = [
+                ({"NODE": rank // 64, "RANK": rank, "THREAD": 0}, rows, cost[rows])
+                for rank, rows in enumerate(map(np.unique, draws))
+            ]
+            directory = told.directory / f"app.p{p}"
+            write_few_values(directory, contexts, "CPUTIME (sec)", locations)
+            continue
         measured = [
             Measured(
                 {"NODE": rank // 4, "RANK": rank, "THREAD": 0},

@@ -12,6 +12,7 @@ import numpy as np
 from callpath_modeler import modeling
 from callpath_modeler.analysis.diff import Differences, ExperimentDifference
 from callpath_modeler.analysis.measured_only import says_no_scale, with_unknown_scale
+from callpath_modeler.analysis.pair_forecast import PairForecast, PairInputs
 from callpath_modeler.analysis.pairing import common_line, pair_findings, pair_up
 from callpath_modeler.argument_checks import check_probability, check_type
 from callpath_modeler.diagnostics import Finding
@@ -177,6 +178,37 @@ def differences_from(
     )
 
 
+def pair_inputs(
+    base: str | Path,
+    fitted: Fitted,
+    sources: Sequence[str | Path],
+    *,
+    predicted: bool = False,
+    load_options: LoadOptions | None = None,
+    fit_options: FitOptions | None = None,
+) -> PairInputs:
+    """Return an earlier experiment beside existing models, for views.
+
+    Parameters
+    ----------
+    base : source of the earlier experiment
+    fitted : models or measured values of the newer experiment
+    sources : sources of the newer experiment, which name it if both have one name
+    predicted : use predictions even if both ran a target
+    load_options, fit_options : options of loading and of making models
+
+    Raises
+    ------
+    UsageError, InputError, DataError
+        As `differences_from` does; a view needs a metric that adds up.
+    """
+    found = differences_from([base], fitted, load_options=load_options, fit_options=fit_options)
+    names = [side.experiment.name for side in found.pair.sides]
+    if names[0] == names[1]:
+        names = [str(base), " ".join(map(str, sources))]
+    return PairInputs(fitted, found, (names[0], names[1]), predicted=predicted)
+
+
 def compare(
     base: Fitted | Experiment,
     new: Fitted | Experiment,
@@ -251,11 +283,20 @@ def compared_at(
     predicted: bool = False,
 ) -> Compared:
     """Return the difference of two experiments at a target, with findings, as `compare`."""
-    pair = differences.pair
+    return _with_findings(differences.at(target, inclusive=inclusive, predicted=predicted), target)
+
+
+def compared_in(forecast: PairForecast, *, inclusive: bool) -> Compared:
+    """Return the difference that a view of two experiments shows, with findings."""
+    found = forecast.found[1 if inclusive else 0]
+    return _with_findings(found, None if found.at_target is None else found.at_target.scale)
+
+
+def _with_findings(found: ExperimentDifference, target: float | None) -> Compared:
+    pair = found.pair
     base, new = (_findings(side.experiment, side.fitted, target) for side in pair.sides)
     line = pair.line
     both = (*pair_findings(pair), *slice_findings(line.held, line.assumed, "the largest of both"))
-    found = differences.at(target, inclusive=inclusive, predicted=predicted)
     return Compared(found, base, new, both)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -121,7 +122,7 @@ class Fitted(HtmlReprMixin):
         check_type(callpath, str, "call path")
         return CallPathModel(self, find_one(self.experiment.tree, callpath))
 
-    @property
+    @cached_property
     def modelled(self) -> BoolArray:
         """Return which call paths have predictions, [call paths].
 

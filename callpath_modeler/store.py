@@ -27,7 +27,7 @@ import numpy as np
 from callpath_modeler.atomic import new_directory
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, OutputError
-from callpath_modeler.printable import shortened
+from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import (
     Experiment,
@@ -96,6 +96,7 @@ class _Header(msgspec.Struct):
     findings: list[Finding]
     models: list[_ModelsHeader]
     numbers: list[RunNumber] = []
+    chains: dict[int, list[str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +215,7 @@ def _fill(folder: _Folder, fits: Sequence[Fitted]) -> None:
             findings=list(experiment.findings),
             models=models,
             numbers=list(experiment.numbers),
+            chains={row: list(names) for row, names in experiment.chains.items()},
         )
     )
 
@@ -294,7 +296,16 @@ def _experiment(store: _Store) -> Experiment:
         scaling_reason=header.scaling_reason,
         findings=tuple(header.findings),
         numbers=tuple(header.numbers),
+        chains=_chains(store, len(tree)),
     )
+
+
+def _chains(store: _Store, count: int) -> dict[int, tuple[str, ...]]:
+    """Return the names of folded call paths by the row of the call path below them."""
+    chains = store.header.chains
+    if any(not 0 <= row < count for row in chains):
+        raise _broken(store.path, f"{_HEADER}: a chain leads to no call path")
+    return {row: tuple(map(printable, names)) for row, names in chains.items()}
 
 
 def holds(path: Path, tree: CallTree) -> bool:

@@ -341,6 +341,7 @@ class Forecast:
             *([] if self.bands is None else [self.bands.costs]),
         ):
             view.values(view.roots, costs)
+        _ = known.maxima_at_largest
 
     def of_nodes(self, view: View, nodes: Rows) -> tuple[NodeForecasts, NodeForecasts]:
         """Return exclusive and inclusive values of nodes."""
@@ -420,20 +421,16 @@ class Forecast:
         low = high = nothing
         trust = np.full(len(value), -1, np.int8)
         if self.bands is not None and reaches is not None:
-            low, high = self.bands.ends(value, reaches)
-            trust = self.bands.trust(value, low, high, reaches)
-        share = decides / self.whole if self.whole > 0 else nothing
+            low, high, trust = self._banded(self.bands, value, reaches)
+        share = self._share(decides)
         band = Band(nothing, nothing, nothing)
         if self._loss is not None and expected is not None:
-            expected = np.nan_to_num(expected)
-            # What does not occur where the target was measured gains its expected cost.
-            left_out = np.isnan(value) & (self.repetitions == 0)
-            found = self._loss.excess(value, share, expected)
-            band = Band(np.where(left_out, nothing, found), nothing, nothing)
+            band = Band(self._excess(self._loss, value, share, expected), nothing, nothing)
             if isinstance(self.bands, ModelBands) and reaches is not None:
-                spent = expected_band(expected, expected_addends, self._loss.of_target)
+                one = self._loss.of_target
+                spent = expected_band(np.nan_to_num(expected), expected_addends, one)
                 whole = self.total[0], self.bands.costs.total
-                made = excess_band(value, reaches, whole, spent, self._loss.of_target)
+                made = excess_band(value, reaches, whole, spent, one)
                 band = replace(made, value=band.value)
         return NodeForecasts(
             at_base=at_base,
@@ -462,12 +459,50 @@ class Forecast:
             Sort.NAME: view.alphabetical,
             Sort.GROWTH: lambda nodes: view.largest(nodes, self.inputs.growth[which]).astype(float),
             Sort.MEASURED: lambda nodes: view.values(nodes, self.inputs.at_largest)[which][:, 0],
-            Sort.EXCESS: lambda nodes: self.of_nodes(view, nodes)[which].excess,
+            Sort.EXCESS: lambda nodes: self._excess_of(view, nodes, which),
         }
         if self.bands is not None:
-            orders[Sort.TRUST] = lambda nodes: self.of_nodes(view, nodes)[which].trust.astype(float)
-            orders[Sort.HIGH] = lambda nodes: self.of_nodes(view, nodes)[which].high
+            orders[Sort.TRUST] = lambda nodes: self._ends_of(view, nodes, which)[2].astype(float)
+            orders[Sort.HIGH] = lambda nodes: self._ends_of(view, nodes, which)[1]
         return orders.get(sort)
+
+    # An open view is ordered family by family, so an order computes nothing else.
+
+    def _excess_of(self, view: View, nodes: Rows, which: int) -> FloatArray:
+        if self._loss is None:
+            return np.full(len(nodes), np.nan)
+        value, decides, expected = (
+            view.values(nodes, costs)[which][:, 0]
+            for costs in (self.value, self.decides, self._expected)
+        )
+        return self._excess(self._loss, value, self._share(decides), expected)
+
+    def _ends_of(
+        self, view: View, nodes: Rows, which: int
+    ) -> tuple[FloatArray, FloatArray, Int8Array]:
+        assert self.bands is not None
+        value = view.values(nodes, self.value)[which][:, 0]
+        return self._banded(self.bands, value, view.values(nodes, self.bands.costs)[which])
+
+    def _share(self, decides: FloatArray) -> FloatArray:
+        return decides / self.whole if self.whole > 0 else np.full(len(decides), np.nan)
+
+    def _excess(
+        self, loss: Loss, value: FloatArray, share: FloatArray, expected: FloatArray
+    ) -> FloatArray:
+        """Return excess work, [n]; NaN = no prediction."""
+        found = loss.excess(value, share, np.nan_to_num(expected))
+        # What does not occur where the target was measured gains its expected cost.
+        left_out = np.isnan(value) & (self.repetitions == 0)
+        return np.where(left_out, np.nan, found)
+
+    @staticmethod
+    def _banded(
+        bands: ModelBands | MeasuredIntervals, value: FloatArray, reaches: FloatArray
+    ) -> tuple[FloatArray, FloatArray, Int8Array]:
+        """Return lower ends, upper ends and marks of trust of values, each [n]."""
+        low, high = bands.ends(value, reaches)
+        return low, high, bands.trust(value, low, high, reaches)
 
     def check(self, outline: Outline) -> SumCheck:
         """Return True if lines add up to the totals at the largest scale and at the target."""

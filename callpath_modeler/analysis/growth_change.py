@@ -6,13 +6,18 @@ reported only if the predictions beyond the data differ as well.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, Int8Array, IntArray
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Growth
 from callpath_modeler.modeling.validation import growth_probabilities
+
+_CHUNK = 8_192
+"""Rows whose probabilities of all growths are in memory together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,15 +57,25 @@ def growth_change(
     """
     before, after = rows
     both = np.flatnonzero((before >= 0) & (after >= 0))
-    of_base = growth_probabilities(base.models.take(before[both]))
-    of_new = growth_probabilities(new.models.take(after[both]))
-    old_growths, new_growths = base.models.shapes.growths, new.models.shapes.growths
-    gains = np.array([[b > a for b in new_growths] for a in old_growths])
-    losses = np.array([[b < a for b in new_growths] for a in old_growths])
+    old, new_ranks = _ranks(base.models.shapes.growths, new.models.shapes.growths)
+    gains = (new_ranks > old[:, None]).astype(np.float64)
+    losses = (new_ranks < old[:, None]).astype(np.float64)
     faster, slower = np.full(len(before), np.nan), np.full(len(before), np.nan)
-    faster[both] = ((of_base @ gains) * of_new).sum(axis=1)
-    slower[both] = ((of_base @ losses) * of_new).sum(axis=1)
+    for start in range(0, len(both), _CHUNK):
+        some = both[start : start + _CHUNK]
+        of_base = growth_probabilities(base.models.take(before[some]))
+        of_new = growth_probabilities(new.models.take(after[some]))
+        faster[some] = ((of_base @ gains) * of_new).sum(axis=1)
+        slower[some] = ((of_base @ losses) * of_new).sum(axis=1)
     is_faster = (np.nan_to_num(faster) >= confidence) & (beyond > 0)
     is_slower = (np.nan_to_num(slower) >= confidence) & (beyond < 0)
     mark = is_faster.astype(np.int8) - is_slower.astype(np.int8)
     return GrowthChange(before, after, faster, slower, mark)
+
+
+def _ranks(base: Sequence[Growth], new: Sequence[Growth]) -> tuple[IntArray, IntArray]:
+    """Return the ranks of growths in one order of both; equal growths have one rank."""
+    orders = [growth.order for growth in (*base, *new)]
+    place = {order: rank for rank, order in enumerate(sorted(set(orders)))}
+    ranks = np.array([place[order] for order in orders], np.intp)
+    return ranks[: len(base)], ranks[len(base) :]

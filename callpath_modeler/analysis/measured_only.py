@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.analysis.scale_pairs import Pair, choose_pairs, measured_line
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted
-from callpath_modeler.modeling import Aggregate, Centre
+from callpath_modeler.modeling import Aggregate, Centre, Models
+from callpath_modeler.modeling.model_columns import column_names
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import ParameterLine, main_parameter
@@ -27,6 +30,8 @@ from callpath_modeler.units import parameter_value, setting_text
 
 LEAST_SCALES = modeling.MIN_POINTS["mixture"]
 """Smallest number of scales of a model."""
+_LARGEST = 1e150
+"""Values up to which sums of repetitions and of their squares are finite."""
 
 
 def has_too_few_scales(experiment: Experiment, parameter: str | None = None) -> bool:
@@ -128,8 +133,7 @@ def _values(
     """Return the values at some points of a line."""
     known, values = experiment.at(line.held).by_point(metric.name, line.parameter)
     values = values[:, np.isin(known, points)]
-    # Two points are too few for any model, so this only makes rows without one.
-    models = modeling.fit(points, values, aggregate=centre, confidence=confidence)
+    models = _without_models(points, values, centre, confidence)
     return Fitted(
         experiment=experiment,
         metric=metric,
@@ -144,6 +148,33 @@ def _values(
         assumed=line.assumed,
         is_measured_only=True,
     )
+
+
+def _without_models(
+    points: FloatArray, values: FloatArray, centre: Centre, confidence: float
+) -> Models:
+    """Return the rows of `modeling.fit` for one point or two, which are too few for any model.
+
+    Such rows tell at which points there are values, so rows with the same points are equal.
+    """
+    if len(points) >= LEAST_SCALES:
+        return modeling.fit(points, values, aggregate=centre, confidence=confidence)
+    # Sums of very large values may be infinite, which rows tell as well.
+    with np.errstate(invalid="ignore"):
+        is_large = (np.abs(values) > _LARGEST).any(axis=(1, 2))
+    present = ~np.isnan(values).all(axis=2)
+    kind = present @ (1 << np.arange(len(points)))
+    kind[is_large] = (1 << len(points)) + np.arange(np.count_nonzero(is_large))
+    _, first, which = np.unique(kind, return_index=True, return_inverse=True)
+    few = modeling.fit(points, values[first], aggregate=centre, confidence=confidence)
+    if len(first) > 1:
+        return few.take(which)
+    # All rows are alike, and need no memory of their own.
+    alike: dict[str, Any] = {}
+    for name in column_names():
+        row = getattr(few, name)[0]
+        alike[name] = np.broadcast_to(row, (len(values), *np.shape(row)))
+    return replace(few, **alike)
 
 
 def _at_one_scale(

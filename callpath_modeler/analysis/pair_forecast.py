@@ -8,7 +8,7 @@ of several call paths are tested in `analysis.sum_changes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +21,7 @@ from callpath_modeler.analysis.excess_patterns import NOTICEABLE
 from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.analysis.pairing import ExperimentPair
 from callpath_modeler.analysis.sum_changes import SumChanges
-from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
@@ -30,6 +30,7 @@ from callpath_modeler.profile.outline import SHARED, Outline, SumCheck
 from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import View, ViewKind
 
+_NO_ROWS: Rows = np.empty(0, np.intp)
 _BASE, _NEW = 0, 1
 """Columns of costs: the leading values; those of another scale follow in the same order."""
 
@@ -316,10 +317,11 @@ class PairForecast:
         Siblings that share a line, with the node `SHARED`, have no test.
         """
         values, occurs = of(self.costs), of(self._occurs)
-        rows = [[] if node == SHARED else view.rows(node).tolist() for node in nodes.tolist()]
-        several = np.array([len(each) > 1 for each in rows], bool)
+        rows = [_NO_ROWS if node == SHARED else view.rows(node) for node in nodes.tolist()]
+        count = np.array([len(each) for each in rows], np.intp)
+        row = np.array([each[0] for each in rows if len(each) == 1], np.intp)
         own, whole = (
-            self._compared(kind, values[kind], occurs[kind], rows, view, nodes, several)
+            self._compared(kind, values[kind], occurs[kind], view, nodes, count, row)
             for kind in (0, 1)
         )
         return own, whole
@@ -329,16 +331,16 @@ class PairForecast:
         kind: int,
         values: FloatArray,
         occurs: FloatArray,
-        rows: Sequence[Sequence[int]],
         view: View,
         nodes: Rows,
-        several: BoolArray,
+        count: IntArray,
+        row: IntArray,
     ) -> NodeDifferences:
+        """Return the values of nodes with `count` call paths; `row` = those of single ones."""
         changes, nothing = self.found[kind].changes, np.full(len(values), np.nan)
         low, high, p = nothing.copy(), nothing.copy(), nothing.copy()
         mark = np.zeros(len(values), np.int8)
-        alone = np.array([len(each) == 1 for each in rows], bool)
-        row = np.array([each[0] for each in rows if len(each) == 1], np.intp)
+        alone, several = count == 1, count > 1
         low[alone], high[alone] = 1 + changes.low[row], 1 + changes.high[row]
         p[alone], mark[alone] = changes.p[row], changes.mark[row]
         if several.any():

@@ -73,11 +73,13 @@ def maxima_at_largest(fitted: Fitted) -> tuple[FloatArray, FloatArray]:
         mean of the processes; NaN = not known
     """
     line, metric = fitted.line, fitted.metric.name
-    here = line.settings([fitted.parameter])[:, 0] == fitted.points[-1]
+    nothing = np.broadcast_to(np.nan, len(line.tree))
     if not fitted.metric.additive:
-        nothing = np.full(len(line.tree), np.nan)
         return nothing, nothing
-    maxima, known = line.maxima(metric)[:, here], line.columns[metric].imbalance
+    here = np.flatnonzero(line.settings([fitted.parameter])[:, 0] == fitted.points[-1])
+    maxima, known = line.maxima(metric, here), line.columns[metric].imbalance
+    if known is None and np.isnan(maxima).all():
+        return nothing, nothing
     maximum = statistic_of_present(maxima, Reduction.MEDIAN)
     if known is None:
         return maximum, np.where(np.isnan(maximum), np.nan, 1.0)

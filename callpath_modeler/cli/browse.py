@@ -21,9 +21,8 @@ from callpath_modeler.cli.options import (
     target_options,
 )
 from callpath_modeler.cli.table_options import TABLE
-from callpath_modeler.cli.view_options import sort_options, view_options
+from callpath_modeler.cli.view_options import COMPARE, sort_options, view_options
 from callpath_modeler.errors import UsageError
-from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.target_query import PredictionQuery
 
-_OF_THE_SCREEN = ("--source-path", "--compare")
+_OF_THE_SCREEN = ("--source-path",)
 """Options that printed views do not have."""
 
 
@@ -51,13 +50,7 @@ _OF_THE_SCREEN = ("--source-path", "--compare")
     metavar="N",
     help="Port of --web. Default: a free one.",
 )
-@click.option(
-    "--compare",
-    "other",
-    metavar="BASE",
-    default="",
-    help="Show an earlier experiment beside this one, in one tree.",
-)
+@COMPARE
 @EXPECT_COSTS
 @target_options
 @load_options
@@ -157,8 +150,5 @@ def _refuse_pipes(console: Console, ctx: click.Context) -> None:
     """Raise `UsageError` if there is no terminal."""
     if console.is_interactive:
         return
-    if other := ctx.params["other"]:
-        words = shell_words(["cpmodel", "diff", other, *ctx.params["experiment"]])
-        raise UsageError("browse needs a terminal", hint=f"{words} lists the differences")
     twin = invocation_of(ctx, without=_OF_THE_SCREEN, in_full=True, every=True).line("views")
     raise UsageError("browse needs a terminal", hint=f"{twin} prints the same view")

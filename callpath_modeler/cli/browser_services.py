@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured_command import unset
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import expected_costs_of, with_expectation
 from callpath_modeler.cli.invocations import invocation_of
@@ -165,13 +164,14 @@ class _Services:
     def command(
         self, request: ViewRequest, inputs: ForecastInputs | PairInputs, target: float
     ) -> str:
-        """Return the command that prints a view, or the list of differences of two experiments."""
+        """Return the command that prints a view, of one experiment or of two."""
         from callpath_modeler.analysis.pair_forecast import PairInputs
         from callpath_modeler.tui.cli_options import to_cli_options
 
         if isinstance(inputs, PairInputs):
-            return self._command_of_pair(request, inputs, target)
-        words = [*self._asked_of(inputs, target), *to_cli_options(request)]
+            words = [*self._asked_of_pair(inputs, target), *to_cli_options(request)]
+        else:
+            words = [*self._asked_of(inputs, target), *to_cli_options(request)]
         same = with_expectation(self._ctx, self._same, inputs.fitted)
         return same.line("views", shell_words(words))
 
@@ -186,26 +186,14 @@ class _Services:
         scales += [word for pair in pairs for word in ("--pair", ",".join(map(_exactly, pair)))]
         return [*scales, *metric, *["--predicted"] * inputs.predicted]
 
-    def _command_of_pair(self, request: ViewRequest, inputs: PairInputs, target: float) -> str:
-        """Return the command that prints the differences of two experiments as a list."""
-        if len(self._paths) > 1:
-            return "cpmodel diff takes one directory, pattern in quotes or .cpm for each side"
-        words = ["-m", inputs.pair.metric.name, *["--predicted"] * inputs.predicted]
-        if inputs.has_models and math.isfinite(target):
-            words = [*self._at(target), *words]
-        words += ["-i" if request.leads_inclusive else "-e"]
-        words += ["--select", request.keep] if request.keep else unset(self._ctx, "select")
-        both = invocation_of(
-            self._ctx,
-            sources=[self._base, *self._paths],
-            without=_SAID_ANEW,
-            in_full=True,
-            of_files=True,
-        )
-        return both.line("diff", shell_words(words))
+    def _asked_of_pair(self, inputs: PairInputs, target: float) -> list[str]:
+        """Return the options for values of two experiments at a target."""
+        at = self._at(target) if inputs.has_models and math.isfinite(target) else []
+        metric = ["-m", inputs.pair.metric.name]
+        return [*at, *metric, *["--predicted"] * inputs.predicted, "--compare", self._base]
 
     def save(self, forecast: ViewForecast, request: ViewRequest, path: Path) -> str:
-        """Write a view to a file, or the differences of two experiments as a list."""
+        """Write a view to a file."""
         from callpath_modeler.analysis.pair_forecast import PairForecast
         from callpath_modeler.report.views import ForecastView, views_table, views_text
         from callpath_modeler.target_query import findings_at
@@ -229,45 +217,38 @@ class _Services:
     def _save_pair(
         self, forecast: PairForecast, request: ViewRequest, output: OutputRequest, path: Path
     ) -> str:
-        """Write the differences of two experiments as a list."""
-        from callpath_modeler.comparison import compared_at
-        from callpath_modeler.profile.pattern import match
-        from callpath_modeler.report.diff import difference_text
-        from callpath_modeler.report.diff_table import difference_table
+        """Write a view of two experiments."""
+        from callpath_modeler.comparison import compared_in
+        from callpath_modeler.report.difference_view import (
+            DifferenceView,
+            difference_view_table,
+            difference_view_text,
+        )
         from callpath_modeler.units import counted
 
-        inputs, at = forecast.inputs, forecast.found[0].at_target
-        compared = compared_at(
-            inputs.differences,
-            None if at is None else at.scale,
-            inclusive=request.leads_inclusive,
-            predicted=inputs.predicted,
-        )
-        found = compared.difference
-        rows = found.order
-        if request.keep:
-            rows = rows[match(found.pair.tree, request.keep)[rows]]
+        shown = DifferenceView(forecast, request)
         if output.form == TABLE:
-            again = invocation_of(self._ctx, of_files=True)
             style = output.style(self._console)
-            output.write_lines(self._console, difference_text(found, rows, style, again))
+            output.write_lines(self._console, difference_view_text(shown, style=style))
         else:
-            output.write_table(self._console, difference_table(compared, rows))
-        return f"{path}: {counted(len(rows), 'call path')}"
+            compared = compared_in(forecast, inclusive=shown.inclusive)
+            output.write_table(self._console, difference_view_table(shown, compared))
+        return f"{path}: {counted(len(shown.outline), 'line')}"
 
     def compare(self, other: str, fitted: Fitted, predicted: bool) -> PairInputs:
         """Return the comparison of an earlier experiment with the one on the screen."""
-        from callpath_modeler.analysis.pair_forecast import PairInputs
-        from callpath_modeler.comparison import differences_from
+        from callpath_modeler.comparison import pair_inputs
 
-        differences = differences_from(
-            [other], fitted, load_options=self._load, fit_options=self._fitting
+        found = pair_inputs(
+            other,
+            fitted,
+            self._paths,
+            predicted=predicted,
+            load_options=self._load,
+            fit_options=self._fitting,
         )
-        base, new = (side.experiment.name for side in differences.pair.sides)
-        if base == new:
-            base, new = other, " ".join(self._paths)
         self._base = other
-        return PairInputs(fitted, differences, (base, new), predicted=predicted)
+        return found
 
     def check(self, name: str, forecast: ViewForecast) -> CommandAnswer:
         """Evaluate an expectation file at its own targets."""

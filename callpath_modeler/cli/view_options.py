@@ -12,7 +12,7 @@ from callpath_modeler.cli.options import refuse_both
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.profile.view_request import ViewRequest
+    from callpath_modeler.profile.view_request import Sort, ViewRequest
 
 _TOP_OF_A_TABLE = 10
 
@@ -61,14 +61,37 @@ _VIEW = (
         help="Number of lines from which nothing is opened.",
     ),
 )
+_ORDERS = ("value", "measured", "high", "excess", "growth", "trust", "name")
+_ORDERS_OF_TWO = ("difference", "ratio", "new", "base")
 _SORT = (
     click.option(
         "--sort",
-        type=click.Choice(["value", "measured", "high", "excess", "growth", "trust", "name"]),
+        type=click.Choice(_ORDERS),
         help="Order of siblings; high is the upper limit of the band. Default: value, or excess "
         "between two scales.",
     ),
     click.option("--reverse", is_flag=True, help="Reverse the order: smallest first."),
+)
+
+
+COMPARE = click.option(
+    "--compare",
+    "other",
+    metavar="BASE",
+    default="",
+    help="Show an earlier experiment beside this one, in one tree.",
+)
+"""The option of views of two experiments."""
+
+_SORT_OF_VIEWS = (
+    click.option(
+        "--sort",
+        type=click.Choice([*_ORDERS, *_ORDERS_OF_TWO]),
+        help="Order of siblings; high is the upper limit of the band; difference, ratio, new and "
+        "base are for --compare. Default: value; excess between two scales; difference of two "
+        "experiments.",
+    ),
+    _SORT[1],
 )
 
 
@@ -84,6 +107,33 @@ def view_options(command: F) -> F:
 def sort_options(command: F) -> F:
     """Add ``sort`` and ``reverse``: the order of siblings in a view of predictions."""
     return add_options(command, _SORT)
+
+
+def sort_options_of_views(command: F) -> F:
+    """Add ``sort`` and ``reverse`` with the orders of two experiments as well."""
+    return add_options(command, _SORT_OF_VIEWS)
+
+
+def chosen_order(sort: str | None, *, is_pair: bool) -> Sort | None:
+    """Return the order of `--sort`; None = the default.
+
+    Raises
+    ------
+    UsageError
+        If the order is one of two experiments and there is one, or the reverse.
+    """
+    from callpath_modeler.profile.view_request import Sort
+
+    if sort is None:
+        return None
+    if is_pair and sort in _ORDERS and sort != Sort.NAME:
+        raise UsageError(
+            f"--sort {sort}: two experiments have other orders",
+            hint=f"one of {', '.join(_ORDERS_OF_TWO)}, name",
+        )
+    if not is_pair and sort in _ORDERS_OF_TWO:
+        raise UsageError(f"--sort {sort} is for two experiments", hint="add --compare BASE")
+    return Sort(sort)
 
 
 def _make_view(

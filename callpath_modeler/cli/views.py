@@ -27,9 +27,15 @@ from callpath_modeler.cli.table_options import (
     table_options,
     table_output_options,
 )
-from callpath_modeler.cli.view_options import sort_options, view_options
+from callpath_modeler.cli.view_options import (
+    COMPARE,
+    chosen_order,
+    sort_options_of_views,
+    view_options,
+)
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.pair_forecast import PairInputs
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.view_request import ViewRequest
@@ -39,7 +45,8 @@ if TYPE_CHECKING:
 @click.command("views", cls=Configured)
 @EXPERIMENT
 @view_options
-@sort_options
+@sort_options_of_views
+@COMPARE
 @table_options
 @EXPECT_COSTS
 @target_options
@@ -54,6 +61,7 @@ def command(
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     sort: str | None,
     reverse: bool,
+    other: str,
     table: TableRequest,
     expect: str | None,  # noqa: ARG001
     question: PredictionQuery,
@@ -65,7 +73,7 @@ def command(
     Costs are measured if the target was run at least twice, else predicted. Inclusive values lead
     top-down, exclusive values in the other views; -i and -e choose. The default target is 4 times
     the largest scale. One or two scales allow no models: then all costs are measured, and two
-    scales are compared by excess work.
+    scales are compared by excess work. --compare shows two experiments in one tree.
     """
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
@@ -78,6 +86,7 @@ def command(
     question = replace(question, expect=expected_costs_of(click.get_current_context()))
     form = table.form
     viewed = viewing(form, table.top, question.inclusive, bool(ctx.params["exclusive"]))
+    order = chosen_order(sort, is_pair=bool(other))
     fitted, target = values_and_target_of(
         experiment,
         question,
@@ -86,10 +95,23 @@ def command(
         progress=console.progress("read"),
         default_factor=FURTHER,
     )
+    viewed = replace(viewed, reverse=reverse)
+    if other:
+        from callpath_modeler.comparison import pair_inputs
+
+        pair = pair_inputs(
+            other,
+            fitted,
+            experiment,
+            predicted=question.predicted,
+            load_options=load,
+            fit_options=fitting,
+        )
+        _show_pair(console, pair, target, replace(viewed, sort=order or Sort.DIFFERENCE), table)
+        return
     known = ForecastInputs(fitted, predicted=question.predicted)
     made = forecast(known, target)
-    order = made.usual_sort if sort is None else Sort(sort)
-    shown = ForecastView(made, replace(viewed, sort=order, reverse=reverse))
+    shown = ForecastView(made, replace(viewed, sort=order or made.usual_sort))
     findings = findings_at(fitted, target)
     if form == "table":
         lines = views_text(
@@ -101,3 +123,24 @@ def command(
     else:
         table.write_table(console, views_table(shown, findings))
     console.findings(findings)
+
+
+def _show_pair(
+    console: Console, pair: PairInputs, target: float, request: ViewRequest, table: TableRequest
+) -> None:
+    """Write a view of two experiments."""
+    from callpath_modeler.analysis.pair_forecast import pair_forecast
+    from callpath_modeler.comparison import compared_in
+    from callpath_modeler.report.difference_view import (
+        DifferenceView,
+        difference_view_table,
+        difference_view_text,
+    )
+
+    shown = DifferenceView(pair_forecast(pair, target), request)
+    compared = compared_in(shown.forecast, inclusive=shown.inclusive)
+    if table.form == "table":
+        table.write_lines(console, difference_view_text(shown, style=table.style(console)))
+    else:
+        table.write_table(console, difference_view_table(shown, compared))
+    console.findings(compared.findings)

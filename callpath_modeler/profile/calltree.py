@@ -165,6 +165,16 @@ class CallTree:
             yield child
             child = int(self.end[child])
 
+    def callees(self, row: int) -> Int32Array:
+        """Return the callees of `row`, in order, as a view of the tree."""
+        end = int(self.end[row])
+        if end == row + 1:
+            return np.empty(0, np.int32)
+        level = self._levels[int(self._depth[row]) + 1]
+        # For another type, NumPy would convert the whole level.
+        begin, stop = level.searchsorted(np.array([row, end], level.dtype)).tolist()
+        return level[begin:stop]
+
     def called_by(self, rows: ArrayLike) -> Int32Array:
         """Return the callees of `rows`, in order; all `rows` must have the same depth."""
         callers = np.atleast_1d(np.asarray(rows))

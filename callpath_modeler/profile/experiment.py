@@ -278,7 +278,12 @@ class Experiment(HtmlReprMixin):
         return settings
 
     def by_point(
-        self, metric: str | None, parameter: str, *, inclusive: bool = False
+        self,
+        metric: str | None,
+        parameter: str,
+        *,
+        inclusive: bool = False,
+        rows: IntArray | slice | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Return the values of a metric for each call path, point and repetition.
 
@@ -287,6 +292,7 @@ class Experiment(HtmlReprMixin):
         metric : name of the metric; None = the first duration
         parameter : name of the parameter
         inclusive : return inclusive values
+        rows : the call paths; None = all
 
         Returns
         -------
@@ -301,11 +307,16 @@ class Experiment(HtmlReprMixin):
         UsageError
             If there is no such metric or parameter.
         """
-        settings, cube = self.by_setting(metric, (parameter,), inclusive=inclusive)
+        settings, cube = self.by_setting(metric, (parameter,), inclusive=inclusive, rows=rows)
         return settings[:, 0], cube
 
     def by_setting(
-        self, metric: str | None, parameters: Sequence[str], *, inclusive: bool = False
+        self,
+        metric: str | None,
+        parameters: Sequence[str],
+        *,
+        inclusive: bool = False,
+        rows: IntArray | slice | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Return the values of a metric for each call path, setting and repetition.
 
@@ -314,6 +325,7 @@ class Experiment(HtmlReprMixin):
         metric : name of the metric; None = the first duration
         parameters : names of D parameters
         inclusive : return inclusive values
+        rows : the call paths; None = all
 
         Returns
         -------
@@ -329,10 +341,12 @@ class Experiment(HtmlReprMixin):
             If there is no such metric or parameter.
         """
         values = self.values(metric, inclusive=inclusive)
+        if rows is not None:
+            values = values[rows]
         settings, of_run = np.unique(self.settings(parameters), axis=0, return_inverse=True)
         of_run = of_run.ravel()
         repetitions = int(np.bincount(of_run).max())
-        cube = np.full((len(self.tree), len(settings), repetitions), np.nan)
+        cube = np.full((len(values), len(settings), repetitions), np.nan)
         filled = np.zeros(len(settings), np.intp)
         for run, setting in enumerate(of_run):
             cube[:, setting, filled[setting]] = values[:, run]
@@ -367,36 +381,54 @@ class Experiment(HtmlReprMixin):
             lines=(),
         )
 
-    def means(self, metric: str) -> FloatArray:
+    def means(self, metric: str, runs: IntArray | None = None) -> FloatArray:
         """Return means over processes, [call paths, runs], SI base units.
 
         NaN = the call path did not occur. The values are returned as they are if the profiles do
         not contain means: maxima without imbalance, medians, geometric means and minima.
+
+        Parameters
+        ----------
+        metric : name of the metric
+        runs : the runs; None = all
         """
-        values = self.columns[metric]
+        values = self._of_runs(metric, runs)
         if self.reduction is Reduction.SUM:
-            return values.exclusive / self._processes
+            return values.exclusive / self._processes(runs)
         return values.means(self.reduction)
 
-    def maxima(self, metric: str) -> FloatArray:
+    def maxima(self, metric: str, runs: IntArray | None = None) -> FloatArray:
         """Return maxima over processes, [call paths, runs], SI base units.
 
         NaN = the maximum is not known, or the call path did not occur.
+
+        Parameters
+        ----------
+        metric : name of the metric
+        runs : the runs; None = all
         """
-        values = self.columns[metric]
+        values, processes = self._of_runs(metric, runs), self._processes(runs)
         if self.reduction is Reduction.MAX:
             return values.exclusive
+        nothing = np.broadcast_to(np.nan, values.exclusive.shape)  # without memory for each
         if self.reduction not in {Reduction.MEAN, Reduction.SUM}:
-            return np.full_like(values.exclusive, np.nan)
-        alone = np.where(self._processes == 1, 1.0, np.nan)
-        ratio = alone if values.imbalance is None else np.fmax(values.imbalance, alone)
+            return nothing
         # A call path without cost has no imbalance, and its maximum is zero.
-        return self.means(metric) * np.where(values.exclusive == 0, 1.0, ratio)
+        is_zero = values.exclusive == 0
+        if values.imbalance is None and not (processes == 1).any() and not is_zero.any():
+            return nothing
+        alone = np.where(processes == 1, 1.0, np.nan)
+        ratio = alone if values.imbalance is None else np.fmax(values.imbalance, alone)
+        return self.means(metric, runs) * np.where(is_zero, 1.0, ratio)
 
-    @property
-    def _processes(self) -> FloatArray:
-        """Number of processes of each run, at least 1, [runs]."""
-        return np.array([max(1, run.extent.processes) for run in self.runs], float)
+    def _of_runs(self, metric: str, runs: IntArray | None) -> MetricValues:
+        column = self.columns[metric]
+        return column if runs is None else column.of_runs(runs)
+
+    def _processes(self, runs: IntArray | None) -> FloatArray:
+        """Return the number of processes of each run, at least 1, [runs]."""
+        processes = np.array([max(1, run.extent.processes) for run in self.runs], float)
+        return processes if runs is None else processes[runs]
 
     def imbalance(self, metric: str, row: int, at: Mapping[str, float]) -> float:
         """Return the imbalance of a call path: largest over mean exclusive cost of processes.

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ class Grouping(StrEnum):
     REGION = "region"
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclass(frozen=True, eq=False)
 class Costs:
     """Columns of additive values.
 
@@ -63,11 +64,11 @@ class Costs:
         )
         return Costs(exclusive, inclusive)
 
-    @property
+    @cached_property
     def total(self) -> FloatArray:
         """Sum over all call paths, [columns]."""
-        total: FloatArray = np.nansum(self.exclusive, axis=0)
-        return total
+        # A sum of all columns at once would copy them.
+        return np.array([np.nansum(column) for column in self.exclusive.T])
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

@@ -275,7 +275,8 @@ class _Writer:
         self._told = np.array([*(node for node, _ in told), _NO_NODE])
         self._openings = np.array([*(opening for _, opening in told), Opening.CLOSED])
         self._nodes: list[Rows] = []
-        self._depth: list[Rows] = []
+        self._depth: list[int] = []
+        self._sizes: list[int] = []
         self._is_closed: list[BoolArray] = []
         self._rests: dict[int, Rows] = {}
         self._count = 0
@@ -292,7 +293,7 @@ class _Writer:
         return Outline(
             self._view,
             np.concatenate([_NOTHING, *self._nodes]),
-            np.concatenate([_NOTHING, *self._depth]),
+            np.repeat(np.array(self._depth, np.intp), self._sizes),
             np.concatenate([_NOTHING.astype(bool), *self._is_closed]),
             self._rests,
             self._selection.start,
@@ -316,12 +317,14 @@ class _Writer:
 
     def _write(self, siblings: _Siblings, end: int) -> None:
         part = slice(siblings.at, end)
-        self._add(siblings.nodes[part], siblings.depth, siblings.is_closed[part])
+        if siblings.at < end:
+            self._add(siblings.nodes[part], siblings.depth, siblings.is_closed[part])
         siblings.at = end
 
     def _add(self, nodes: Rows, depth: int, is_closed: BoolArray) -> None:
         self._nodes.append(nodes)
-        self._depth.append(np.full(len(nodes), depth))
+        self._depth.append(depth)
+        self._sizes.append(len(nodes))
         self._is_closed.append(is_closed)
         self._count += len(nodes)
 
@@ -332,6 +335,8 @@ class _Writer:
         selection, view = self._selection, self._view
         own, whole = (values[:, 0] for values in view.values(nodes, self._costs))
         decides = whole if selection.inclusive else own
+        if selection.keep is None and selection.least <= 0 and selection.top is None:
+            return self._run(self._ordered(nodes, decides), _NOTHING, depth, inherited)
         size = np.abs(decides)
         if view.kind is ViewKind.TOP_DOWN:
             # Values of callees may have the opposite sign.
@@ -351,10 +356,15 @@ class _Writer:
         alone = alone[is_kept[alone]] if len(alone) == 1 else alone[:0]
         is_shown[alone] = True
         shown, rest = np.concatenate([shown, alone]), nodes[~is_shown]
-        if len(shown) > 1:
-            worth = np.where(np.isnan(decides), -np.inf, decides)
-            shown = shown[_order(worth[shown], nodes[shown], selection)]
-        return self._run(nodes[shown], rest, depth, inherited, nodes[alone])
+        ordered = self._ordered(nodes[shown], decides[shown])
+        return self._run(ordered, rest, depth, inherited, nodes[alone])
+
+    def _ordered(self, nodes: Rows, decides: FloatArray) -> Rows:
+        """Return siblings in order, from the values that decide."""
+        if len(nodes) < 2:
+            return nodes
+        worth = np.where(np.isnan(decides), -np.inf, decides)
+        return nodes[_order(worth, nodes, self._selection)]
 
     def _run(
         self, nodes: Rows, rest: Rows, depth: int, inherited: bool, alone: Rows = _NOTHING
@@ -365,10 +375,12 @@ class _Writer:
         place = self._told.searchsorted(nodes)
         told = self._told[place] == nodes
         opening = np.where(told, self._openings[place], _ALL if inherited else unless_told)
-        opening[np.isin(nodes, alone) & ~told] = _CLOSED
+        if len(alone):
+            opening[np.isin(nodes, alone) & ~told] = _CLOSED
         opens_anything = self._view.has_children(nodes)
+        opening[~opens_anything] = _CLOSED
+        opens = opening.nonzero()[0]
         is_closed = opens_anything & (opening == _CLOSED)
-        opens = (opens_anything & (opening != _CLOSED)).nonzero()[0]
         opened = zip(opens.tolist(), (opening[opens] == _ALL).tolist(), strict=True)
         return _Siblings(nodes, is_closed, iter(opened), rest, depth)
 

@@ -63,7 +63,10 @@ def unify(trees: Sequence[CallTree]) -> Unified:
     # Runs of one binary or one table mostly have the same tree; each distinct tree is added once.
     index: dict[tuple[object, ...], int] = {}
     objects = {id(tree): tree for tree in trees}
-    number = {key: index.setdefault(_content(tree), len(index)) for key, tree in objects.items()}
+    if len(objects) == 1:
+        index, number = {(): 0}, dict.fromkeys(objects, 0)
+    else:
+        number = {k: index.setdefault(_content(tree), len(index)) for k, tree in objects.items()}
     which = [number[id(tree)] for tree in trees]
     distinct = [trees[which.index(k)] for k in range(len(index))]
     if len(distinct) == 1 and (alone := _as_it_is(distinct[0])) is not None:

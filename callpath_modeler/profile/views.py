@@ -131,7 +131,7 @@ class TopDown(View):
 
     def children(self, node: int) -> Rows:
         """Return the callees of `node`."""
-        return self.tree.called_by(node)
+        return self.tree.callees(node)
 
     def has_children(self, nodes: Rows) -> BoolArray:
         """Return True for call paths with callees, [nodes]."""
@@ -254,9 +254,12 @@ class _Grouped(View):
 
     def _by_family(self, nodes: Rows) -> Iterator[tuple[_Family, Rows, Rows]]:
         """Yield each family, its members' positions in `nodes`, and their indices in the family."""
-        # An open view has many families, so the time must not depend on their number.
-        known = (bisect_right(self._firsts, node) - 1 for node in nodes.tolist())
-        family = np.fromiter(known, np.intp, len(nodes))
+        # An open view has many families, so for few nodes the time must not depend on their number.
+        if len(nodes) < len(self._firsts):
+            known = (bisect_right(self._firsts, node) - 1 for node in nodes.tolist())
+            family = np.fromiter(known, np.intp, len(nodes))
+        else:
+            family = np.searchsorted(self._firsts, nodes, side="right") - 1
         order = np.argsort(family, kind="stable")
         starts = np.flatnonzero(np.diff(family[order], prepend=-2)).tolist()
         for start, end in pairwise([*starts, len(order)]):

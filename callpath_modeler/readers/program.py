@@ -56,6 +56,8 @@ def refuse_several_programs(runs: Sequence[_Read]) -> None:
         choose one.
     """
     trees = {id(run.tree): run.tree for run in runs}
+    if len(trees) < 2:
+        return
     functions = {key: _own_functions(tree) for key, tree in trees.items()}
     groups: list[tuple[frozenset[str], list[_Read]]] = []
     for run in runs:

@@ -20,6 +20,11 @@ _NOISE = 1e-9
 
 _INFINITE = np.float64(np.inf).view(np.uint64)
 
+_THE_VALUE_ITSELF = frozenset(
+    (Reduction.MAX, Reduction.MIN, Reduction.SUM, Reduction.MEAN, Reduction.MEDIAN)
+)
+"""Reductions that leave a single value as it is, to the last digit."""
+
 
 class Fold(Enum):
     """Statistic over the threads of a process."""
@@ -408,6 +413,8 @@ def statistic_of_present(block: FloatArray, reduction: Reduction) -> FloatArray:
 
     NaN = all values of the row are NaN.
     """
+    if block.shape[1] == 1 and reduction in _THE_VALUE_ITSELF:
+        return block[:, 0].copy()
     absent = np.isnan(block)
     present = block.shape[1] - np.count_nonzero(absent, axis=1)
     result: FloatArray

@@ -61,10 +61,11 @@ def difference_text(
     shown = [row for row in rows if found.in_new[row]]
     if shown:
         footer.append(invocation.hint("show", f"@{ids[shown[0]]}"))
-    return [*_head(found, style), Text(""), *body, Text(""), *_grey(footer, style)]
+    return [*heading(found, style), Text(""), *body, Text(""), *_grey(footer, style)]
 
 
-def _head(found: ExperimentDifference, style: TextStyle) -> list[Text]:
+def heading(found: ExperimentDifference, style: TextStyle) -> list[Text]:
+    """Return the answer of a comparison, and a description of both experiments."""
     return [
         *wrap(style.say(_verdict(found, style)), style.width, "bold"),
         *wrap(style.say(_context(found)), style.width, _GREY),

@@ -68,7 +68,7 @@ def difference_table(
     costs = ("base", "new", "change")
     united = [form.format(name) for form in (_SCALE, _TARGET, _MODELS) for name in costs]
     units = dict.fromkeys(united, found.pair.metric.unit)
-    return Table(columns, units, _header(compared, broken))
+    return Table(columns, units, comparison_header(compared, broken))
 
 
 def _occurs(found: ExperimentDifference, row: int) -> str:
@@ -109,7 +109,8 @@ def _growth_columns(found: ExperimentDifference, rows: IntArray) -> dict[str, li
     }
 
 
-def _header(compared: Compared, broken: Sequence[Violation]) -> dict[str, object]:
+def comparison_header(compared: Compared, broken: Sequence[Violation] = ()) -> dict[str, object]:
+    """Return what JSON says of a comparison besides its rows; `broken` = exceeded limits."""
     found = compared.difference
     pair, tree = found.pair, found.pair.tree
     parted = only_in_one(found)

@@ -58,6 +58,11 @@ class OutlinedView(ABC):
         """The values that the hot path follows, in one column."""
         return self.costs.only(self.column)
 
+    def worth(self) -> Callable[[Rows], FloatArray]:
+        """Return the function from nodes to the values that the hot path follows, each [nodes]."""
+        costs, kind = self.leads, 1 if self.inclusive else 0
+        return lambda nodes: self.view.values(nodes, costs)[kind][:, 0]
+
     @property
     def column(self) -> int:
         """The column that orders the lines."""
@@ -97,14 +102,8 @@ class OutlinedView(ABC):
     @cached_property
     def hot(self) -> list[int]:
         """The nodes of the hot path."""
-        costs = self.leads
-
-        def worth(nodes: Rows) -> FloatArray:
-            own, whole = self.view.values(nodes, costs)
-            return (whole if self.inclusive else own)[:, 0]
-
         start = self.outline.start
-        path = hot_path(self.view, worth, start, levels=self.request.hot_levels)
+        path = hot_path(self.view, self.worth(), start, levels=self.request.hot_levels)
         return path if start == ROOT else [start, *path]
 
     @property

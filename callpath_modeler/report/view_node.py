@@ -101,14 +101,14 @@ class ViewNode:
     def sites(self) -> list[str]:
         """Return the file and the line of the call, if all call paths have the same."""
         tree, rows = self.view.tree, self.own_rows
-        called = rows[tree.parent[rows] != ROOT]
-        sites = {
-            (tree.regions[tree.region[tree.parent[row]]].file, int(tree.site[row]))
-            for row in called.tolist()
-        }
-        if len(sites) != 1 or len(called) < len(rows):
+        callers, lines = tree.parent[rows], tree.site[rows]
+        # There may be 10^6 rows, so files are compared only if all lines are equal.
+        if not len(rows) or (callers == ROOT).any() or (lines != lines[0]).any():
             return []
-        ((file, line),) = sites
+        files = {tree.regions[k].file for k in np.unique(tree.region[callers]).tolist()}
+        if len(files) != 1:
+            return []
+        (file,), line = files, int(lines[0])
         return [] if line == NO_LINE else [f"call at {printable(file) or '<unknown file>'}:{line}"]
 
     def places(self) -> list[str]:

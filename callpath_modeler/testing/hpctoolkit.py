@@ -19,6 +19,8 @@ _VALUE = np.dtype([("metric", "<u2"), ("value", "<f8")])
 _INDEX = np.dtype([("context", "<u4"), ("start", "<u8")])
 _BY_CONTEXT = np.dtype([("profile", "<u4"), ("value", "<f8")])
 _BY_METRIC = np.dtype([("metric", "<u2"), ("start", "<u8")])
+_Stored = tuple[IntArray, IntArray, FloatArray]
+"""Contexts, numbers of metrics and values of one profile, in order of the contexts."""
 _CALL, _INLINED = 1, 2
 _ENTRY_POINTS = {"main thread": 1, "application thread": 2}
 
@@ -108,6 +110,40 @@ def write_database(
     profiles = [spread.values(one, metrics, layout) for one in measured]
     (directory / "profile.db").write_bytes(_profile_file(measured, profiles, layout))
     (directory / "cct.db").write_bytes(_context_file(profiles, len(contexts) + 1))
+    return directory
+
+
+def write_few_values(
+    directory: Path,
+    contexts: Sequence[Scope],
+    metric: str,
+    locations: Sequence[tuple[Mapping[str, int], IntArray, FloatArray]],
+    *,
+    title: str = "app",
+) -> Path:
+    """Write `meta.db` and `profile.db` of threads with values in few contexts.
+
+    Returns the directory.
+    The file `cct.db`, which holds the same values by context, is left out.
+
+    Parameters
+    ----------
+    directory : the database
+    contexts : its contexts, parents first
+    metric : name of the only metric
+    locations : identifiers of each thread, its contexts [k], and their exclusive costs [k]
+    title : title of the database
+    """
+    layout, spread = Layout(), _Propagation(contexts)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "meta.db").write_bytes(_MetaWriter(contexts, [metric], title, layout).content())
+    total = np.zeros(len(contexts))
+    for _, rows, costs in locations:
+        np.add.at(total, rows, costs)
+    stored = [_stored_of(spread.values(Measured({}, {metric: total}), [metric], layout))]
+    stored += [spread.of_few(rows, costs) for _, rows, costs in locations]
+    content = _profiles([ids for ids, *_ in locations], stored, layout)
+    (directory / "profile.db").write_bytes(content)
     return directory
 
 
@@ -327,6 +363,32 @@ class _Propagation:
                 table[0, k * len(_SCOPES) + 3] = columns["execution"][roots].sum()
         return table
 
+    def of_few(self, rows: IntArray, costs: FloatArray) -> _Stored:
+        """Return the stored values of a thread with costs in few contexts."""
+        whole = self._above(rows, costs, lexical_only=False)
+        within = self._above(rows, costs, lexical_only=True)
+        columns = [(rows, costs), within, within, whole]
+        contexts = np.concatenate([[-1], *(where for where, _ in columns)]) + 1
+        numbers = np.repeat([3, *range(len(columns))], [1, *(len(c) for c, _ in columns)])
+        values = np.concatenate([[costs.sum()], *(value for _, value in columns)])
+        order = np.lexsort((numbers, contexts))
+        return contexts[order], numbers[order], values[order]
+
+    def _above(
+        self, rows: IntArray, costs: FloatArray, *, lexical_only: bool
+    ) -> tuple[IntArray, FloatArray]:
+        """Return contexts and their sums over what is below them."""
+        where, values = [rows], [costs]
+        while len(rows):
+            if lexical_only:
+                rows, costs = rows[self._lexical[rows]], costs[self._lexical[rows]]
+            above = self._parent[rows]
+            rows, costs = above[above >= 0], costs[above >= 0]
+            where.append(rows)
+            values.append(costs)
+        found, place = np.unique(np.concatenate(where), return_inverse=True)
+        return found, np.bincount(place, np.concatenate(values)).astype(np.float64)
+
     def _sums(self, own: FloatArray, *, lexical_only: bool) -> FloatArray:
         total = own.copy()
         for level in reversed(self._levels[1:]):
@@ -338,19 +400,33 @@ class _Propagation:
 def _profile_file(
     measured: Sequence[Measured], profiles: Sequence[FloatArray], layout: Layout
 ) -> bytes:
+    tables = [np.sum(profiles, axis=0), *profiles]
+    return _profiles([one.ids for one in measured], [*map(_stored_of, tables)], layout)
+
+
+def _stored_of(table: FloatArray) -> _Stored:
+    """Return the values of a table [contexts, numbers] that are not zero."""
+    contexts, numbers = np.nonzero(table)
+    return contexts, numbers, table[contexts, numbers]
+
+
+def _profiles(
+    ids_of: Sequence[Mapping[str, int]], stored: Sequence[_Stored], layout: Layout
+) -> bytes:
+    """Return the file of profiles: of the summary, then of threads with these identifiers."""
     buffer = _Buffer(0x30)
     size = 40 if layout.early else 48 + layout.spare
-    tables = [np.sum(profiles, axis=0), *profiles]
-    identifiers = [0, *(buffer.put(_identifiers(one.ids)) for one in measured)]
+    identifiers = [0, *(buffer.put(_identifiers(ids)) for ids in ids_of)]
     tuples = (len(buffer.content) - 0x30, 0x30)
     infos = buffer.section(16)
-    first = buffer.put(bytes(size * len(tables)))
+    first = buffer.put(bytes(size * len(stored)))
     section = len(buffer.content) - infos
     rows = []
-    for number, (table, ids) in enumerate(zip(tables, identifiers, strict=True)):
-        contexts, metrics = np.nonzero(table)
+    for number, ((contexts, metrics, costs), ids) in enumerate(
+        zip(stored, identifiers, strict=True)
+    ):
         values = np.empty(len(contexts), _VALUE)
-        values["metric"], values["value"] = metrics, table[contexts, metrics]
+        values["metric"], values["value"] = metrics, costs
         index = _starts(contexts, _INDEX, "context")
         place = buffer.put(values.tobytes()), buffer.put(index.tobytes())
         row = struct.pack(

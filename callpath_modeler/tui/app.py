@@ -109,12 +109,12 @@ class Browser(ValueKeys):
         shown = self.session.forecast
         known = shown.inputs.asking(predicted=self._predicted)
         text = self._given.command(self.session.view_request(), known, self.target)
-        is_pair = isinstance(shown, PairForecast)
-        self._say_command(text, "lists these differences" if is_pair else "prints this view")
+        self._say_command(text)
 
-    def _say_command(self, text: str, what: str = "prints this view") -> None:
+    def _say_command(self, text: str) -> None:
         self.copy_to_clipboard(text)
-        self._note(f"{text}\n\n{what}. It is in the clipboard if the terminal supports that.")
+        what = "prints this view. It is in the clipboard if the terminal supports that."
+        self._note(f"{text}\n\n{what}")
 
     # Bookmarks
 

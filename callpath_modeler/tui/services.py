@@ -44,8 +44,7 @@ class BrowserServices:
         measured values there
     runs_of : returns the measured runs of a metric
     target_of : returns the target for the typed text
-    command : returns the command that prints a view at a target; of two experiments, that of the
-        list of differences
+    command : returns the command that prints a view at a target
     save : writes what `command` prints to a file, and returns a message
     compare : returns the comparison of an earlier experiment, by its path, with the shown models;
         the last argument is whether predictions are used even if both ran a target

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,8 @@ _LEXICAL, _CALL = 0, 1
 _IS_FUNCTION, _IS_LOOP, _IS_LINE = 0, 1, 2
 _SPREAD = 64
 """Maximum ratio of an array over context numbers, which have gaps, to the size of the tree."""
+_TOGETHER = 64
+"""Number of blocks from which it is faster to walk them together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,23 +242,56 @@ def _siblings(
     sizes: Int64Array,
     fixed: int,
     most: int,
-) -> tuple[Int64Array, list[int]]:
-    """Return the positions of the contexts in the blocks, and the length of each block."""
-    data = file.data
+) -> tuple[Int64Array, IntArray]:
+    """Return the positions of the contexts in the blocks, and the length of each block.
+
+    All blocks are walked together, as most have few contexts; the last few are walked one by one.
+    """
+    ends = starts + sizes
+    for block in np.flatnonzero(ends > file.size)[:1].tolist():
+        file.check(int(starts[block]), int(sizes[block]), "a block of contexts")
+    data = np.frombuffer(file.data, np.uint8)
+    blocks, at = np.arange(len(starts)), starts
+    walked = [(blocks[:0], at[:0])]
+    total = 0
+    while True:
+        goes_on = at + fixed <= ends[blocks]
+        if not goes_on.all():
+            blocks, at = blocks[goes_on], at[goes_on]
+        if len(blocks) < _TOGETHER:
+            break
+        walked.append((blocks, at))
+        total += len(blocks)
+        if total > most:
+            file.refuse(int(starts[blocks[0]]), "contexts contain each other")
+        at = at + fixed + 8 * data[at + 23].astype(np.int64)
+    for block, first in zip(blocks.tolist(), at.tolist(), strict=True):
+        offsets = _rest_of(file.data, first, int(ends[block]), fixed, most - total)
+        total += len(offsets)
+        if total > most:
+            file.refuse(int(starts[block]), "contexts contain each other")
+        walked.append((np.full(len(offsets), block), offsets))
+    # Positions ascend in each step, so the order of blocks decides, then that of the steps.
+    block = np.concatenate([blocks for blocks, _ in walked])
+    order = np.argsort(block, kind="stable")
+    offsets = np.concatenate([positions for _, positions in walked])[order]
+    counts = np.bincount(block, minlength=len(starts))
+    stops = starts.copy()
+    last = np.cumsum(counts)[counts > 0] - 1
+    stops[counts > 0] = offsets[last] + fixed + 8 * data[offsets[last] + 23].astype(np.int64)
+    for block in np.flatnonzero(stops != ends)[:1].tolist():
+        end = int(ends[block])
+        file.refuse(int(starts[block]), f"a block of contexts does not end at {end:#x}")
+    return offsets, counts
+
+
+def _rest_of(data: bytes, at: int, end: int, fixed: int, most: int) -> Int64Array:
+    """Return the positions of the contexts of a block from `at` on, at most one too many."""
     offsets: list[int] = []
-    counts: list[int] = []
-    for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
-        file.check(start, size, "a block of contexts")
-        before, end, at = len(offsets), start + size, start
-        while at + fixed <= end:
-            offsets.append(at)
-            at += fixed + 8 * data[at + 23]
-        if at != end:
-            file.refuse(start, f"a block of contexts does not end at {end:#x}")
-        counts.append(len(offsets) - before)
-        if len(offsets) > most:
-            file.refuse(start, "contexts contain each other")
-    return np.array(offsets, np.int64), counts
+    while at + fixed <= end and len(offsets) <= most:
+        offsets.append(at)
+        at += fixed + 8 * data[at + 23]
+    return np.array(offsets, np.int64)
 
 
 def _columns(
@@ -315,6 +351,7 @@ class _Texts:
 
     def __init__(self, file: InMemoryFile) -> None:
         self._file = file
+        self._paths: dict[int, str] = {}
 
     def entry(self, name: int) -> Region:
         """Return the region of an entry point."""
@@ -343,8 +380,10 @@ class _Texts:
     def _path(self, at: int, what: str) -> str:
         if at == 0:
             return ""
-        (path,) = self._file.unpack(_PATH, at, what)
-        return self._file.text(path, f"the path of {what}")
+        if at not in self._paths:
+            (path,) = self._file.unpack(_PATH, at, what)
+            self._paths[at] = self._file.text(path, f"the path of {what}")
+        return self._paths[at]
 
 
 def _regions(file: InMemoryFile, records: _Records) -> tuple[tuple[Region, ...], Int64Array]:
@@ -365,7 +404,7 @@ def _regions(file: InMemoryFile, records: _Records) -> tuple[tuple[Region, ...],
     for mask, make, columns in kinds:
         rows = np.flatnonzero(mask)
         distinct, which = _distinct([column[rows] for column in columns])
-        numbers = [known.setdefault(make(*key), len(known)) for key in distinct]
+        numbers = [known.setdefault(made, len(known)) for made in starmap(make, distinct)]
         region[rows] = np.array(numbers, np.int64)[which]
     return tuple(known), region
 
@@ -375,5 +414,14 @@ def _distinct(columns: list[Int64Array]) -> tuple[list[tuple[int, ...]], IntArra
     if len(columns) == 1:
         keys, which = np.unique(columns[0], return_inverse=True)
         return [(key,) for key in keys.tolist()], which
-    rows, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return [tuple(row) for row in rows.tolist()], which.reshape(-1)
+    first, second = columns
+    numbers, of_first = np.unique(first, return_inverse=True)
+    lowest = int(second.min(initial=0))
+    spread = int(second.max(initial=0)) - lowest + 1
+    if spread > np.iinfo(np.int64).max // (len(numbers) + 1):
+        rows, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+        return [tuple(row) for row in rows.tolist()], which.reshape(-1)
+    # Rows of two columns are sorted a hundred times slower than numbers.
+    keys, which = np.unique(of_first * spread + (second - lowest), return_inverse=True)
+    pairs = zip(numbers[keys // spread].tolist(), (keys % spread + lowest).tolist(), strict=True)
+    return list(pairs), which

@@ -82,8 +82,10 @@ def function_region(name: str, module: str = "", file: str = "", line: int = 0) 
 
 def loop_region(file: str, line: int) -> Region:
     """Return the region of a loop."""
-    place = f"{base_name(file) or '<unknown file>'}:{max(line, 0)}"
-    return Region(f"loop at {place}", file=file, line=line if line > 0 else -1, role="loop")
+    place = file.rpartition("/")[2] or "<unknown file>"
+    known = line > 0
+    name = f"loop at {place}:{line if known else 0}"
+    return Region(name, file=file, line=line if known else -1, role="loop")
 
 
 def anonymous(module: str, offset: int) -> str:

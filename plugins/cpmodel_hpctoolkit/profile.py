@@ -23,7 +23,7 @@ from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
 from cpmodel_hpctoolkit.contexts import STATEMENT, Detail
 from cpmodel_hpctoolkit.locations import Location, LocationSet
 from cpmodel_hpctoolkit.metrics import Measure, StoredMetric, declare
-from cpmodel_hpctoolkit.reduce import clear, reduce_processes
+from cpmodel_hpctoolkit.reduce import Column, clear, reduce_processes
 
 _PRINTED = 1e-4
 """Relative rounding: sums in XML have six digits, and their terms were rounded before."""
@@ -34,12 +34,12 @@ class Exclusive(NamedTuple):
 
     Attributes
     ----------
-    values : [call paths]
-    noise : maximum size of negative values by rounding, [call paths] or one for all
+    column : the values
+    noise : maximum size of negative values by rounding, one per value or one for all
     total : inclusive value of the whole program
     """
 
-    values: FloatArray
+    column: Column
     noise: FloatArray | float
     total: float
 
@@ -195,9 +195,9 @@ class HpctoolkitProfile:
         known, noticed = group >= 0, Noticed()
         for column, location in enumerate(place for threads in processes for place in threads):
             found = self.database.of_location(stored.measure, location)
-            clear(found.values, found.noise, noticed)
-            values = np.nan_to_num(found.values[known])
-            sums[:, column] = np.bincount(group[known], values, groups)
+            clear(found.column, found.noise, noticed)
+            values = found.column.of_all(len(group))
+            sums[:, column] = np.bincount(group[known], np.nan_to_num(values[known]), groups)
         self._note(metric, noticed)
         sums *= stored.scale
         return ThreadSums(sums, process)
@@ -250,13 +250,15 @@ class HpctoolkitProfile:
         whole: dict[Location, float] = {}
         lost = 0
 
-        def read(location: Location) -> tuple[FloatArray, float]:
+        def read(location: Location) -> tuple[Column, float]:
             found = self.database.of_location(measure, location)
             nonlocal lost
-            lost += abs(float(found.values.sum()) - found.total) > _PRINTED * abs(found.total)
-            clear(found.values, found.noise, noticed)
+            lost += abs(float(found.column.values.sum()) - found.total) > _PRINTED * abs(
+                found.total
+            )
+            clear(found.column, found.noise, noticed)
             whole[location] = found.total
-            return found.values, found.total
+            return found.column, found.total
 
         paths = len(self.call_tree)
         reduced = reduce_processes(processes, read, paths, stored.fold, reduction)
@@ -287,11 +289,12 @@ class HpctoolkitProfile:
         return reduction in {Reduction.SUM, Reduction.MEAN} and summed
 
     def _from_sum(self, of_all: Exclusive, reduction: Reduction, noticed: Noticed) -> Reduced:
-        clear(of_all.values, of_all.noise, noticed)
+        clear(of_all.column, of_all.noise, noticed)
+        values = of_all.column.of_all(len(self.call_tree))
         if reduction is Reduction.SUM:
-            return Reduced(of_all.values, of_all.total)
+            return Reduced(values, of_all.total)
         processes = max(1, self.extent.processes)
-        return Reduced(of_all.values / processes, of_all.total / processes)
+        return Reduced(values / processes, of_all.total / processes)
 
     def _note(self, metric: str, noticed: Noticed) -> None:
         if noticed.not_finite:

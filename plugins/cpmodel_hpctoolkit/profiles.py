@@ -28,6 +28,8 @@ _VALUE = np.dtype([("metric", "<u2"), ("value", "<f8")])
 _INDEX = np.dtype([("context", "<u4"), ("start", "<u8")])
 _ACCELERATORS = frozenset({"GPUDEVICE", "GPUCONTEXT", "GPUSTREAM"})
 _IS_PHYSICAL = 1
+_SMALL = 1 << 16
+"""Number of contexts of a profile up to which its index is kept."""
 _SMALLEST = 40
 """Size of a profile's record in the first releases, in bytes; later ones are longer."""
 
@@ -88,6 +90,7 @@ class ProfileFile:
         self.profiles: list[Profile] = []
         self.numbers: list[int] = []
         self.locations: list[Location] = []
+        self._latest: tuple[Profile, tuple[Int64Array, Int64Array]] | None = None
         for number, place in enumerate(range(first, first + count * size, size)):
             self._add(number, place, has_flags=size >= _SMALLEST + _FLAGS.size)
 
@@ -145,11 +148,20 @@ class ProfileFile:
 
     def _index(self, profile: Profile) -> tuple[Int64Array, Int64Array]:
         """Return the contexts of a profile, [n], and the start of the values of each, [n + 1]."""
+        if self._latest is not None and self._latest[0] is profile:
+            return self._latest[1]
+        found = self._read_index(profile)
+        # Each is needed twice. Of many processes, each has a small one.
+        self._latest = (profile, found) if profile.n_contexts <= _SMALL else None
+        return found
+
+    def _read_index(self, profile: Profile) -> tuple[Int64Array, Int64Array]:
         index = self._file.array(
             _INDEX, profile.index, profile.n_contexts, "the contexts of a profile"
         )
         contexts = index["context"].astype(np.int64)
-        starts = np.append(index["start"], np.uint64(profile.n_values)).astype(np.int64)
+        starts = np.empty(len(index) + 1, np.int64)
+        starts[:-1], starts[-1] = index["start"], profile.n_values
         if starts[0] != 0:
             self._file.refuse(profile.index, "the index of contexts does not match the values")
         if np.any(starts[1:] < starts[:-1]) or np.any(contexts[1:] <= contexts[:-1]):

@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import Reduced
 from callpath_modeler.readers.reductions import Fold, Noticed, statistic_of_present
 from cpmodel_hpctoolkit.locations import Location, Processes
 
-Read = Callable[[Location], tuple[FloatArray, float]]
-"""Function that returns the exclusive values of a location, [call paths], NaN = unusable, and its
-total.
-"""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """Exclusive values of one location; NaN = unusable.
+
+    Attributes
+    ----------
+    values : [call paths], or [k] with `rows`
+    rows : [k] call paths of the values, ascending; all others are zero. None = all call paths
+    """
+
+    values: FloatArray
+    rows: IntArray | None = None
+
+    def of_all(self, call_paths: int) -> FloatArray:
+        """Return one value per call path."""
+        if self.rows is None:
+            return self.values
+        values = np.zeros(call_paths)
+        values[self.rows] = self.values
+        return values
+
+
+Read = Callable[[Location], tuple[Column, float]]
+"""Function that returns the values of a location, and its total."""
 
 _HELD = 1 << 26
 """Maximum size of values in memory, in bytes, if a statistic needs all processes together."""
+_TOGETHER = 1 << 18
+"""Number of values of processes with few values that are added together."""
 
 
 def reduce_processes(
@@ -42,7 +66,7 @@ def reduce_processes(
     else:
         running = _Running(call_paths, reduction)
         for k, process in enumerate(processes):
-            column, totals[0, k] = _folded(process, read, fold)
+            column, totals[0, k] = _folded(process, read, fold, call_paths)
             for each in (running, *beside):
                 each.add(column)
         values = running.result()
@@ -54,15 +78,31 @@ def reduce_processes(
         return Reduced(values, total, uneven, run_time)
 
 
-def _folded(process: tuple[Location, ...], read: Read, fold: Fold) -> tuple[FloatArray, float]:
-    values, total = read(process[0])
+def _folded(
+    process: tuple[Location, ...], read: Read, fold: Fold, call_paths: int
+) -> tuple[Column, float]:
+    column, total = read(process[0])
     for thread in process[1:]:
         more, of_thread = read(thread)
+        first, second, rows = _aligned(column, more, call_paths)
         if fold is Fold.MAX:
-            values, total = np.fmax(values, more), max(total, of_thread)
+            column, total = Column(np.fmax(first, second), rows), max(total, of_thread)
         else:
-            values, total = _added(values, more), total + of_thread
-    return values, total
+            column, total = Column(_added(first, second), rows), total + of_thread
+    return column, total
+
+
+def _aligned(
+    first: Column, second: Column, call_paths: int
+) -> tuple[FloatArray, FloatArray, IntArray | None]:
+    """Return the values of both for the same call paths, and these."""
+    if first.rows is None or second.rows is None:
+        return first.of_all(call_paths), second.of_all(call_paths), None
+    rows = np.union1d(first.rows, second.rows)
+    one, other = np.zeros(len(rows)), np.zeros(len(rows))
+    one[np.searchsorted(rows, first.rows)] = first.values
+    other[np.searchsorted(rows, second.rows)] = second.values
+    return one, other, rows
 
 
 def _added(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -73,30 +113,84 @@ def _added(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 class _Running:
-    """Intermediate results over the processes until now, [call paths] each."""
+    """Intermediate results over the processes until now, [call paths] each.
+
+    Of a process with few values, only these are added. There may be 10^4 processes with 10^6 call
+    paths, so zeros of all these processes are added together at the end.
+    """
 
     def __init__(self, call_paths: int, reduction: Reduction) -> None:
         self._reduction = reduction
         self._present = np.zeros(call_paths)
         self._sum = np.zeros(call_paths)
         self._extreme = np.full(call_paths, np.nan)
+        self._few = 0  # number of processes with few values
+        self._told = np.zeros(call_paths, np.int64)  # number of these that have a value here
+        self._waiting: list[Column] = []
+        self._held = 0
 
-    def add(self, column: FloatArray) -> None:
+    def add(self, column: Column) -> None:
         """Add the values of a process."""
+        if column.rows is not None:
+            self._few += 1
+            self._waiting.append(column)
+            self._held += len(column.values)
+            if self._held > _TOGETHER:
+                self._add_waiting()
+            return
+        self._add_waiting()
+        values = column.values
         if self._reduction in {Reduction.MAX, Reduction.IMBALANCE}:
-            np.fmax(self._extreme, column, out=self._extreme)
+            np.fmax(self._extreme, values, out=self._extreme)
         elif self._reduction is Reduction.MIN:
-            np.fmin(self._extreme, column, out=self._extreme)
+            np.fmin(self._extreme, values, out=self._extreme)
         if self._reduction in {Reduction.MAX, Reduction.MIN}:
             return
-        present = ~np.isnan(column)
+        present, addend = self._addend(values)
         self._present += present
+        self._sum += addend
+
+    def _addend(self, values: FloatArray) -> tuple[BoolArray, FloatArray]:
+        present = ~np.isnan(values)
         with np.errstate(divide="ignore"):
-            addend = np.log(column) if self._reduction is Reduction.GEOMEAN else column
-        self._sum += np.where(present, addend, 0.0)
+            addend = np.log(values) if self._reduction is Reduction.GEOMEAN else values
+        return present, np.where(present, addend, 0.0)
+
+    def _add_waiting(self) -> None:
+        """Add processes with few values, one after the other."""
+        if not self._waiting:
+            return
+        rows = np.concatenate([column.rows for column in self._waiting if column.rows is not None])
+        values = np.concatenate([column.values for column in self._waiting])
+        self._waiting, self._held = [], 0
+        np.add.at(self._told, rows, 1)
+        if self._reduction in {Reduction.MAX, Reduction.IMBALANCE}:
+            np.fmax.at(self._extreme, rows, values)
+        elif self._reduction is Reduction.MIN:
+            np.fmin.at(self._extreme, rows, values)
+        if self._reduction in {Reduction.MAX, Reduction.MIN}:
+            return
+        present, addend = self._addend(values)
+        np.add.at(self._present, rows, present)
+        np.add.at(self._sum, rows, addend)
+
+    def _add_zeros(self) -> None:
+        """Add the zeros of processes with few values."""
+        self._add_waiting()
+        zeros = self._few - self._told
+        self._few, self._told = 0, np.zeros_like(self._told)
+        self._present += zeros
+        some = zeros > 0
+        if self._reduction in {Reduction.MAX, Reduction.IMBALANCE}:
+            self._extreme[some] = np.fmax(self._extreme[some], 0.0)
+        elif self._reduction is Reduction.MIN:
+            self._extreme[some] = np.fmin(self._extreme[some], 0.0)
+        if self._reduction is Reduction.GEOMEAN:
+            self._sum[some] = -np.inf
 
     def result(self) -> FloatArray:
         """Return the reduced values; NaN = no process has a value."""
+        self._add_zeros()
         with np.errstate(all="ignore"):
             match self._reduction:
                 case Reduction.SUM:
@@ -129,8 +223,8 @@ def _by_blocks(
     for first, stop in _blocks(call_paths, len(processes)):
         block = np.empty((stop - first, len(processes)))
         for k, process in enumerate(processes):
-            column, totals[0, k] = _folded(process, read, fold)
-            block[:, k] = column[first:stop]
+            column, totals[0, k] = _folded(process, read, fold, call_paths)
+            block[:, k] = column.of_all(call_paths)[first:stop]
             for each in beside if first == 0 else ():
                 each.add(column)
         values[first:stop] = statistic_of_present(block, Reduction.MEDIAN)
@@ -143,14 +237,15 @@ def _blocks(call_paths: int, processes: int) -> Iterator[tuple[int, int]]:
         yield first, min(first + step, call_paths)
 
 
-def clear(values: FloatArray, noise: FloatArray | float, noticed: Noticed) -> None:
+def clear(column: Column, noise: FloatArray | float, noticed: Noticed) -> None:
     """Replace negative values by zero, and unusable ones by NaN, in place; count both.
 
     Parameters
     ----------
-    values : [call paths]
-    noise : [call paths] or one for all, maximum size of negative values by rounding
+    column : the values, [k]
+    noise : [k] or one for all, maximum size of negative values by rounding
     """
+    values = column.values
     unusable = ~np.isfinite(values)
     if unusable.any():
         noticed.not_finite += int(np.count_nonzero(unusable))
@@ -160,5 +255,6 @@ def clear(values: FloatArray, noise: FloatArray | float, noticed: Noticed) -> No
         noticed.negative += len(below)
         row = int(below[np.argmin(values[below])])
         if values[row] < noticed.worst:
-            noticed.worst, noticed.worst_row = float(values[row]), row
+            call_path = row if column.rows is None else int(column.rows[row])
+            noticed.worst, noticed.worst_row = float(values[row]), call_path
     np.maximum(values, 0.0, out=values)

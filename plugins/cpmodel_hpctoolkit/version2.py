@@ -21,6 +21,7 @@ from cpmodel_hpctoolkit.experiment import ExperimentXml, SummedMetric, read_expe
 from cpmodel_hpctoolkit.locations import Location, LocationSet
 from cpmodel_hpctoolkit.metrics import Measure
 from cpmodel_hpctoolkit.profile import Exclusive
+from cpmodel_hpctoolkit.reduce import Column
 
 _FILE = re.compile(r"-(\d+)-(\d+)-([0-9a-f]+)-\d+-\d+\.(metric-db|hpctrace)$")
 _FIRST_STREAM = 500
@@ -121,7 +122,7 @@ class Version2:
         values = self._attributed(stored[rows, _of_statements(metric.stored)], self._rows)
         has_total = "I" in metric.stored
         total = float(stored[0, metric.stored["I"]]) if has_total else float(values.sum())
-        return Exclusive(values, 0.0, total)
+        return Exclusive(Column(values), 0.0, total)
 
     def _check_columns(self, metric: SummedMetric) -> None:
         for column in metric.stored.values():
@@ -150,12 +151,12 @@ class Version2:
         known = contexts >= 0
         exclusive = self._attributed(values[known], self._rows[contexts[known]])
         if "I" not in columns:
-            return Exclusive(exclusive, 0.0, float(exclusive.sum()))
+            return Exclusive(Column(exclusive), 0.0, float(exclusive.sum()))
         contexts, values = self._summed(columns["I"])
         total, parts = float(values[contexts < 0].sum()), float(exclusive.sum())
         # The printed total has six digits. If the sum agrees with it, the sum is more precise.
         is_same = abs(parts - total) <= _PRINTED * abs(total)
-        return Exclusive(exclusive, 0.0, parts if is_same else total)
+        return Exclusive(Column(exclusive), 0.0, parts if is_same else total)
 
     def _is_readable(self, metric: SummedMetric) -> bool:
         return bool(metric.stored if self._files else metric.columns)

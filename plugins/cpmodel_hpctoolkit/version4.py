@@ -22,9 +22,12 @@ from cpmodel_hpctoolkit.meta import Meta, read_meta
 from cpmodel_hpctoolkit.metrics import Measure
 from cpmodel_hpctoolkit.profile import Exclusive
 from cpmodel_hpctoolkit.profiles import Profile, ProfileFile, ProfileValues
+from cpmodel_hpctoolkit.reduce import Column
 
 _OWN, _ALL = "function", "execution"
 _ROUNDING = 1e-9
+_FEW = 16
+"""Call paths per value of a process from which on only its values are added up."""
 """Differences of sums below this share of the sums are rounding."""
 
 
@@ -177,23 +180,32 @@ class Version4:
         scope, above = (
             (_OWN, self._layout.enclosing) if _OWN in ids else (_ALL, self._layout.caller)
         )
-        values, noise = self._attributed(self._profiles.read(profile, ids[scope]), above)
+        column, noise = self._attributed(self._profiles.read(profile, ids[scope]), above)
         if _ALL in ids:
             total = self._profiles.whole(profile).get(ids[_ALL], 0.0)
         else:
-            total = float(values.sum())
-        return Exclusive(values, noise, total)
+            total = float(column.values.sum())
+        return Exclusive(column, noise, total)
 
-    def _attributed(self, found: ProfileValues, above: Int64Array) -> tuple[FloatArray, FloatArray]:
+    def _attributed(self, found: ProfileValues, above: Int64Array) -> tuple[Column, FloatArray]:
         """Add values to the call paths of their contexts, and subtract them from `above`."""
         layout = self._layout
         known = found.contexts < len(layout.own)
         contexts, values = found.contexts[known], found.values[known]
         n = len(layout.tree) + 1
+        if len(contexts) * _FEW < n:
+            # Of 10^6 call paths, a process may have a hundred.
+            both = np.concatenate([layout.own[contexts], above[contexts]])
+            rows, place = np.unique(both, return_inverse=True)
+            gains, takes = place[: len(contexts)], place[len(contexts) :]
+            own = np.bincount(gains, values, len(rows)).astype(np.float64)
+            taken = np.bincount(takes, values, len(rows)).astype(np.float64)
+            first = int(len(rows) > 0 and rows[0] < 0)
+            return Column((own - taken)[first:], rows[first:]), (own * _ROUNDING)[first:]
         # Row -1, the last one, collects values that belong to no call path.
-        own: FloatArray = np.bincount(layout.own[contexts] % n, values, n)[:-1].astype(np.float64)
-        taken: FloatArray = np.bincount(above[contexts] % n, values, n)[:-1].astype(np.float64)
-        return own - taken, own * _ROUNDING
+        own = np.bincount(layout.own[contexts] % n, values, n)[:-1].astype(np.float64)
+        taken = np.bincount(above[contexts] % n, values, n)[:-1].astype(np.float64)
+        return Column(own - taken), own * _ROUNDING
 
 
 def _tables(meta: Meta, collapsed: Collapsed, nested: BoolArray) -> tuple[Int64Array, Int64Array]:

@@ -180,30 +180,40 @@ def two(surroundings, session, stored, target=1000.0):
 
 
 @pytest.mark.parametrize("inclusive", [False, True])
-def test_the_command_of_two_experiments_prints_the_list_that_is_written(
+def test_the_command_of_two_experiments_prints_the_view_that_is_written(
     run, surroundings, session, stored, inclusive, tmp_path
 ):
     both = two(surroundings, session, stored)
     both.inclusive = inclusive
+    both.refresh()
+    both.open()
     request = both.view_request()
     line = surroundings.command(request, both.forecast.inputs, 1000.0)
     assert "--target 1000" in line
     assert ("-i" in shlex.split(line)) == inclusive
     path = tmp_path / "a.csv"
-    assert "call paths" in surroundings.save(both.forecast, request, path)
+    assert f"{len(both.outline)} line" in surroundings.save(both.forecast, request, path)
     assert path.read_text() == run(*shlex.split(line)[1:], "-f", "csv").out
+    told = list(csv.DictReader(path.read_text().splitlines()))
+    own, whole = both.values(np.arange(len(both.outline)))
+    for kind, values in (("exclusive", own), ("inclusive", whole)):
+        for name, column in (("base", values.base), ("new", values.new), ("change", values.change)):
+            found = [float(row[f"{name}_{kind}[s]"] or "nan") for row in told]
+            assert found == pytest.approx(column.tolist(), nan_ok=True)
     path = tmp_path / "a.txt"
     surroundings.save(both.forecast, request, path)
-    written = path.read_text().splitlines()
-    assert written[:-1] == said_by(run, f"{line} -n 500")[: len(written) - 1]
+    assert path.read_text().splitlines() == said_by(run, line)
 
 
-def test_a_filter_of_two_experiments_selects_call_paths_of_the_list(
+def test_a_filter_of_two_experiments_is_that_of_the_view(
     run, surroundings, session, stored, tmp_path
 ):
     both = two(surroundings, session, stored)
     name = both.forecast.tree.name(len(both.forecast.tree) - 1)
+    both.hide_or_show_small()
     both.filter(f"**/{name}")
+    both.go(0)
+    both.open_all()
     line = surroundings.command(both.view_request(), both.forecast.inputs, 1000.0)
     path = tmp_path / "a.csv"
     surroundings.save(both.forecast, both.view_request(), path)
@@ -277,7 +287,8 @@ def test_commands_of_a_browser_that_asks_models_ask_them_where_they_can(run, sto
         path.write_text('schema = 1\n[[expect]]\ncallpath = "**"\ngrowth = "<= O(p^9)"\n')
         checked = given.check(str(path), session.forecast).command
         inputs = given.compare(str(stored), fitted, True)
-        compared = given.command(session.view_request(), inputs, 16.0)
+        both = Session(pair_forecast(inputs, 16.0))
+        compared = given.command(both.view_request(), inputs, 16.0)
     assert "--predicted" in compared
     for command in (checked, compared):
         outcome = run(*shlex.split(command)[1:])
@@ -331,7 +342,7 @@ def test_the_command_line_names_an_experiment_to_compare_with(run, stored, monke
 
 
 def test_without_a_terminal_the_command_that_compares_is_named(run, stored):
-    words = f"cpmodel diff {stored} {stored} lists the differences"
+    words = f"cpmodel views {stored} --compare {stored} prints the same view"
     run("browse", stored, "--compare", stored).fails(2, "browse needs a terminal", words)
 
 
@@ -355,3 +366,14 @@ def test_the_ranks_of_both_experiments_are_shown(surroundings, session, stored):
     lines = texts(answer.listing(80).head + [e.lines[0] for e in answer.listing(80).entries])
     assert lines[0].startswith("base: ")
     assert any(line.startswith("new: ") for line in lines)
+
+
+def test_orders_of_two_experiments_are_for_two_experiments(run, stored):
+    run("views", stored, "--sort", "base").fails(2, "for two experiments", "add --compare BASE")
+    words = ("views", stored, "--compare", stored, "--sort", "growth")
+    run(*words).fails(2, "two experiments have other orders", "difference, ratio, new, base, name")
+    flat = ("--view", "flat", "--sort", "base", "--reverse", "-f", "csv")
+    rows = run("views", stored, "--compare", stored, *flat).out
+    costs = [float(row["base_exclusive[s]"]) for row in csv.DictReader(rows.splitlines())]
+    assert len(costs) > 2
+    assert costs == sorted(costs)

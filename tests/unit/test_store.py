@@ -257,6 +257,22 @@ def test_names_in_a_header_hold_no_control_character(path):
     assert values.metric.unit.endswith("\\x07")
 
 
+def test_names_of_folded_chains_are_stored(fit, tmp_path):
+    chains = {1: ("first", "second\x1b[31m"), 2: ("third",)}
+    folded = replace(fit.experiment, chains=chains)
+    path = tmp_path / "folded.cpm"
+    store.write([replace(fit, experiment=folded)], path)
+    assert store.read_experiment(path).chains == {1: ("first", "second\\x1b[31m"), 2: ("third",)}
+
+
+def test_a_chain_that_leads_to_no_call_path_is_an_input_error(fit, tmp_path):
+    path = tmp_path / "folded.cpm"
+    chains = {len(fit.experiment.tree): ("first",)}
+    store.write([replace(fit, experiment=replace(fit.experiment, chains=chains))], path)
+    with pytest.raises(InputError, match="a chain leads to no call path"):
+        store.read_experiment(path)
+
+
 def test_a_store_of_another_version_says_so(path, fit):
     header = json.loads((path / "header.json").read_text())
     (path / "header.json").write_text(json.dumps({"schema": header["schema"] + 1}))

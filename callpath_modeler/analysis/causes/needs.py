@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,7 +16,15 @@ from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
 from callpath_modeler.modeling.distributions import normal_quantile
-from callpath_modeler.modeling.mixture.repetition_noise import noise_of, repetition_stats
+from callpath_modeler.modeling.mixture.repetition_noise import (
+    Pool,
+    RepetitionStats,
+    degrees_of_freedom,
+    pooled,
+    profile_of,
+    repetition_stats,
+    row_spread,
+)
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
 
@@ -26,6 +35,11 @@ _LEAST_ERROR = 0.003
 """Smallest relative error of a time: clocks and calls of the measurement disturb it."""
 _FAR = 1024.0
 """Multiple of the largest scale that stands for infinity."""
+_CHUNK = 65_536
+"""Number of call paths whose repetitions are in memory together."""
+
+_POOLS: WeakKeyDictionary[Fitted, Pool] = WeakKeyDictionary()
+"""Noise of repetitions by models: a browser asks for one call path after the other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,9 +231,7 @@ def _processes(fitted: Fitted, target: float) -> FloatArray:
 
 def _times(fitted: Fitted, rows: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return centres [n, K] and their relative errors [n, K]; inf = no value."""
-    points, runs = fitted.line.by_point(fitted.metric.name, fitted.parameter)
-    runs = runs[:, np.isin(points, fitted.points)]
-    noise = noise_of(repetition_stats(runs, fitted.models.aggregate), 1.0, rows)
+    noise = _pool(fitted).noise(_repetitions(fitted, rows), 1.0)
     time = np.nan_to_num(fitted.measured[rows])
     known = noise.is_known
     level = np.sqrt(noise.variance) if known else np.full(len(rows), UNREPEATED)
@@ -232,6 +244,29 @@ def _times(fitted: Fitted, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         ratio = np.nan_to_num(np.clip(expected / time, 0.5, 2.0), nan=1.0)
         error = level[:, None] / np.sqrt(weight) * ratio
     return time, np.where((time > 0) & (weight > 0), error, np.inf)
+
+
+def _pool(fitted: Fitted) -> Pool:
+    """Return the noise of repetitions of all call paths."""
+    if fitted not in _POOLS:
+        count = len(fitted.experiment.tree)
+        parts = []
+        for start in range(0, count, _CHUNK):
+            part = _repetitions(fitted, slice(start, start + _CHUNK))
+            # Rows without repetitions tell nothing, and there may be 10^6.
+            parts.append(part.take(np.flatnonzero(degrees_of_freedom(part).any(axis=1))))
+        columns = ("centre", "count", "squares")
+        told = RepetitionStats(
+            *(np.concatenate([getattr(part, name) for part in parts]) for name in columns)
+        )
+        _POOLS[fitted] = pooled(*row_spread(told), profile_of(told))
+    return _POOLS[fitted]
+
+
+def _repetitions(fitted: Fitted, rows: IntArray | slice) -> RepetitionStats:
+    """Return the statistics of the repetitions of some call paths at the points."""
+    points, runs = fitted.line.by_point(fitted.metric.name, fitted.parameter, rows=rows)
+    return repetition_stats(runs[:, np.isin(points, fitted.points)], fitted.models.aggregate)
 
 
 def _at(fitted: Fitted, rows: IntArray, target: float) -> FloatArray:
@@ -312,9 +347,9 @@ def _needs(fitted: Fitted, rows: IntArray, target: float) -> tuple[Need, ...]:
     for name, column in fitted.line.columns.items():
         if not column.metric.is_requirement:
             continue
-        points, runs = fitted.line.by_point(name, fitted.parameter)
+        points, runs = fitted.line.by_point(name, fitted.parameter, rows=rows)
         here = np.isin(points, fitted.points)
-        runs = runs[rows][:, here]
+        runs = runs[:, here]
         if here.sum() == len(fitted.points) and np.nan_to_num(runs).any():
             metrics.append(column.metric)
             cubes.append(runs)

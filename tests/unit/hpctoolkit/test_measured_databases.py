@@ -128,7 +128,7 @@ def of_locations(source):
     measure = source.stored["CPUTIME"].measure
     threads = [thread for process in source.database.places.threads for thread in process]
     read = source.database.of_location
-    return np.stack([read(measure, thread).values for thread in threads])
+    return np.stack([read(measure, thread).column.values for thread in threads])
 
 
 @pytest.mark.parametrize("name", ["cpi_p4", "osu_allgather_p10x2"])

@@ -140,7 +140,7 @@ def test_the_target_of_two_experiments_is_moved_and_typed(series):
         await screen.press("t", *"inf", "enter")
         assert screen.app.session.forecast.scale == 32
         await screen.press("y")
-        screen.says("lists these differences")
+        screen.says("prints this view")
 
     drive(steps, new, size=(140, 40), given=beside(base))
 

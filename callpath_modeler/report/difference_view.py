@@ -1,0 +1,187 @@
+"""Two experiments in one of the three views: text and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from rich.text import Text
+
+from callpath_modeler.analysis.pair_forecast import NodeDifferences, PairForecast
+from callpath_modeler.arrays import FloatArray
+from callpath_modeler.comparison import Compared
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.groups import Costs, Rows
+from callpath_modeler.profile.outline import SumCheck
+from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.report.diff import NOISE_UNKNOWN, heading
+from callpath_modeler.report.diff_table import VERDICTS, comparison_header
+from callpath_modeler.report.difference_columns import difference_cells, difference_text_of
+from callpath_modeler.report.formats import Cell, Table, json_number
+from callpath_modeler.report.layout import TextColumn, wrap
+from callpath_modeler.report.outlined_view import (
+    OutlinedView,
+    node_columns,
+    sum_check_text,
+    tree_lines,
+)
+from callpath_modeler.report.text_style import TextStyle
+
+_GREY = "dim"
+_SHOWN = (
+    *("base", "new", "difference", "ratio", "interval", "own_difference", "growth"),
+    "at_common",
+)
+"""Columns from left to right, as in the browser."""
+
+
+@dataclass(frozen=True, eq=False)
+class DifferenceView(OutlinedView):
+    """Two experiments in one of the three views.
+
+    Attributes
+    ----------
+    forecast : the values of both
+    request : view, depth, filter and zoom
+    """
+
+    forecast: PairForecast
+    request: ViewRequest
+
+    @property
+    def tree(self) -> CallTree:
+        """The call paths of both."""
+        return self.forecast.tree
+
+    @property
+    def costs(self) -> Costs:
+        """The values that decide on the size of lines: the sum of both."""
+        return self.forecast.decides
+
+    @property
+    def whole(self) -> float:
+        """The sum of these values."""
+        return self.forecast.whole
+
+    def worth(self) -> Callable[[Rows], FloatArray]:
+        """Return the function from nodes to the losses that the hot path follows."""
+        return lambda nodes: self.forecast.worth(self.view, nodes, inclusive=self.inclusive)
+
+    @cached_property
+    def check(self) -> SumCheck:
+        """Whether the lines add up to the totals of base and of new."""
+        return self.forecast.check(self.outline)
+
+    @property
+    def order(self) -> Callable[[Rows], FloatArray] | None:
+        """The order of siblings."""
+        return self.forecast.order(self.view, self.request.sort, inclusive=self.inclusive)
+
+    @cached_property
+    def values(self) -> tuple[NodeDifferences, NodeDifferences]:
+        """Exclusive and inclusive values, each [lines]."""
+        return self.forecast.of_outline(self.outline)
+
+    @property
+    def rows(self) -> list[int | None]:
+        """The call path of each line; None = several."""
+        rows = [
+            None if line.is_rest else self.view.rows(line.node)[:2] for line in self.outline.lines
+        ]
+        return [int(row[0]) if row is not None and len(row) == 1 else None for row in rows]
+
+
+def difference_view_text(shown: DifferenceView, *, style: TextStyle) -> list[Text]:
+    """Return a view of two experiments as text: the answer, the tree, and notes.
+
+    Parameters
+    ----------
+    shown : the view
+    style : width, length of names, and characters of text
+    """
+    forecast = shown.forecast
+    found = forecast.found[1 if shown.inclusive else 0]
+    body = tree_lines(shown.outline, _columns(shown, style=style), style=style)
+    kind = "inclusive" if shown.inclusive else "exclusive"
+    notes = [f"values: {kind}; difference: new minus base; > is the hot path of the loss"]
+    notes.append("~: noise may explain the difference" if found.can_tell else NOISE_UNKNOWN)
+    unit = forecast.inputs.pair.metric.unit
+    sums = [
+        " and ".join(style.amount(value, unit) for value in values[:2].tolist())
+        for values in (shown.check.counted, shown.check.total)
+    ]
+    notes.append(sum_check_text(shown.outline, shown.check, sums))
+    lines = [*heading(found, style), Text(""), *body, Text("")]
+    for note in notes:
+        lines += wrap(style.say(note), style.width, _GREY, indent="  ")
+    return lines
+
+
+def _columns(shown: DifferenceView, *, style: TextStyle) -> list[TextColumn]:
+    """Return the columns, each with a last cell for the total."""
+    forecast, (own, whole) = shown.forecast, shown.values
+    cells = difference_cells(
+        forecast, own, whole, shown.rows, inclusive=shown.inclusive, style=style
+    )
+    totals: dict[str, str] = {}
+    if shown.outline.start == ROOT:
+        unit = forecast.inputs.pair.metric.unit
+        base, new, *others = forecast.costs.total.tolist()
+        change = difference_text_of(new - base, unit, style=style)
+        totals = {
+            "base": style.amount(base, unit),
+            "new": style.amount(new, unit),
+            "difference": change,
+            "own_difference": change,
+            "at_common": " → ".join(style.amount(value, unit) for value in others),
+        }
+    columns = [
+        replace(
+            cells[name],
+            cells=[*cells[name].cells, totals.get(name, "")],
+            styles=[*cells[name].styles, ""] if cells[name].styles else (),
+        )
+        for name in _SHOWN
+        if name in cells
+    ]
+    return [*columns, TextColumn("", [*(">" * is_hot for is_hot in shown.is_hot), ""])]
+
+
+def difference_view_table(shown: DifferenceView, compared: Compared) -> Table:
+    """Return a table with one row per line of the view.
+
+    Parameters
+    ----------
+    shown : the view
+    compared : the comparison with its findings
+    """
+    metric, lines = shown.forecast.inputs.pair.metric, shown.outline.lines
+    columns = node_columns(shown.outline)
+    columns["metric"] = [metric.name] * len(lines)
+    names = ("base", "new", "change", "ratio", "low", "high", "p")
+    own, whole = shown.values
+    for kind, values in (("inclusive", whole), ("exclusive", own)):
+        columns |= {f"{name}_{kind}": getattr(values, name).tolist() for name in names}
+        columns[f"verdict_{kind}"] = [
+            None if np.isnan(p) else VERDICTS[mark]
+            for p, mark in zip(values.p.tolist(), values.mark.tolist(), strict=True)
+        ]
+    hot: list[Cell] = [*shown.is_hot]
+    columns["is_hot"] = hot
+    units = dict.fromkeys(
+        (name for name in columns if name.startswith(("base_", "new_", "change_"))), metric.unit
+    )
+    header = {
+        **comparison_header(compared),
+        "view": str(shown.request.kind),
+        "hot_path": [shown.view.name(node) for node in shown.hot],
+        "hidden_callpaths": len(shown.outline.hidden),
+        "sum_check": {
+            "lines": [json_number(float(value)) for value in shown.check.counted],
+            "total": [json_number(float(value)) for value in shown.check.total],
+            "holds": shown.check.holds,
+        },
+    }
+    return Table(columns, units, header)
