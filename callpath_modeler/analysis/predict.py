@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.bands import stretched
 from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
 from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.fitted import Fitted
@@ -56,7 +57,7 @@ class Predicted:
 def predict(fitted: Fitted, target: float) -> Predicted:
     """Return exclusive predictions of every call path at `target`, which may be infinite."""
     models, modelled, where = fitted.models, fitted.modelled, np.array([target])
-    band = _prediction(models, where)
+    band = banded(fitted, where)
     value, low, high = (
         np.where(modelled, column[:, 0], np.nan) for column in (band.value, band.low, band.high)
     )
@@ -67,12 +68,17 @@ def predict(fitted: Fitted, target: float) -> Predicted:
     return Predicted(value, low, high, added, leader, growth, lead, models.confidence)
 
 
-def _prediction(models: Models, points: FloatArray) -> Prediction:
-    """Return predictions with bands; at infinity, without bands."""
-    if np.isfinite(points).all():
-        return models.predict(points)
-    value = models.values(points)
-    return Prediction(value, value, value)
+def banded(fitted: Fitted, points: FloatArray) -> Prediction:
+    """Return predictions with bands of `Fitted.band_factor`; at infinity, without bands."""
+    models = fitted.models
+    if not np.isfinite(points).all():
+        value = models.values(points)
+        return Prediction(value, value, value)
+    found = models.predict(points)
+    if fitted.band_factor == 1:
+        return found
+    ends = stretched(found.value, found.low, found.high, fitted.band_factor)
+    return Prediction(found.value, *ends)
 
 
 def with_callees(tree: CallTree, own: Predicted) -> Predicted:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.predict import predict
+from callpath_modeler.analysis.predict import banded, predict
 from callpath_modeler.analysis.target_costs import Total
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
@@ -110,7 +110,7 @@ def run_time_at(
     of_program = fitted.run_time
     if of_program is None or np.isinf(target):
         return None
-    band = of_program.models.predict(np.array([target]))
+    band = banded(of_program, np.array([target]))
     alone = float(band.value[0, 0]), float(band.low[0, 0]), float(band.high[0, 0])
     said = larger(alone, of_call_paths) if sum_is_a_bound(fitted) else alone
     runs = Measured(of_program)

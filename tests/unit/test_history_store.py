@@ -49,15 +49,12 @@ def test_a_record_comes_back_as_it_was(path):
         values=values,
         held={"n": 30.0},
         target=64.0,
-        predicted=np.ones((5, 3)),
-        trust=np.full(5, 3, np.int8),
-        growth=("O(1)",) * 5,
     )
     assert add(path, made)
     (found,) = read(path)
-    for name in ("values", "scales", "seconds", "predicted", "trust"):
+    for name in ("values", "scales", "seconds"):
         assert np.array_equal(getattr(found, name), getattr(made, name), equal_nan=True)
-    for name in ("commit", "time", "callpaths", "labels", "environment", "held", "growth"):
+    for name in ("commit", "time", "callpaths", "labels", "environment", "held", "target"):
         assert getattr(found, name) == getattr(made, name)
     assert found.digest == made.digest
 
@@ -249,9 +246,8 @@ def repacked(path, **changes):
         {"callpaths": ["a", "b", "c", "d", "e\x1b[31m"]},
         {"metric": "x" * 10_000},
         {"labels": {"k": "a\nb"}},
-        {"target": 64.0},
-        {"trust": [400]},
-        {"predicted": b"12345678"},
+        {"target": 0.0},
+        {"target": float("nan")},
         {"unknown": 1},
         {"metric": 3},
         {"metric": "visits"},
