@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import cube_writer as cw
-from callpath_modeler import history_store
+from callpath_modeler import history_store, prediction_store
 from callpath_modeler.history_store import HistoryRecord
 
 NAMES = ("main", *"abcdefghi")
@@ -205,9 +205,10 @@ def test_predictions_at_a_target_are_kept(run, profiles, history):
     assert done.status == 0
     (record,) = history_store.read(history)
     assert record.target == 64
-    assert np.isfinite(record.predicted).all()
-    assert (record.predicted[:, 1] <= record.predicted[:, 0]).all()
-    assert set(record.growth) == {"O(1)"}
+    (kept_predictions,) = prediction_store.predictions(history)
+    assert kept_predictions.scale == 64
+    assert len(kept_predictions.callpaths) == ROWS
+    assert all(low <= value <= high for value, low, high in kept_predictions.bands)
     assert "target 64" in run("watch", "status", history).out
 
 
