@@ -67,7 +67,7 @@ def score_remarks(found: Scoreboard, store: Path) -> list[str]:
 def _promise(known: BandCalibration) -> str:
     """Return whether bands hold as often as promised."""
     share, promise = percent(known.coverage), percent(known.level)
-    weighed = f"With the same weight for each set, {share} hold" if known.sets > 1 else share
+    weighed = "With the same weight for each set, " * (known.sets > 1) + f"{share} hold"
     bound = percent(known.probability, 0 if known.probability >= 0.01 else 1)
     if known.coverage >= known.level:
         return f"{weighed}: the promise of {promise} is kept so far."
@@ -79,7 +79,7 @@ def _promise(known: BandCalibration) -> str:
 
 
 def _times(factor: float) -> str:
-    return f"{significant(factor)} times as wide, on a logarithmic scale"
+    return f"{significant(factor)} times as wide as those of the models, on a logarithmic scale"
 
 
 def calibration_sentence(found: Scoreboard, store: Path) -> str:
@@ -93,7 +93,7 @@ def calibration_sentence(found: Scoreboard, store: Path) -> str:
     )
     if known.factor == 1:
         return f"Bands are those of the models; {rests} ask for no wider ones."
-    return f"Bands are {_times(known.factor)}, as the models' own, from {rests}."
+    return f"Bands are {_times(known.factor)}. This rests on {rests}."
 
 
 def case_text(case: ScoredPrediction, style: TextStyle) -> str:
