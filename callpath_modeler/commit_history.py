@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from callpath_modeler.analysis.efficiency import PopFactor, Scheme
 from callpath_modeler.analysis.history.alarms import AlarmRule
 from callpath_modeler.analysis.history.judgement import HistoryChange, JudgedHistory, judge
 from callpath_modeler.analysis.measured import sum_over
@@ -23,6 +24,7 @@ from callpath_modeler.analysis.rank import Ranking, rank
 from callpath_modeler.analysis.verification import runs_at
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.efficiency import efficiency_of
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
 from callpath_modeler.history_store import MOST_CALL_PATHS, MOST_RECORDS, HistoryRecord
 from callpath_modeler.loading import LoadOptions, load
@@ -43,13 +45,16 @@ from callpath_modeler.target_query import (
     parse_target,
     slice_at,
 )
-from callpath_modeler.units import parameter_value, setting_text
+from callpath_modeler.units import as_option, parameter_value, setting_text
 
 KEPT = 1_024
 """Largest number of call paths in a record: the costliest ones."""
 
 WORTH = 0.001
 """Least share of the cost, at any scale of any record, of a call path that is judged."""
+
+_FACTORS = (PopFactor.PARALLEL, PopFactor.BALANCE, PopFactor.COMMUNICATION)
+"""Factors of a record, in the order of `history_store.FACTORS`."""
 
 _MOST_VALUES = 50_000_000
 """Largest number of values that are judged together."""
@@ -125,6 +130,14 @@ def record_of(
         environment=_environment(experiment),
         held=held,
         target=target,
+        efficiency=_factors(
+            sources,
+            metric.name,
+            load_options,
+            replace(fit_options, parameter=parameter),
+            held,
+            points,
+        ),
     )
     return record, predictions, findings
 
@@ -184,6 +197,32 @@ def _environment(experiment: Experiment) -> dict[str, str]:
         if len(values) == 1 and "" not in values:
             found[printable(key)] = shortened(printable(values.pop()), 200)
     return found
+
+
+def _factors(
+    sources: Sequence[str | Path],
+    metric: str,
+    load_options: LoadOptions,
+    fit_options: FitOptions,
+    held: Mapping[str, float],
+    points: FloatArray,
+) -> FloatArray:
+    """Return factors of efficiency [factors, K]; empty if the profiles do not allow them."""
+    question = PredictionQuery(at=as_option(held) if held else None, metric=metric)
+    try:
+        found = efficiency_of(
+            sources, question, load_options=load_options, fit_options=fit_options
+        ).efficiency
+    except (DataError, UsageError):
+        return np.empty((0, 0))
+    factors = np.full((len(_FACTORS), len(points)), np.nan)
+    for each in found.estimates:
+        at = points == each.scale
+        for row, factor in enumerate(_FACTORS):
+            known = each.value.get((Scheme.MULTIPLICATIVE, factor))
+            if known is not None:
+                factors[row, at] = known[0]
+    return factors if found.line.parameter == fit_options.parameter else np.empty((0, 0))
 
 
 def _printable_labels(labels: Mapping[str, str]) -> dict[str, str]:
@@ -396,6 +435,18 @@ class CommitHistory:
             elif change.row not in better and change.leading.latest >= self.accepted:
                 standing.append(change)
         return tuple(standing)
+
+    def efficiency_before(self) -> FloatArray:
+        """Return the median factors of earlier records at the newest scales, [factors, K]."""
+        newest = self.newest
+        earlier = np.full((max(len(self.records) - 1, 1), *newest.efficiency.shape), np.nan)
+        for number, record in enumerate(self.records[:-1]):
+            if record.efficiency.size:
+                there = np.isin(newest.scales, record.scales)
+                own = np.isin(record.scales, newest.scales)
+                earlier[number][:, there] = record.efficiency[:, own]
+        flat = earlier.reshape(len(earlier), -1).T
+        return statistic_of_present(flat, Reduction.MEDIAN).reshape(newest.efficiency.shape)
 
     def levels(self, row: int) -> FloatArray:
         """Return the centre of the values of a call path at the largest scale, [T]."""

@@ -38,6 +38,9 @@ Entry = TypeVar("Entry")
 MOST_CALL_PATHS = 4_096
 """Largest number of call paths in a record."""
 
+FACTORS = ("parallel efficiency", "load balance", "communication efficiency")
+"""Factors of efficiency of a record."""
+
 MOST_RECORDS = 10_000
 """Largest number of records that are read."""
 
@@ -89,6 +92,8 @@ class HistoryRecord:
     environment : what the profiles say about machine and build
     held : values of other parameters
     target : a further scale to judge; None = there is none
+    efficiency : [factors, K] factors of parallel efficiency of the program, 0 to 1, in the order of
+        `FACTORS`; NaN = not known; empty = the profiles do not allow them
     """
 
     commit: str
@@ -105,6 +110,7 @@ class HistoryRecord:
     environment: Mapping[str, str] = field(default_factory=dict)
     held: Mapping[str, float] = field(default_factory=dict)
     target: float | None = None
+    efficiency: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def series(self) -> tuple[str, str, str, str, tuple[tuple[str, float], ...]]:
@@ -159,6 +165,7 @@ class _Payload(msgspec.Struct, forbid_unknown_fields=True):
     environment: dict[str, str]
     held: dict[str, float]
     target: float | None
+    efficiency: list[list[float]]
 
 
 def add(path: Path, record: HistoryRecord) -> bool:
@@ -370,6 +377,7 @@ def _content(record: HistoryRecord) -> bytes:
         dict(record.environment),
         dict(record.held),
         record.target,
+        record.efficiency.tolist(),
     )
     return msgspec.msgpack.encode(payload)
 
@@ -414,6 +422,7 @@ def _record(commit: str, when: float, payload: _Payload) -> HistoryRecord:
         payload.environment,
         payload.held,
         payload.target,
+        np.array(payload.efficiency, float) if payload.efficiency else np.empty((0, 0)),
     )
     _checked(record)
     return record
@@ -435,6 +444,11 @@ def _checked(record: HistoryRecord) -> None:
     is_scale = np.isfinite(record.scales) & (record.scales > 0)
     if not is_scale.all() or (np.diff(record.scales) <= 0).any():
         raise ValueError("scales are not positive and ascending")
+    factors = record.efficiency
+    if factors.shape not in {(0, 0), (len(FACTORS), scales)}:
+        raise ValueError(f"factors of efficiency of shape {factors.shape}")
+    if (np.nan_to_num(factors) < 0).any() or (np.nan_to_num(factors) > 1.001).any():
+        raise ValueError("a factor of efficiency is not between 0 and 1")
     if record.target is not None and not 0 < record.target < math.inf:
         raise ValueError(f"a target of {record.target}")
     for each in (record.values, record.seconds, [*record.held.values()]):

@@ -10,8 +10,9 @@ from callpath_modeler.analysis.history.judgement import LARGEST
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.commit_history import CommitHistory
 from callpath_modeler.report.history import HistoryEntry, basis, verdict
+from callpath_modeler.report.history_efficiency import efficiency_rows, efficiency_title
 from callpath_modeler.report.page.document import document
-from callpath_modeler.report.page.markup import Html, cell, head, joined, table, tag
+from callpath_modeler.report.page.markup import Html, cell, head, joined, plain_table, table, tag
 from callpath_modeler.units import parameter_value, quantity, signed_percent
 
 _WIDTH, _HEIGHT = 560, 200
@@ -44,6 +45,10 @@ def history_page(history: CommitHistory, found: Sequence[HistoryEntry], source: 
     listed = [*rows, *(row for row in costly.tolist() if row not in rows)]
     sections["common"] = ("What all call paths share", _common(history))
     sections["callpaths"] = ("Call paths", _cards(history, found, listed[:_MOST_CHARTS]))
+    rows_of_factors = efficiency_rows(history)
+    if rows_of_factors:
+        shown = plain_table(rows_of_factors, efficiency_title(history))
+        sections["efficiency"] = ("Efficiency", shown)
     title = f"{source}: {history.newest.metric} at commit {history.newest.commit}"
     return document(title, lede, sections, style=_STYLE)
 
