@@ -77,6 +77,8 @@ def stretched(
     value: FloatArray, low: FloatArray, high: FloatArray, factor: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the ends of bands whose widths are multiplied by a factor, on a logarithmic scale."""
+    if factor == 1:
+        return low, high
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         down, up = np.log(value / low), np.log(high / value)
         lower = value * np.exp(-np.minimum(factor * down, _MOST_EXPONENT))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 from collections.abc import Sequence
 
@@ -54,7 +55,8 @@ def to_comment(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
         lines += ["", "</details>"]
     rows = efficiency_rows(history)
     if rows:
-        title = markdown_text(efficiency_title(history))
+        # Hosts take the line as HTML, in which Markdown has no meaning.
+        title = html.escape(in_one_line(efficiency_title(history)))
         lines += ["", f"<details><summary>{title}</summary>", ""]
         for number, row in enumerate(rows):
             lines.append(f"| {' | '.join(map(markdown_text, row))} |")

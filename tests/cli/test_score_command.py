@@ -134,7 +134,12 @@ def test_missed_bands_are_said_and_widen_later_ones(run, known, store, tmp_path)
         assert other["trust"] <= one["trust"]
     text = run("rank", known, "--target", "2048", "--calibrated", store).out
     said = " ".join(text.split())
-    assert f"from {header(run, store)['calibration']['predictions']} scored predictions in" in said
+    assert "This rests on 7 scored predictions in 1 independent set" in said
+    whole = [each["total"] for each in (plain, wide)]
+    for end in ("low", "high"):
+        one, other = (np.log(each[end] / each["at_target"]) for each in whole)
+        assert other == pytest.approx(factor * one)
+    assert all(row["excess_low"] is None for row in wide["rows"])
     assert "times as wide" in said
 
 

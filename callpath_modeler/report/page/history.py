@@ -22,6 +22,7 @@ _STYLE = """
 .history {
   display: grid; grid-template-columns: repeat(auto-fill, minmax(min(28rem, 100%), 1fr)); gap: 1rem;
 }
+#changes td { white-space: normal; min-width: 6rem; }
 .worse { color: var(--bad); } .better { color: var(--good); } .past { color: var(--quiet); }
 .suspected, .joint, .common { color: var(--unsure); }
 .point.new { fill: var(--target); stroke: var(--target); }
@@ -40,15 +41,16 @@ def history_page(history: CommitHistory, found: Sequence[HistoryEntry], source: 
         tag("p", basis(history), class_="aside"),
     )
     sections = {"changes": ("Changes", _changes(found))}
+    rows_of_factors = efficiency_rows(history)
+    if rows_of_factors:
+        told = efficiency_title(history)
+        note = tag("p", told, class_="aside")
+        sections["efficiency"] = ("Efficiency", joined(note, plain_table(rows_of_factors, told)))
     rows = list(dict.fromkeys(each.row for each in found if each.row is not None))
     costly = np.argsort(-np.nan_to_num(np.nanmax(history.values[:, -1, -1], axis=-1)))
     listed = [*rows, *(row for row in costly.tolist() if row not in rows)]
     sections["common"] = ("What all call paths share", _common(history))
     sections["callpaths"] = ("Call paths", _cards(history, found, listed[:_MOST_CHARTS]))
-    rows_of_factors = efficiency_rows(history)
-    if rows_of_factors:
-        shown = plain_table(rows_of_factors, efficiency_title(history))
-        sections["efficiency"] = ("Efficiency", shown)
     title = f"{source}: {history.newest.metric} at commit {history.newest.commit}"
     return document(title, lede, sections, style=_STYLE)
 
