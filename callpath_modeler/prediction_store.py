@@ -34,7 +34,7 @@ _MARKS = range(-1, 5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleSeries:
-    """What a prediction and an outcome have in common.
+    """Common part of a prediction and an outcome.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class ScaleSeries:
 
     @property
     def series(self) -> tuple[object, ...]:
-        """What must be the same in a prediction and an outcome."""
+        """Properties in which a prediction and its outcome agree."""
         held = tuple(sorted(self.held.items()))
         return self.metric, self.unit, self.parameter, self.reduction, held, self.scale
 
@@ -206,7 +206,7 @@ def _check_prediction(record: PredictionRecord, rows: int) -> None:
     if not record.scales or any(not 0 < scale < math.inf for scale in record.scales):
         raise ValueError("scales are not positive")
     if any(mark not in _MARKS for mark in record.trust):
-        raise ValueError("there are no such marks of trust")
+        raise ValueError("marks of trust are not between -1 and 4")
     for value, low, high in record.bands:
         _check_values([value, low])
         if not 0 <= low <= value <= high:

@@ -26,8 +26,7 @@ LABELS = click.option(
     "labels",
     metavar="KEY=VALUE",
     multiple=True,
-    help="A label of the runs in a history, e.g. machine=A. Where a history is read: only records "
-    "with it.",
+    help="A label of the runs in a history, e.g. machine=A. It also selects the records to read.",
 )
 
 
@@ -45,7 +44,7 @@ def labels_of(given: tuple[str, ...]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class BandCorrection:
-    """What a history says about the bands of a ranking.
+    """Correction of the bands of a ranking by a history.
 
     Attributes
     ----------
@@ -61,7 +60,7 @@ class BandCorrection:
 
 @dataclass(frozen=True, slots=True)
 class HistoryRequest:
-    """What a command does with predictions and histories.
+    """Histories that keep the predictions of a command, or correct them.
 
     Attributes
     ----------
@@ -82,7 +81,7 @@ class HistoryRequest:
     def applied(self, console: Console, ranking: Ranking) -> BandCorrection:
         """Keep the predictions of a ranking, and return their correction.
 
-        Kept bands are those of the models, so that a correction is never corrected again.
+        A history keeps the bands of the models. So no correction is corrected again.
 
         Raises
         ------
@@ -112,7 +111,7 @@ class HistoryRequest:
 
         if ranking.repetitions or math.isinf(ranking.target):
             raise UsageError(
-                "--calibrated corrects bands of predictions, and there are none at this target",
+                "--calibrated needs predictions, but the values at this target have no prediction bands",
                 hint="a finite target beyond the runs, or --predicted",
             )
         fitted = ranking.fitted
