@@ -111,7 +111,7 @@ class HistoryRequest:
 
         if ranking.repetitions or math.isinf(ranking.target):
             raise UsageError(
-                "--calibrated needs predictions, but the values at this target have no prediction bands",
+                "--calibrated needs prediction bands, but values at this target have none",
                 hint="a finite target beyond the runs, or --predicted",
             )
         fitted = ranking.fitted
