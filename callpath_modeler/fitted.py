@@ -84,6 +84,8 @@ class Fitted(HtmlReprMixin):
     pairs : pairs of measured scales whose excess work is shown as well
     ideal : expected costs that the user chose; None = perfect scaling. A slice has none
     base_point : number of the point from which excess work is counted
+    band_factor : factor of the widths of predicted costs, on a logarithmic scale, by earlier
+        predictions; a slice has 1
     """
 
     experiment: Experiment
@@ -104,6 +106,7 @@ class Fitted(HtmlReprMixin):
     pairs: tuple[tuple[float, float], ...] = ()
     ideal: Ideal | None = None
     base_point: int = 0
+    band_factor: float = 1.0
 
     def __repr__(self) -> str:
         return (

@@ -1,10 +1,11 @@
 """Histories of commits on disk: one SQLite file that several jobs may write at the same time.
 
-A record is a row: the commit, the time that orders the history, and a payload. The payload is
-compressed MessagePack with the values of each call path, scale and repetition. A record is written
-in one transaction of a write-ahead log. So a job that is killed, or a full disk, leaves the earlier
-records and no part of the new one. The digest of a record is unique, which keeps one that is added
-twice from counting twice.
+The file has three tables with the same columns: records of commits, and predictions with what was
+measured later, which `prediction_store` describes. A record is a row: the commit, the time that
+orders the history, and a payload. The payload is compressed MessagePack with the values of each
+call path, scale and repetition. A record is written in one transaction of a write-ahead log. So a
+job that is killed, or a full disk, leaves the earlier records and no part of the new one. The
+digest of a record is unique, which keeps one that is added twice from counting twice.
 
 A history may come from anywhere. It is read with limits of size and time, its schema must be ours
 word for word, and no content of it is ever run. SQLite's write-ahead log needs a file system of one
@@ -18,29 +19,36 @@ import math
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, Int8Array
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError, InputError, OutputError
 from callpath_modeler.printable import printable, shortened
 
+Entry = TypeVar("Entry")
+
 MOST_CALL_PATHS = 4_096
 """Largest number of call paths in a record."""
+
+FACTORS = ("parallel efficiency", "load balance", "communication efficiency")
+"""Factors of efficiency of a record."""
 
 MOST_RECORDS = 10_000
 """Largest number of records that are read."""
 
 _APPLICATION = 0x63706D68
 """Number that marks the SQLite files of this package."""
-_SCHEMA = 1
-_TABLE = """CREATE TABLE record (
+_SCHEMA = 2
+_TABLES = {
+    name: f"""CREATE TABLE {name} (
     id INTEGER PRIMARY KEY,
     digest BLOB NOT NULL UNIQUE,
     commit_id TEXT NOT NULL,
@@ -48,10 +56,15 @@ _TABLE = """CREATE TABLE record (
     checksum INTEGER NOT NULL,
     payload BLOB NOT NULL
 )"""
-_OURS = {("table", "record", _TABLE), ("index", "sqlite_autoindex_record_1", None)}
+    for name in ("record", "prediction", "outcome")
+}
+_OURS = {("table", name, sql) for name, sql in _TABLES.items()} | {
+    ("index", f"sqlite_autoindex_{name}_1", None) for name in _TABLES
+}
 _LARGEST_PAYLOAD = 32 * 2**20
 _LARGEST_TEXT = 4_096
-_LARGEST_VALUE = 1e200
+LARGEST_VALUE = 1e200
+"""Largest value of a record."""
 _MOST_READ = 2**30
 """Largest number of bytes of all payloads that are read, after decompression."""
 _PATIENCE = 60.0
@@ -78,10 +91,9 @@ class HistoryRecord:
     labels : what the user says about the runs
     environment : what the profiles say about machine and build
     held : values of other parameters
-    target : value of the parameter of the predictions; None = there are none
-    predicted : [n, 3] predicted value and ends of its band; NaN = no model
-    trust : [n] marks of trust of the predictions; -1 = none
-    growth : [n] growth of the models, e.g. ``"O(p)"``; "" = no model
+    target : a further scale to judge; None = there is none
+    efficiency : [factors, K] factors of parallel efficiency of the program, 0 to 1, in the order of
+        `FACTORS`; NaN = not known; empty = the profiles do not allow them
     """
 
     commit: str
@@ -98,9 +110,7 @@ class HistoryRecord:
     environment: Mapping[str, str] = field(default_factory=dict)
     held: Mapping[str, float] = field(default_factory=dict)
     target: float | None = None
-    predicted: FloatArray = field(default_factory=lambda: np.empty((0, 3)))
-    trust: Int8Array = field(default_factory=lambda: np.empty(0, np.int8))
-    growth: tuple[str, ...] = ()
+    efficiency: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def series(self) -> tuple[str, str, str, str, tuple[tuple[str, float], ...]]:
@@ -118,6 +128,29 @@ class HistoryRecord:
         return found.digest()
 
 
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """A row of a table of a history.
+
+    Attributes
+    ----------
+    digest : hash of what makes two rows the same
+    commit : name of the commit; "" = not known
+    time : seconds since 1970, which order the rows
+    content : MessagePack
+    """
+
+    digest: bytes
+    commit: str
+    time: float
+    content: bytes
+
+    def check(self, digest: bytes) -> None:
+        """Raise `ValueError` if the digest of the content is another one."""
+        if digest != self.digest:
+            raise ValueError("it differs from its digest")
+
+
 class _Payload(msgspec.Struct, forbid_unknown_fields=True):
     metric: str
     unit: str
@@ -132,9 +165,7 @@ class _Payload(msgspec.Struct, forbid_unknown_fields=True):
     environment: dict[str, str]
     held: dict[str, float]
     target: float | None
-    predicted: bytes
-    trust: list[int]
-    growth: list[str]
+    efficiency: list[list[float]]
 
 
 def add(path: Path, record: HistoryRecord) -> bool:
@@ -152,16 +183,31 @@ def add(path: Path, record: HistoryRecord) -> bool:
     OutputError
         If it cannot be written; then it is as it was before.
     """
-    payload = _packed(record)
-    row = (record.digest, record.commit, record.time, zlib.crc32(payload), payload)
+    _checked(record)
+    entry = HistoryRow(record.digest, record.commit, record.time, _content(record))
+    return add_entry(path, "record", entry)
+
+
+def add_entry(path: Path, table: str, entry: HistoryRow) -> bool:
+    """Add a row to a table of a history, as `add` does."""
+    if len(entry.content) > _LARGEST_PAYLOAD:
+        raise DataError(
+            f"a record of {len(entry.content):,} bytes is too large for a history",
+            hint="record fewer repetitions or scales: --where",
+        )
+    payload = zlib.compress(entry.content)
+    row = (entry.digest, entry.commit, entry.time, zlib.crc32(payload), payload)
     try:
         with _opened(path, writes=True) as database:
             database.execute("BEGIN IMMEDIATE")
             _check(path, database)
-            known = database.execute("SELECT 1 FROM record WHERE digest = ?", row[:1]).fetchone()
+            known = database.execute(
+                f"SELECT 1 FROM {table} WHERE digest = ?",  # noqa: S608 - one of three names
+                row[:1],
+            ).fetchone()
             if known is None:
                 database.execute(
-                    "INSERT INTO record (digest, commit_id, time, checksum, payload)"
+                    f"INSERT INTO {table} (digest, commit_id, time, checksum, payload)"  # noqa: S608
                     " VALUES (?, ?, ?, ?, ?)",
                     row,
                 )
@@ -183,10 +229,22 @@ def read(path: Path, last: int | None = None) -> tuple[HistoryRecord, ...]:
     InputError
         If the file is no history, is damaged, or is larger than any history should be.
     """
+    return read_entries(path, "record", _record_of, last)
+
+
+def read_entries(
+    path: Path, table: str, made: Callable[[HistoryRow], Entry], last: int | None = None
+) -> tuple[Entry, ...]:
+    """Return the rows of a table of a history in their order, as `read` does.
+
+    Parameters
+    ----------
+    made : the entry of a row; a `ValueError` or `msgspec.DecodeError` says that it is damaged
+    """
     try:
         with _opened(path, writes=False) as database:
             _check(path, database)
-            return _records(path, database, min(last or MOST_RECORDS, MOST_RECORDS), last)
+            return _entries(path, database, table, made, last)
     except (sqlite3.Error, OSError, UnicodeDecodeError) as cause:
         raise _broken(path, str(cause)) from cause
 
@@ -225,7 +283,8 @@ def _create(path: Path, database: sqlite3.Connection) -> None:
             if database.execute("PRAGMA schema_version").fetchone() == (0,):
                 database.execute(f"PRAGMA application_id = {_APPLICATION}")
                 database.execute(f"PRAGMA user_version = {_SCHEMA}")
-                database.execute(_TABLE)
+                for sql in _TABLES.values():
+                    database.execute(sql)
             _check(path, database)
             database.execute("COMMIT")
             database.execute("PRAGMA journal_mode = WAL")
@@ -260,11 +319,16 @@ def _check(path: Path, database: sqlite3.Connection) -> None:
         raise _broken(path, "it has other tables than a history")
 
 
-def _records(
-    path: Path, database: sqlite3.Connection, most: int, last: int | None
-) -> tuple[HistoryRecord, ...]:
+def _entries(
+    path: Path,
+    database: sqlite3.Connection,
+    table: str,
+    made: Callable[[HistoryRow], Entry],
+    last: int | None,
+) -> tuple[Entry, ...]:
     (number,) = database.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM record LIMIT ?)", (MOST_RECORDS + 1,)
+        f"SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT ?)",  # noqa: S608 - one of three names
+        (MOST_RECORDS + 1,),
     ).fetchone()
     if last is None and number > MOST_RECORDS:
         raise DataError(
@@ -272,11 +336,11 @@ def _records(
             hint=f"judge the newest ones: --last {MOST_RECORDS}",
         )
     rows = database.execute(
-        "SELECT commit_id, time, checksum, payload, digest FROM record"
+        f"SELECT commit_id, time, checksum, payload, digest FROM {table}"  # noqa: S608
         " ORDER BY time DESC, id DESC LIMIT ?",
-        (most,),
+        (min(last or MOST_RECORDS, MOST_RECORDS),),
     )
-    found: list[HistoryRecord] = []
+    found: list[Entry] = []
     left = _MOST_READ
     for commit, when, checksum, payload, digest in rows:
         content = _unpacked(path, payload, checksum, left)
@@ -284,17 +348,20 @@ def _records(
         if not isinstance(commit, str) or not isinstance(when, float) or not math.isfinite(when):
             raise _broken(path, "a record has no commit or no time")
         try:
-            record = _record(commit, when, msgspec.msgpack.decode(content, type=_Payload))
+            found.append(made(HistoryRow(digest, commit, when, content)))
         except (msgspec.DecodeError, ValueError, OverflowError, UnicodeDecodeError) as cause:
             raise _broken(path, f"record of {shortened(printable(commit))}: {cause}") from cause
-        if record.digest != digest:
-            raise _broken(path, f"record of {shortened(commit)} differs from its digest")
-        found.append(record)
     return tuple(reversed(found))
 
 
-def _packed(record: HistoryRecord) -> bytes:
-    """Return the payload of a record."""
+def _record_of(row: HistoryRow) -> HistoryRecord:
+    record = _record(row.commit, row.time, msgspec.msgpack.decode(row.content, type=_Payload))
+    row.check(record.digest)
+    return record
+
+
+def _content(record: HistoryRecord) -> bytes:
+    """Return the content of a record."""
     rows, scales, repetitions = record.values.shape
     payload = _Payload(
         record.metric,
@@ -310,18 +377,9 @@ def _packed(record: HistoryRecord) -> bytes:
         dict(record.environment),
         dict(record.held),
         record.target,
-        np.ascontiguousarray(record.predicted, "<f8").tobytes(),
-        record.trust.tolist(),
-        list(record.growth),
+        record.efficiency.tolist(),
     )
-    _checked(record)
-    content = msgspec.msgpack.encode(payload)
-    if len(content) > _LARGEST_PAYLOAD:
-        raise DataError(
-            f"a record of {len(content):,} bytes is too large for a history",
-            hint="record fewer repetitions or scales: --where",
-        )
-    return zlib.compress(content)
+    return msgspec.msgpack.encode(payload)
 
 
 def _unpacked(path: Path, payload: object, checksum: object, left: int) -> bytes:
@@ -349,8 +407,6 @@ def _record(commit: str, when: float, payload: _Payload) -> HistoryRecord:
     rows, scales, repetitions = payload.shape
     if min(payload.shape) < 1 or len(payload.values) != 8 * rows * scales * repetitions:
         raise ValueError(f"values: {len(payload.values)} bytes of shape {payload.shape}")
-    if len(payload.predicted) not in {0, 24 * rows}:
-        raise ValueError(f"predictions: {len(payload.predicted)} bytes")
     record = HistoryRecord(
         commit,
         when,
@@ -366,9 +422,7 @@ def _record(commit: str, when: float, payload: _Payload) -> HistoryRecord:
         payload.environment,
         payload.held,
         payload.target,
-        np.frombuffer(payload.predicted, "<f8").reshape(-1, 3),
-        np.array(payload.trust, np.int8),
-        tuple(payload.growth),
+        np.array(payload.efficiency, float) if payload.efficiency else np.empty((0, 0)),
     )
     _checked(record)
     return record
@@ -379,9 +433,8 @@ def _checked(record: HistoryRecord) -> None:
     rows, scales, _ = record.values.shape
     texts = [record.commit, record.metric, record.unit, record.parameter, record.reduction]
     pairs = (*record.labels.items(), *record.environment.items())
-    texts += [*record.callpaths, *record.growth, *record.held, *(t for pair in pairs for t in pair)]
-    if not all(text.isprintable() and len(text) <= _LARGEST_TEXT for text in texts):
-        raise ValueError("a name is too long or has control characters")
+    texts += [*record.callpaths, *record.held, *(text for pair in pairs for text in pair)]
+    check_texts(texts)
     if not record.commit or not math.isfinite(record.time):
         raise ValueError("no commit or no time")
     if rows > MOST_CALL_PATHS or rows != len(record.callpaths) or rows != len({*record.callpaths}):
@@ -391,16 +444,23 @@ def _checked(record: HistoryRecord) -> None:
     is_scale = np.isfinite(record.scales) & (record.scales > 0)
     if not is_scale.all() or (np.diff(record.scales) <= 0).any():
         raise ValueError("scales are not positive and ascending")
-    predictions = len(record.predicted), len(record.trust), len(record.growth)
-    if predictions not in {(0, 0, 0), (rows, rows, rows)}:
-        raise ValueError(f"predictions of {predictions} call paths, not {rows}")
-    target = record.target
-    if (target is None) != (predictions == (0, 0, 0)) or not 0 < (target or 1.0) < math.inf:
-        raise ValueError(f"predictions at {target}")
-    for each in (record.values, record.predicted, record.seconds, [*record.held.values()]):
+    factors = record.efficiency
+    if factors.shape not in {(0, 0), (len(FACTORS), scales)}:
+        raise ValueError(f"factors of efficiency of shape {factors.shape}")
+    if (np.nan_to_num(factors) < 0).any() or (np.nan_to_num(factors) > 1.001).any():
+        raise ValueError("a factor of efficiency is not between 0 and 1")
+    if record.target is not None and not 0 < record.target < math.inf:
+        raise ValueError(f"a target of {record.target}")
+    for each in (record.values, record.seconds, [*record.held.values()]):
         known = np.asarray(each)[~np.isnan(each)]
-        if known.size and np.abs(known).max() > _LARGEST_VALUE:
+        if known.size and np.abs(known).max() > LARGEST_VALUE:
             raise ValueError("a value is larger than any measured one")
+
+
+def check_texts(texts: Iterable[str]) -> None:
+    """Raise `ValueError` if a text of a record is too long or has control characters."""
+    if not all(text.isprintable() and len(text) <= _LARGEST_TEXT for text in texts):
+        raise ValueError("a name is too long or has control characters")
 
 
 def _broken(path: Path, what: str) -> InputError:

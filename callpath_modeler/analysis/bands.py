@@ -9,6 +9,8 @@ import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray
 
+_MOST_EXPONENT = 700.0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
@@ -69,3 +71,18 @@ def propagate_errors(
             above += np.maximum(np.maximum(*moved), 0.0) ** 2
     measured = np.logical_and.reduce(np.broadcast_arrays(*(part.measured for part in parts)))
     return Band(value, value - np.sqrt(below), value + np.sqrt(above), measured)
+
+
+def stretched(
+    value: FloatArray, low: FloatArray, high: FloatArray, factor: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of bands whose widths are multiplied by a factor, on a logarithmic scale."""
+    if factor == 1:
+        return low, high
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        down, up = np.log(value / low), np.log(high / value)
+        lower = value * np.exp(-np.minimum(factor * down, _MOST_EXPONENT))
+        upper = value * np.exp(np.minimum(factor * up, _MOST_EXPONENT))
+    is_ratio = (value > 0) & np.isfinite(value)
+    lower = np.where(is_ratio & (low > 0), lower, low)
+    return lower, np.where(is_ratio & np.isfinite(high), upper, high)

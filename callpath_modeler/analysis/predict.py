@@ -6,11 +6,12 @@ measurements. So a caller is never predicted below its callees, and both views h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.bands import stretched
 from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
 from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.fitted import Fitted
@@ -35,6 +36,7 @@ class Predicted:
     growth : code of that growth, larger for faster growth; -1 = no model
     lead : coefficient of that growth, summed over all call paths that have it
     confidence : confidence of the bands
+    factor : factor of the widths of all bands, as in `Fitted.band_factor`; `added` is without it
     """
 
     value: FloatArray
@@ -45,11 +47,13 @@ class Predicted:
     growth: Int64Array
     lead: FloatArray
     confidence: float
+    factor: float = 1.0
 
     def total(self) -> tuple[float, float, float]:
         """Return the predicted total of the program with its band."""
         value = np.array(np.nansum(self.value))
-        low, high = ends_of_sums(value, self.added.sum(axis=0))
+        ends = ends_of_sums(value, self.added.sum(axis=0))
+        low, high = stretched(value, *ends, self.factor)
         return float(value), float(low), float(high)
 
 
@@ -57,14 +61,15 @@ def predict(fitted: Fitted, target: float) -> Predicted:
     """Return exclusive predictions of every call path at `target`, which may be infinite."""
     models, modelled, where = fitted.models, fitted.modelled, np.array([target])
     band = _prediction(models, where)
-    value, low, high = (
-        np.where(modelled, column[:, 0], np.nan) for column in (band.value, band.low, band.high)
-    )
+    ends = stretched(band.value, band.low, band.high, fitted.band_factor)
+    value, low, high = (np.where(modelled, column[:, 0], np.nan) for column in (band.value, *ends))
     added = np.where(modelled[:, None], addable(models, where, band)[:, 0], 0.0)
     growth = np.where(modelled, models.growth_rank(), -1)
     lead = np.where(modelled, models.leading_coefficient(), 0.0)
     leader = np.where(modelled, np.arange(len(value)), -1)
-    return Predicted(value, low, high, added, leader, growth, lead, models.confidence)
+    return Predicted(
+        value, low, high, added, leader, growth, lead, models.confidence, fitted.band_factor
+    )
 
 
 def _prediction(models: Models, points: FloatArray) -> Prediction:
@@ -78,9 +83,11 @@ def _prediction(models: Models, points: FloatArray) -> Prediction:
 def with_callees(tree: CallTree, own: Predicted) -> Predicted:
     """Return predictions summed over subtrees."""
     value, added = inclusive_values(tree, own.value), tree.inclusive(own.added)
-    low, high = ends_of_sums(value, added)
+    low, high = stretched(value, *ends_of_sums(value, added), own.factor)
     growth, lead, leader = _fastest(tree, own.growth, own.lead, own.leader)
-    return Predicted(value, low, high, added, leader, growth, lead, own.confidence)
+    return replace(
+        own, value=value, low=low, high=high, added=added, leader=leader, growth=growth, lead=lead
+    )
 
 
 def predict_sum(

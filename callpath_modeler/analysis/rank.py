@@ -184,12 +184,14 @@ class Ranking(RankingPlotMixin):
     def excess_band(self) -> Band:
         """Excess work with its band, [call paths]; it is inclusive in an inclusive ranking.
 
-        The ends are NaN if costs are measured, and at infinity.
+        The ends are NaN if costs are measured, at infinity, and if other bands were corrected: the
+        correction is about costs, not about differences of costs.
         """
         excess = self.excess.inclusive if self.inclusive else self.excess.exclusive
         unknown = np.full(len(excess), np.nan)
         loss = loss_at(self.fitted, self.target, self.total[0])
-        if self.repetitions or loss is None or not np.isfinite(self.target):
+        is_corrected = self.fitted.band_factor != 1
+        if self.repetitions or loss is None or not np.isfinite(self.target) or is_corrected:
             return Band(excess, unknown, unknown)
         value, addends = self.own.value, self.own.added
         total = float(np.nansum(value)), addends.sum(axis=0)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from callpath_modeler.analysis.bands import stretched
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import predict
 from callpath_modeler.analysis.target_costs import Total
@@ -113,7 +114,8 @@ def run_time_at(
     if of_program is None or np.isinf(target):
         return None
     band = of_program.models.predict(np.array([target]))
-    alone = float(band.value[0, 0]), float(band.low[0, 0]), float(band.high[0, 0])
+    low, high = stretched(band.value, band.low, band.high, of_program.band_factor)
+    alone = float(band.value[0, 0]), float(low[0, 0]), float(high[0, 0])
     said = larger(alone, of_call_paths) if sum_is_a_bound(fitted) else alone
     runs = Measured(of_program)
     point = None if predicted else runs.ran(target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +55,7 @@ class Verification:
     def holds(self) -> bool:
         """True if the band of the total contains the measurement."""
         low, high = (np.array([end]) for end in self.predicted[1:])
-        return bool(_inside(np.array([self.total]), low, high)[0])
+        return bool(band_holds(np.array([self.total]), low, high)[0])
 
     @property
     def error(self) -> float:
@@ -110,8 +111,8 @@ def verify(ranking: Ranking, experiment: Experiment) -> Verification:
         runs=int((~np.isnan(sums)).sum()),
         value=value,
         modelled=~np.isnan(ranking.low),
-        inside=_inside(value, ranking.low, ranking.high),
-        counts=np.nan_to_num(value) >= FROM * float(np.nanmedian(sums)),
+        inside=band_holds(value, ranking.low, ranking.high),
+        counts=matters(value, float(np.nanmedian(sums))),
         total=total,
         predicted=predicted,
         unknown=float(np.nansum(centre[~known])),
@@ -121,21 +122,45 @@ def verify(ranking: Ranking, experiment: Experiment) -> Verification:
 def _at_target(experiment: Experiment, ranking: Ranking) -> Experiment:
     """Return the runs at the target, and at the fixed values of the other parameters."""
     fitted = ranking.fitted
-    known = experiment.runs[0].parameters
-    asked = {**fitted.experiment.constants, **fitted.at(ranking.target)}
-    asked = {name: value for name, value in asked.items() if name in known}
     parameter = fitted.parameter
-    found = experiment.points(parameter) if parameter in known else np.array([])
-    matches = (experiment.settings([*asked]) == [*asked.values()]).all(axis=1)
-    if parameter not in known or not matches.any():
-        there = ", ".join(map(parameter_value, found.tolist())) or "unknown"
+    asked = {**fitted.experiment.constants, **fitted.at(ranking.target)}
+    there = runs_at(experiment, parameter, asked)
+    if there is None:
+        known = experiment.runs[0].parameters
+        asked = {name: value for name, value in asked.items() if name in known}
+        found = experiment.points(parameter) if parameter in known else np.array([])
+        listed = ", ".join(map(parameter_value, found.tolist())) or "unknown"
         raise DataError(
             f"--verify has no run at {setting_text(asked)}, so nothing can be verified there",
-            hint=f"its runs are at {parameter} = {there}",
+            hint=f"its runs are at {parameter} = {listed}",
         )
-    return experiment.where(matches)
+    return there
 
 
-def _inside(value: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
+def runs_at(
+    experiment: Experiment, parameter: str, setting: Mapping[str, float]
+) -> Experiment | None:
+    """Return the runs at a setting; None = there is no such run.
+
+    Parameters
+    ----------
+    parameter : the parameter that the runs must tell
+    setting : values of parameters; those that no run tells are ignored
+    """
+    known = experiment.runs[0].parameters
+    if parameter not in known:
+        return None
+    asked = {name: value for name, value in setting.items() if name in known}
+    matches = (experiment.settings([*asked]) == [*asked.values()]).all(axis=1)
+    return experiment.where(matches) if matches.any() else None
+
+
+def matters(value: FloatArray, total: float) -> BoolArray:
+    """Return whether measured values are at least `FROM` of the measured total."""
+    return np.asarray(np.nan_to_num(value) >= FROM * total)
+
+
+def band_holds(value: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
+    """Return whether bands contain measured values, up to rounding."""
     slack = _ROUNDING * np.abs(value)
     return np.asarray((low <= value + slack) & (value - slack <= high))

@@ -32,6 +32,7 @@ _COMMANDS = {
     "baseline": "Write limits derived from today's runs, for `check`.",
     "check": "Check models against expectations, in continuous integration.",
     "watch": "Keep a history of commits, and say which call path became worse at which commit.",
+    "score": "Hold remembered predictions against later runs: errors, bands, calibration.",
     "report": "Write one page of HTML: ranking, charts, call tree, data quality.",
     "export": "Write models, values, ranking or the call-path graph to a file.",
     "explain": "Explain a finding, e.g. CPM115: what it means and what to do.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from callpath_modeler.cli.expectation_option import (
     verdict_file,
     with_expectation,
 )
+from callpath_modeler.cli.history_options import BandCorrection, HistoryRequest, history_options
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     A_FILE,
@@ -84,6 +86,7 @@ the largest run on. It has at most three marks if no run was repeated.
     metavar="RUNS",
     help="Compare the predictions with these runs at the target, which the models have not seen.",
 )
+@history_options
 @target_options
 @load_options
 @fit_options
@@ -101,6 +104,7 @@ def command(
     explain_trust: bool,
     expect: str | None,  # noqa: ARG001
     verify: Path | None,
+    history: HistoryRequest,
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
@@ -122,8 +126,7 @@ def command(
     if explain_trust:
         console.note(_TRUST.rstrip(), asked=True)
     form = table.form
-    if group_by is not None:
-        _refuse_with_groups(plot, verify)
+    _refuse_with_groups(group_by, {"--plot": plot, "--verify": verify, **history.stores})
     expected = expected_costs_of(click.get_current_context())
     question = replace(question, expect=expected, has_verdicts=True)
     verdicts = verdict_file(click.get_current_context())
@@ -138,6 +141,9 @@ def command(
         fit_options=fitting,
         progress=console.progress("read"),
     )
+    correction = BandCorrection() if group_by else history.applied(console, groups[""][0])
+    if correction.ranking is not None:
+        groups = {"": (correction.ranking, groups[""][1])}
     verified = {
         value: None if verify is None else verification_of(ranking, verify, load)
         for value, (ranking, _) in groups.items()
@@ -171,6 +177,7 @@ def command(
                     ),
                     check=checks[value],
                     verified=verified[value],
+                    calibrated=correction.sentence,
                     complete=complete,
                 )
             return lines
@@ -184,7 +191,8 @@ def command(
     else:
         tables = {
             value: ranking_table(
-                ranking, chosen[value][: table.top], own, checks[value], verified[value]
+                *(ranking, chosen[value][: table.top], own, checks[value], verified[value]),
+                calibration=correction.calibration,
             )
             for value, (ranking, own) in groups.items()
         }
@@ -193,9 +201,9 @@ def command(
     console.findings(findings, notes)
 
 
-def _refuse_with_groups(plot: Path | None, verify: Path | None) -> None:
-    for path, what in ((plot, "--plot"), (verify, "--verify")):
-        if path is not None:
+def _refuse_with_groups(group_by: str | None, given: Mapping[str, Path | None]) -> None:
+    for what, path in given.items():
+        if path is not None and group_by is not None:
             raise UsageError(
                 f"{what} and --group-by exclude each other: {what} is for one ranking",
                 hint="--where NAME=VALUE chooses a group",

@@ -16,6 +16,7 @@ from callpath_modeler.cli.completeness import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
+from callpath_modeler.cli.history_options import LABELS, STORE, labels_of
 from callpath_modeler.cli.option_groups import F, option_group
 from callpath_modeler.cli.options import (
     A_FILE,
@@ -40,14 +41,6 @@ if TYPE_CHECKING:
     from callpath_modeler.report.history import HistoryEntry
     from callpath_modeler.target_query import PredictionQuery
 
-STORE = click.argument("store", type=A_FILE, metavar="STORE")
-_LABEL = click.option(
-    "--label",
-    "labels",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="A label of the runs, e.g. machine=A; `status` and `bisect` judge records that have it.",
-)
 _PLACES = ("comment", "github", "gitlab", "html", "badge")
 """Formats for places where people look."""
 _SUFFIXES = {".html": "html", ".svg": "badge"}
@@ -55,7 +48,7 @@ _LARGEST_LIST = 4_000_000
 """Largest size of a list of commits, in characters."""
 
 _HISTORY = (
-    _LABEL,
+    LABELS,
     click.option("-m", "--metric", metavar="NAME", help="Metric. Default: that of the newest."),
     click.option("--target", metavar="P", help="A further scale. Default: that of predictions."),
     click.option(
@@ -92,7 +85,7 @@ def _make_judged(
     scale = None if target is None else target_of(parse_number(target, "target"), target)
     if scale is not None and math.isinf(scale):
         raise UsageError("--target inf: a history has no value there", hint="a finite scale")
-    wanted = _labels(labels)
+    wanted = labels_of(labels)
 
     def judged(store: Path) -> CommitHistory:
         from callpath_modeler import commit_history, history_store
@@ -134,7 +127,7 @@ def command() -> None:
     metavar="TIME",
     help="Time that orders the history: seconds since 1970 or 2026-01-31T12:00. Default: now.",
 )
-@_LABEL
+@LABELS
 @model_options
 @load_options
 @click.pass_obj
@@ -156,24 +149,26 @@ def add(
     once. Runs of a commit that was added before are further evidence. With --target, the models'
     predictions at that scale are kept as well.
     """
-    from callpath_modeler import history_store
+    from callpath_modeler import history_store, prediction_store
     from callpath_modeler.commit_history import record_of
     from callpath_modeler.units import counted
 
     if not commit.strip():
         raise UsageError("--commit: the name is empty", hint='--commit "$(git rev-parse HEAD)"')
-    record, findings = record_of(
+    record, predictions, findings = record_of(
         experiment,
         commit.strip(),
         _time(when),
         question,
-        labels=_labels(labels),
+        labels=labels_of(labels),
         load_options=load,
         fit_options=fitting,
         progress=console.progress("read"),
     )
     refuse_incomplete(findings)
     is_new = history_store.add(store, record)
+    if predictions is not None:
+        prediction_store.remember(store, predictions)
     console.findings(findings)
     what = counted(len(record.callpaths), "call path")
     said = "added" if is_new else "was in the history already"
@@ -279,17 +274,6 @@ def bisect(
         output.write_lines(console, proposal_text(found, store, output.style(console)))
     else:
         output.write_table(console, proposal_table(found))
-
-
-def _labels(given: tuple[str, ...]) -> dict[str, str]:
-    labels: dict[str, str] = {}
-    for text in given:
-        key, sign, value = (part.strip() for part in text.partition("="))
-        if not (key and sign and value) or len(text) > 1_000:
-            raise UsageError(f"--label {text[:60]!r} is malformed", hint="e.g. --label machine=A")
-        if labels.setdefault(key, value) != value:
-            raise UsageError(f"--label {key} is given twice", hint="give one value for each key")
-    return labels
 
 
 def _time(text: str | None) -> float:

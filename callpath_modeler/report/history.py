@@ -20,7 +20,12 @@ from callpath_modeler.analysis.history.judgement import (
 )
 from callpath_modeler.commit_history import CommitHistory
 from callpath_modeler.report.formats import Cell, Table, known_or_none
-from callpath_modeler.report.layout import wrap
+from callpath_modeler.report.history_efficiency import (
+    efficiency_json,
+    efficiency_rows,
+    efficiency_title,
+)
+from callpath_modeler.report.layout import TextColumn, table, wrap
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import counted, parameter_value, percent, setting_text, signed_percent
 
@@ -227,9 +232,25 @@ def history_text(
         lines += _lines(entry, style)
     if left_out:
         lines.append(Text(f"{counted(left_out, 'earlier entry')} left out: -f csv", style="dim"))
+    lines += _efficiency_lines(history, style)
     for advice in _advice(history, found):
         lines += wrap(style.say(advice), style.width, "dim")
     return lines
+
+
+def _efficiency_lines(history: CommitHistory, style: TextStyle) -> list[Text]:
+    """Return the factors of efficiency as a table; empty if they are not known."""
+    rows = efficiency_rows(history)
+    if not rows:
+        return []
+    header, *factors = rows
+    columns = [
+        TextColumn(title, [style.say(row[k]) for row in factors], droppable=len(header) - k)
+        for k, title in enumerate(header[1:], start=1)
+    ]
+    names = [[row[0]] for row in factors]
+    body = table(columns, names, style.width, title=header[0], ellipsis=style.say("…"))
+    return [*wrap(style.say(efficiency_title(history)), style.width, "dim"), *body]
 
 
 def _lines(entry: HistoryEntry, style: TextStyle) -> list[Text]:
@@ -268,6 +289,7 @@ def history_table(history: CommitHistory, found: Sequence[HistoryEntry]) -> Tabl
         "scales": history.scales.tolist(),
         "target": history.target,
         "false_alarms": history.rule.false_alarms,
+        "efficiency": efficiency_json(history),
     }
     return Table(columns, {}, header)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ from callpath_modeler.printable import (
     markdown_text,
 )
 from callpath_modeler.report.history import EntryStatus, HistoryEntry, basis, verdict
+from callpath_modeler.report.history_efficiency import efficiency_rows, efficiency_title
 from callpath_modeler.report.junit import CaseStatus, JUnitCase, junit_xml
 from callpath_modeler.report.page.markup import tag
 from callpath_modeler.units import counted
@@ -50,6 +52,15 @@ def to_comment(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
             lines.append(f"| {' | '.join(map(markdown_text, cells))} |")
         if len(found) > _MOST_ROWS:
             lines.append(f"| | {counted(len(found) - _MOST_ROWS, 'other')} | | |")
+        lines += ["", "</details>"]
+    rows = efficiency_rows(history)
+    if rows:
+        # Hosts take the line as HTML, in which Markdown has no meaning.
+        title = html.escape(in_one_line(efficiency_title(history)))
+        lines += ["", f"<details><summary>{title}</summary>", ""]
+        for number, row in enumerate(rows):
+            lines.append(f"| {' | '.join(map(markdown_text, row))} |")
+            lines += ["|---|" + "---:|" * (len(row) - 1)] * (number == 0)
         lines += ["", "</details>"]
     return "".join(f"{line}\n" for line in lines)
 

@@ -90,6 +90,7 @@ def ranking_text(
     invocation: Invocation = EXPERIMENT,
     check: Check | None = None,
     verified: Verification | None = None,
+    calibrated: str = "",
     complete: bool = True,
 ) -> list[Text]:
     """Return a ranking as text: the answer, the table, and notes.
@@ -102,6 +103,7 @@ def ranking_text(
     invocation : command lines for the same experiment
     check : results of expectations, which become a column; None = no expectations
     verified : measurements at the target, which become a sentence and columns; None = none
+    calibrated : sentence about bands that earlier predictions corrected
     complete : False = only the answer, the table and the next command
     """
     names = distinct_names(ranking.fitted.experiment.tree, rows, full=style.full_names)
@@ -127,6 +129,7 @@ def ranking_text(
     ]
     if verified is not None:
         answer += verification_sentences(ranking, verified, style=style)
+    answer += [calibrated] * bool(calibrated)
     footer = _footer(ranking, body[0].plain, marks[len(rows) :], invocation, check)
     footer = footer if complete else ["", *footer[-1:]]
     return [

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from callpath_modeler.analysis.calibration import BandCalibration
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.verification import Verification
@@ -20,7 +21,11 @@ from callpath_modeler.modeling import Growth, changes_since
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.pair_columns import pair_cells, pair_header
 from callpath_modeler.report.verdicts import verdict_columns, verdict_header
-from callpath_modeler.report.verification import verification_columns, verification_header
+from callpath_modeler.report.verification import (
+    calibration_header,
+    verification_columns,
+    verification_header,
+)
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
@@ -134,6 +139,7 @@ def ranking_table(
     findings: Sequence[Finding] = (),
     check: Check | None = None,
     verified: Verification | None = None,
+    calibration: BandCalibration | None = None,
 ) -> Table:
     """Return a ranking as a table: ranked call paths, worst first, then those without a value.
 
@@ -144,6 +150,7 @@ def ranking_table(
     findings : findings for JSON
     check : results of expectations about the same models; None = no expectations
     verified : measurements at the target, which become columns; None = none
+    calibration : earlier predictions that corrected the bands, for JSON; None = none
 
     Returns
     -------
@@ -223,6 +230,8 @@ def ranking_table(
     if verified is not None:
         columns |= verification_columns(verified, rows)
         header["verification"] = verification_header(verified)
+    if calibration is not None:
+        header["calibration"] = calibration_header(calibration)
     unit = fitted.metric.unit
     united = (
         "maximum_at_largest",

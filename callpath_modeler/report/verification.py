@@ -15,6 +15,7 @@ from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import counted, parameter_value, percent, setting_text, signed_percent
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.calibration import BandCalibration
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.analysis.verification import Verification
 
@@ -103,4 +104,18 @@ def verification_header(found: Verification) -> dict[str, object]:
         "held": int((found.judged & found.inside).sum()),
         "without_prediction": int((found.counts & ~found.modelled).sum()),
         "unknown": json_number(found.unknown),
+    }
+
+
+def calibration_header(known: BandCalibration) -> dict[str, object]:
+    """Return the JSON fields of a calibration."""
+    return {
+        "level": known.level,
+        "predictions": known.predictions,
+        "held": known.held,
+        "sets": known.sets,
+        "coverage": json_number(known.coverage),
+        "probability": known.probability,
+        "too_narrow": known.is_too_narrow,
+        "factor": known.factor,
     }

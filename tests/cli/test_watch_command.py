@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import cube_writer as cw
-from callpath_modeler import history_store
+from callpath_modeler import history_store, prediction_store
 from callpath_modeler.history_store import HistoryRecord
+from efficient_runs import message_passing, uneven, write_run
 
 NAMES = ("main", *"abcdefghi")
 ROWS = len(NAMES)
@@ -205,9 +206,10 @@ def test_predictions_at_a_target_are_kept(run, profiles, history):
     assert done.status == 0
     (record,) = history_store.read(history)
     assert record.target == 64
-    assert np.isfinite(record.predicted).all()
-    assert (record.predicted[:, 1] <= record.predicted[:, 0]).all()
-    assert set(record.growth) == {"O(1)"}
+    (kept_predictions,) = prediction_store.predictions(history)
+    assert kept_predictions.scale == 64
+    assert len(kept_predictions.callpaths) == ROWS
+    assert all(low <= value <= high for value, low, high in kept_predictions.bands)
     assert "target 64" in run("watch", "status", history).out
 
 
@@ -373,3 +375,50 @@ def test_a_page_needs_no_other_file_and_charts_each_call_path(run, history, tmp_
     assert "default-src &#x27;none&#x27;" in page
     assert re.findall(r'(?:src|href)="(?!#|data:)', page) == []
     assert "<script" not in page
+
+
+def write_efficient(folder, balance, communication):
+    """Write runs of known efficiency at p = 2, 4 and 8."""
+    for p in (2, 4, 8):
+        longest = 1.0 / balance
+        time = message_passing(uneven(p, 1.0, longest), longest / communication)
+        write_run(folder, f"app.p{p}.r1", [1] * p, time)
+    return folder
+
+
+def test_factors_of_efficiency_are_rows_of_text_comment_and_page(run, history, tmp_path):
+    for commit, balance in (("c1", 0.9), ("c2", 0.9), ("c3", 0.8)):
+        runs = write_efficient(tmp_path / commit, balance, 0.75)
+        done = run("watch", "add", history, runs, "--commit", commit, "--time", commit[1])
+        assert done.status == 0, done.err
+    done = run("watch", "status", history)
+    line = next(line for line in done.out.splitlines() if line.endswith("load balance"))
+    assert line.split()[:3] == ["80.0", "%", "(-10.0)"]
+    assert "75.0 %" in next(
+        line for line in done.out.splitlines() if line.endswith("communication efficiency")
+    )
+    found = json.loads(run("watch", "status", history, "-f", "json").out)["efficiency"]
+    assert found["load_balance"] == pytest.approx([0.8] * 3)
+    assert found["parallel_efficiency"] == pytest.approx([0.6] * 3)
+    comment = run("watch", "status", history, "-f", "comment").out
+    assert "| load balance | 80.0 % (-10.0) |" in comment
+    page = run("watch", "status", history, "-f", "html").out
+    assert "80.0 % (-10.0)" in page
+
+
+def test_profiles_without_communication_have_no_rows_of_efficiency(run, profiles, history):
+    assert run("watch", "add", history, profiles("c1"), "--commit", "c1").status == 0
+    assert json.loads(run("watch", "status", history, "-f", "json").out)["efficiency"] == {}
+    assert "fficiency" not in run("watch", "status", history, "-f", "comment").out
+
+
+@pytest.mark.parametrize("factors", [[[2.0] * 4] * 3, [[-1.0] * 4] * 3, [[0.5] * 4], [[0.5]] * 3])
+def test_impossible_factors_are_refused(history, factors):
+    with pytest.raises(ValueError, match="efficiency"):
+        history_store.add(
+            history,
+            HistoryRecord(
+                "c1", 0.0, "time", "s", "p", "mean", np.array(SCALES, float), ("main",),
+                np.ones((1, 4, 1)), np.ones(4), efficiency=np.array(factors),
+            ),
+        )  # fmt: skip

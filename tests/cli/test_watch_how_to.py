@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from callpath_modeler.history_store import read
+from callpath_modeler.history_store import add, read
 from recipes import blocks, furnish, shell
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +28,7 @@ def run_strictly(script, workplace):
 
 
 def test_the_shell_recipes_keep_judge_and_write(workplace):
-    keep, _, write = blocks(PAGE, "sh")
+    keep, _, write, _ = blocks(PAGE, "sh")
     done = run_strictly(keep, workplace)
     assert (done.returncode, done.stdout.splitlines()[0][:8]) == (0, "1 record"), done.stderr
     assert [each.commit for each in read(workplace / "history.db")] == ["4f2c9e1"]
@@ -50,3 +54,62 @@ def test_the_jobs_of_both_hosts_call_commands_that_exist(run):
         options = [word for word in words if word.startswith("-")]
         told = run(group, command, "--help").out
         assert all(option in told for option in options)
+
+
+def tool(name, package):
+    """Return the path of a program of another package, or skip the test.
+
+    The package belongs into an environment of its own, because it brings its own dependencies.
+    """
+    variable = f"CPMODEL_TEST_{name.upper().replace('-', '_')}"
+    found = os.environ.get(variable) or shutil.which(name)
+    if found is None:
+        pytest.skip(
+            f"no {name}: install {package} in a new environment, and let {variable} name it"
+        )
+    return found
+
+
+@pytest.mark.parametrize("slower", [False, True])
+def test_reframe_keeps_and_judges(workplace, tmp_path, slower):
+    """ReFrame runs the recipe; the test fails if a call path is worse."""
+    reframe = tool("reframe", "reframe-hpc")
+    (workplace / "measure.sh").write_text(f'#!/bin/sh\nln -s {workplace / "runs"} "$1"\n')
+    (workplace / "measure.sh").chmod(0o755)
+    if slower:
+        keep_a_faster_past(workplace)
+    recipe = ROOT / "docs" / "how-to" / "recipes" / "performance_history.py"
+    shutil.copy(recipe, workplace)
+    *_, called = blocks(PAGE, "sh")
+    done = run_strictly(
+        called.replace("reframe -c", f"{reframe} --nocolor --prefix {tmp_path / 'out'} -c"),
+        workplace,
+    )
+    assert (done.returncode != 0) == slower, done.stdout + done.stderr
+    assert ("FAILED" if slower else "PASSED") in done.stdout
+    assert "4f2c9e1" in [each.commit for each in read(workplace / "history.db")]
+
+
+def keep_a_faster_past(workplace):
+    """Keep records of earlier commits, in the older of which the costliest call path was faster."""
+    assert run_strictly("cpmodel watch add now.db runs --commit now", workplace).returncode == 0
+    (now,) = read(workplace / "now.db")
+    costliest = int(np.nanargmax(now.values[:, -1, 0]))
+    for k in range(13):
+        values = now.values * np.random.default_rng(k).normal(1, 0.01, now.values.shape)
+        values[costliest] *= 0.5 if k < 10 else 1.0
+        add(workplace / "history.db", replace(now, commit=f"old{k}", time=float(k), values=values))
+
+
+@pytest.mark.parametrize(("number", "schema"), [(0, "github-workflows"), (1, "gitlab-ci")])
+def test_the_jobs_of_both_hosts_follow_their_schemas(tmp_path, number, schema):
+    check = tool("check-jsonschema", "check-jsonschema")
+    path = tmp_path / "jobs.yml"
+    asked = [check, "--builtin-schema", f"vendor.{schema}", path]
+    path.write_text(blocks(PAGE, "yaml")[number])
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    path.write_text(
+        blocks(PAGE, "yaml")[number].replace("script:", "skript:").replace("runs-on", "on")
+    )
+    assert subprocess.run(asked, capture_output=True, check=False).returncode == 1

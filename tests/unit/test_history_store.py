@@ -19,6 +19,7 @@ import pytest
 from callpath_modeler import history_store
 from callpath_modeler.errors import CallpathModelerError, DataError, InputError, OutputError
 from callpath_modeler.history_store import HistoryRecord, add, read
+from callpath_modeler.prediction_store import PredictionRecord, predictions, remember
 
 SCALES = np.array([2.0, 4.0, 8.0])
 
@@ -49,15 +50,12 @@ def test_a_record_comes_back_as_it_was(path):
         values=values,
         held={"n": 30.0},
         target=64.0,
-        predicted=np.ones((5, 3)),
-        trust=np.full(5, 3, np.int8),
-        growth=("O(1)",) * 5,
     )
     assert add(path, made)
     (found,) = read(path)
-    for name in ("values", "scales", "seconds", "predicted", "trust"):
+    for name in ("values", "scales", "seconds"):
         assert np.array_equal(getattr(found, name), getattr(made, name), equal_nan=True)
-    for name in ("commit", "time", "callpaths", "labels", "environment", "held", "growth"):
+    for name in ("commit", "time", "callpaths", "labels", "environment", "held", "target"):
         assert getattr(found, name) == getattr(made, name)
     assert found.digest == made.digest
 
@@ -76,8 +74,20 @@ def test_records_are_in_order_of_time_and_the_newest_can_be_chosen(path):
     assert [each.commit for each in read(path, last=2)] == ["c", "d"]
 
 
+def prediction(when, *, run="a"):
+    """Return a prediction of one call path, made of one run."""
+    return PredictionRecord(
+        time=when, metric="time", unit="s", parameter="p", reduction="mean", scale=64.0,
+        runs=(run,), callpaths=("main",), inclusive=False, level=0.95, method="mixture",
+        scales=(8.0, 16.0), bands=((2.0, 1.0, 3.0),), trust=(1,), models=("2",),
+        total=(2.0, 1.0, 3.0), is_run_time=False,
+    )  # fmt: skip
+
+
 def _add_many(path, writer, number):
     for k in range(number):
+        remember(path, prediction(float(k), run=f"w{writer}.{k}"))
+        remember(path, prediction(float(writer), run=f"shared.{k}"))
         add(path, record(f"w{writer}.{k}", seed=100 * writer + k))
         add(path, record(f"shared.{k}", seed=k))
 
@@ -91,7 +101,9 @@ def test_several_writers_lose_and_double_no_record(path):
         each.join(120)
         assert each.exitcode == 0
     expected = [f"w{writer}.{k}" for writer in range(3) for k in range(12)]
-    assert sorted(commits(path)) == sorted(expected + [f"shared.{k}" for k in range(12)])
+    expected += [f"shared.{k}" for k in range(12)]
+    assert sorted(commits(path)) == sorted(expected)
+    assert sorted(each.runs[0] for each in predictions(path)) == sorted(expected)
 
 
 _WRITER = """
@@ -249,9 +261,8 @@ def repacked(path, **changes):
         {"callpaths": ["a", "b", "c", "d", "e\x1b[31m"]},
         {"metric": "x" * 10_000},
         {"labels": {"k": "a\nb"}},
-        {"target": 64.0},
-        {"trust": [400]},
-        {"predicted": b"12345678"},
+        {"target": 0.0},
+        {"target": float("nan")},
         {"unknown": 1},
         {"metric": 3},
         {"metric": "visits"},

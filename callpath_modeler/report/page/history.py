@@ -10,8 +10,9 @@ from callpath_modeler.analysis.history.judgement import LARGEST
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.commit_history import CommitHistory
 from callpath_modeler.report.history import HistoryEntry, basis, verdict
+from callpath_modeler.report.history_efficiency import efficiency_rows, efficiency_title
 from callpath_modeler.report.page.document import document
-from callpath_modeler.report.page.markup import Html, cell, head, joined, table, tag
+from callpath_modeler.report.page.markup import Html, cell, head, joined, plain_table, table, tag
 from callpath_modeler.units import parameter_value, quantity, signed_percent
 
 _WIDTH, _HEIGHT = 560, 200
@@ -21,6 +22,7 @@ _STYLE = """
 .history {
   display: grid; grid-template-columns: repeat(auto-fill, minmax(min(28rem, 100%), 1fr)); gap: 1rem;
 }
+#changes td { white-space: normal; min-width: 6rem; }
 .worse { color: var(--bad); } .better { color: var(--good); } .past { color: var(--quiet); }
 .suspected, .joint, .common { color: var(--unsure); }
 .point.new { fill: var(--target); stroke: var(--target); }
@@ -39,6 +41,11 @@ def history_page(history: CommitHistory, found: Sequence[HistoryEntry], source: 
         tag("p", basis(history), class_="aside"),
     )
     sections = {"changes": ("Changes", _changes(found))}
+    rows_of_factors = efficiency_rows(history)
+    if rows_of_factors:
+        told = efficiency_title(history)
+        note = tag("p", told, class_="aside")
+        sections["efficiency"] = ("Efficiency", joined(note, plain_table(rows_of_factors, told)))
     rows = list(dict.fromkeys(each.row for each in found if each.row is not None))
     costly = np.argsort(-np.nan_to_num(np.nanmax(history.values[:, -1, -1], axis=-1)))
     listed = [*rows, *(row for row in costly.tolist() if row not in rows)]

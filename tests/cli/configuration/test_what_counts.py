@@ -227,7 +227,7 @@ no_progress = true
         "report": ["-o", tmp_path / "r.html"], "refine": [],
     }  # fmt: skip
     without_runs = {"plugins": [], "completion": ["bash"], "explain": []}
-    others = {"browse", "guidelines", "trace", "merge", "watch"}
+    others = {"browse", "guidelines", "trace", "merge", "watch", "score"}
     assert {*commands, *without_runs, *others} == set(cpmodel.list_commands(click.Context(cpmodel)))
     called = {command: [runs, *words] for command, words in commands.items()} | without_runs
     for command, words in called.items():

@@ -1,0 +1,90 @@
+"""`cpmodel score`: remembered predictions against what was measured later."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.completeness import refuse_incomplete
+from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.history_options import LABELS, STORE, labels_of
+from callpath_modeler.cli.options import load_options
+from callpath_modeler.cli.screen_size import ROWS
+from callpath_modeler.cli.table_options import (
+    HTML,
+    TABLE,
+    TableRequest,
+    table_options,
+    table_or_page_options,
+)
+from callpath_modeler.errors import DataError
+
+if TYPE_CHECKING:
+    from callpath_modeler.loading import LoadOptions
+
+
+@click.command("score", cls=Configured)
+@STORE
+@click.argument("experiment", nargs=-1, metavar="[RUNS]...")
+@click.option("-m", "--metric", metavar="NAME", help="Metric. Default: that of the newest one.")
+@LABELS
+@table_options
+@load_options
+@table_or_page_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    store: Path,
+    experiment: tuple[str, ...],
+    metric: str | None,
+    labels: tuple[str, ...],
+    table: TableRequest,
+    load: LoadOptions,
+) -> None:
+    """Hold remembered predictions against runs at their targets.
+
+    STORE is a history with predictions of `rank --remember` or `watch add --target`. RUNS are runs
+    at the scales of these targets; their values are kept as well. Without RUNS, the scores so far
+    are shown.
+
+    The output states the error of each prediction, whether its band holds, and how often bands
+    hold by marks of trust. `rank --calibrated STORE` corrects later bands by these scores.
+    """
+    from callpath_modeler import prediction_store
+    from callpath_modeler.commit_history import outcomes_of
+    from callpath_modeler.loading import load as load_experiment
+    from callpath_modeler.prediction_scores import chosen, scored
+    from callpath_modeler.report.scores import scores_table, scores_text
+
+    form, told = table.form, labels_of(labels)
+    predictions = prediction_store.predictions(store)
+    if not predictions:
+        raise DataError(
+            f"{store} has no prediction",
+            hint=f"cpmodel rank EXP --target P --remember {store}",
+        )
+    if experiment:
+        mine = chosen(predictions, metric, told)
+        if not mine:
+            raise DataError("no remembered prediction has these labels", hint="omit --label")
+        options = load.of_metric(mine[-1].metric)
+        runs = load_experiment(experiment, options, console.progress("read"))
+        refuse_incomplete(runs.findings)
+        for each in outcomes_of(runs, mine, time.time(), told):
+            prediction_store.remember(store, each)
+        console.findings(runs.findings)
+    found = scored(predictions, prediction_store.outcomes(store), metric, told)
+    if form == HTML:
+        from callpath_modeler.report.page.scores import scores_page
+
+        console.write(scores_page(found, store), table.output.path, overwrite=table.output.force)
+    elif form == TABLE:
+        lines = scores_text(found, store, table.top or ROWS, table.style(console))
+        table.write_lines(console, lines)
+    else:
+        table.write_table(console, scores_table(found, table.top))
