@@ -100,11 +100,13 @@ def store_models(
 ) -> None:
     """Make models of some metrics, or of all, store them, and print what is stored."""
     from callpath_modeler import pipeline, store
+    from callpath_modeler.stages import stage
     from callpath_modeler.units import counted
 
     path = output or Path(Path(read.name).name + store.SUFFIX)
     fits = [pipeline.fit(read, name, fitting) for name in metrics or read.columns]
-    store.write(fits, path, overwrite=force)
+    with stage("write"):
+        store.write(fits, path, overwrite=force)
     console.result(
         f"{path}: {counted(len(read.tree), 'call path')}, {counted(len(fits), 'metric')}\n"
     )
