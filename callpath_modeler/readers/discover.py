@@ -102,6 +102,7 @@ class _Remembering(Registry):
     """The readers, and the evidence for each path that was looked at."""
 
     seen: dict[Path, tuple[Reader | None, Match]] = field(default_factory=dict)
+    endings: list[str] = field(default_factory=list)
 
     def surest(self, path: Path) -> tuple[Reader | None, Match]:
         """Return the reader with the strongest evidence, as `Registry.surest` does."""
@@ -109,6 +110,12 @@ class _Remembering(Registry):
             # With slots, a dataclass has no `super()`.
             self.seen[path] = Registry.surest(self, path)
         return self.seen[path]
+
+    def suffixes(self) -> tuple[str, ...]:
+        """Return the endings of file names of all readers."""
+        if not self.endings:
+            self.endings.extend(Registry.suffixes(self))
+        return tuple(self.endings)
 
 
 def discover(
