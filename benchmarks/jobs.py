@@ -25,7 +25,7 @@ become one experiment. Models in two parameters: 25 points, three repetitions. S
 
 _SCALES = tuple(str(p) for p in range(8, 128, 8))
 _CONTEXTS, _RANKS = 20_000, 128
-_SMALL = WORK / "small"
+SMALL = WORK / "small"
 _SMALL_SCALES = ("2", "4", "8", "16", "32", "64")
 _REPETITIONS = 500
 
@@ -45,7 +45,7 @@ def rows() -> list[Row]:
 
 def _small_score_p() -> Path:
     """Return a directory of 3,000 Score-P profiles, written once."""
-    one, many = _SMALL / "one", _SMALL / "scorep"
+    one, many = SMALL / "one", SMALL / "scorep"
     if not many.exists():
         told = ["--call-paths", "100", "--metrics", "time", "--scales", *_SMALL_SCALES]
         run([sys.executable, TASKS.parent / "write_series.py", one, *told], reports=False)
@@ -56,7 +56,7 @@ def _small_score_p() -> Path:
 
 def _small_caliper() -> Path:
     """Return a directory of 3,000 Caliper profiles, written once."""
-    one, many = _SMALL / "one", _SMALL / "caliper"
+    one, many = SMALL / "one", SMALL / "caliper"
     if not many.exists():
         for p in _SMALL_SCALES:
             file = one / f"app.p{p}.cali"
