@@ -29,8 +29,11 @@ class MapOfRows(Protocol):
 class Listener(Protocol):
     """Whoever shows stages."""
 
-    def progress(self, stage: str) -> Callable[[int, int], None]:
-        """Return a function of the number of finished parts and of all parts of a stage."""
+    def progress(self, stage: str, *, noted: bool = True) -> Callable[[int, int], None]:
+        """Return a function of the number of finished parts and of all parts of a stage.
+
+        Without `noted`, nothing is left of it at the end.
+        """
         ...
 
     def ended(self, stage: str, seconds: float) -> None:
@@ -63,7 +66,7 @@ def counted_map(name: str, each: MapOfRows, total: int) -> MapOfRows:
     listener = _listener.get()
     if listener is None:
         return each
-    report = listener.progress(name)
+    report = listener.progress(name, noted=False)
 
     def counting(
         function: Callable[[_Part], _Result], parts: Iterable[_Part], /
@@ -81,6 +84,7 @@ def counted_map(name: str, each: MapOfRows, total: int) -> MapOfRows:
             done += sizes[k]
             report(min(done, total), total)
             yield result
-        report(total, total)
+        if done < total:
+            report(total, total)
 
     return counting

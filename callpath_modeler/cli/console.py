@@ -176,10 +176,11 @@ class Console:
         silent = () if self.verbose else self._ignored
         return [finding for finding in findings if finding.code not in silent]
 
-    def progress(self, stage: str) -> Callable[[int, int], None]:
+    def progress(self, stage: str, *, noted: bool = True) -> Callable[[int, int], None]:
         """Return a callback that shows the progress of `stage` on a terminal, after 0.5 s.
 
-        From 2 s on, it estimates the remaining time from the parts that are done.
+        From 2 s on, it estimates the remaining time from the parts that are done. Elsewhere, if it
+        is `noted`, one line tells at the end how long the stage took.
         """
         began = time.monotonic()
 
@@ -194,7 +195,7 @@ class Console:
                 left = seconds / done * (total - done) if done and seconds >= _LEFT_AFTER else None
                 more = "" if left is None else f", {_about(left)} left"
                 _talk("\r\x1b[K" if done == total else f"\r\x1b[K{stage} {done}/{total} ...{more}")
-            elif done == total:
+            elif done == total and noted:
                 self.note(f"{stage} {done}/{total} {seconds:.1f} s")
 
         return report

@@ -46,6 +46,16 @@ def test_a_file_gets_no_estimate(shown):
     assert said == "read 10/10 20.0 s\n"
 
 
+def test_what_is_not_noted_leaves_nothing_in_a_file(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(home.time, "monotonic", lambda: 0.0)
+    report = Console().progress("fit", noted=False)
+    monkeypatch.setattr(home.time, "monotonic", lambda: 9.0)
+    report(10, 10)
+    assert not stream.getvalue()
+
+
 def test_verbose_tells_the_seconds_of_each_stage(run, samples, tmp_path):
     done = run("-v", "fit", samples / "stencil", "-m", "time", "-o", tmp_path / "app.cpm")
     assert done.status == 0
