@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hpctoolkit
+from environments import WORK
 from measure import TASKS, run
 from results import Row
 
@@ -18,11 +19,15 @@ instead. Times are wall seconds with the start of the processes, the least of al
 line runs two independent sums, so it shows how much of the two processors was free. Therefore, each
 measurement has a second line of processor time: the time of the first process or thread alone, plus
 half of the time that both share. Reading: HPCToolkit databases of 20,000 contexts on 128 processes
-become one experiment. Models in two parameters: 25 points, three repetitions.
+become one experiment. Models in two parameters: 25 points, three repetitions. Small profiles:
+`info` of 3,000 profiles of 100 call paths (Score-P) or 25 (Caliper) on 2 to 64 processes.
 """
 
 _SCALES = tuple(str(p) for p in range(8, 128, 8))
 _CONTEXTS, _RANKS = 20_000, 128
+SMALL = WORK / "small"
+_SMALL_SCALES = ("2", "4", "8", "16", "32", "64")
+_REPETITIONS = 500
 
 
 def rows() -> list[Row]:
@@ -33,7 +38,40 @@ def rows() -> list[Row]:
         *_compared(f"read {len(_SCALES)} runs", 5, "read", series),
         *_compared("100,000 models", 3, "one", 100_000),
         *_compared("10,000 models in two parameters", 1, "several", 10_000),
+        *_compared("3,000 small Score-P profiles", 3, "info", _small_score_p()),
+        *_compared("3,000 small Caliper profiles", 3, "info", _small_caliper()),
     ]
+
+
+def _small_score_p() -> Path:
+    """Return a directory of 3,000 Score-P profiles, written once."""
+    one, many = SMALL / "one", SMALL / "scorep"
+    if not many.exists():
+        told = ["--call-paths", "100", "--metrics", "time", "--scales", *_SMALL_SCALES]
+        run([sys.executable, TASKS.parent / "write_series.py", one, *told], reports=False)
+        for p in _SMALL_SCALES:
+            _repeat(one / f"app.p{p}.r1" / "profile.cubex", many, p)
+    return many
+
+
+def _small_caliper() -> Path:
+    """Return a directory of 3,000 Caliper profiles, written once."""
+    one, many = SMALL / "one", SMALL / "caliper"
+    if not many.exists():
+        for p in _SMALL_SCALES:
+            file = one / f"app.p{p}.cali"
+            told = ["--call-paths", "25", "--ranks", p]
+            run([sys.executable, TASKS.parent / "write_caliper.py", file, *told], reports=False)
+            _repeat(file, many, p)
+    return many
+
+
+def _repeat(file: Path, many: Path, p: str) -> None:
+    """Link a profile into a directory for each of the repetitions."""
+    for repetition in range(1, _REPETITIONS + 1):
+        folder = many / f"app.p{p}.r{repetition}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / file.name).hardlink_to(file)
 
 
 def _compared(what: str, times: int, task: str, size: int | Path) -> Iterator[Row]:

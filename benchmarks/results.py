@@ -19,6 +19,7 @@ DOCUMENTS = (
     BENCHMARKS.parent / "docs" / "explanation" / "accuracy.md",
     BENCHMARKS.parent / "docs" / "explanation" / "expectations.md",
     BENCHMARKS.parent / "docs" / "explanation" / "requirements.md",
+    BENCHMARKS.parent / "docs" / "explanation" / "scaling.md",
 )
 """Documents with measured tables, between markers with the name of the benchmark."""
 

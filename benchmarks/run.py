@@ -53,6 +53,7 @@ import reduce
 import regressions
 import results
 import run_times
+import scaling
 import several
 import sizes
 import slices
@@ -103,6 +104,7 @@ BENCHMARKS = {
     "views": _compared(views),
     "browse": _compared(browse, HATCHET),
     "whole": _compared(whole),
+    "scaling": Benchmark(scaling.table, scaling.NOTES, ()),
     "fit": _compared(fit, EXTRAP),
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
     "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),
@@ -185,6 +187,8 @@ def _delete_files() -> None:
         generated.PROGRAMS,
         browse.MODELS,
         whole.SERIES,
+        scaling.SERIES,
+        jobs.SMALL,
         tuned_rules.CAMPAIGNS,
     ):
         shutil.rmtree(directory, ignore_errors=True)

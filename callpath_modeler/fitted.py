@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from callpath_modeler.argument_checks import check_type
-from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.ideal import Ideal
@@ -30,6 +31,9 @@ from callpath_modeler.targets import targets_of
 
 UNKNOWN_SCALE = "scale"
 """Name of the parameter of runs that do not tell their scale, which then counts as 1."""
+
+_STATUSES = (*(status.name.lower() for status in FitStatus), "gone")
+"""Names of the statuses of call paths; the last one has a model, but does not occur any more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,11 +257,24 @@ class Fitted(HtmlReprMixin):
     def statuses(self, rows: ArrayLike) -> list[str]:
         """Return the statuses of some call paths, in lower case."""
         asked = np.asarray(rows, np.intp)
+        return [_STATUSES[number] for number in self._status_numbers(asked).tolist()]
+
+    def status_counts(self, rows: ArrayLike | None = None) -> Counter[str]:
+        """Return how many of some call paths have each status; None = of all."""
+        asked = slice(None) if rows is None else np.asarray(rows, np.intp)
+        # Statuses have the order of their first call path, as if they were counted one by one.
+        numbers, first, count = np.unique(
+            self._status_numbers(asked), return_index=True, return_counts=True
+        )
+        order = np.argsort(first)
+        pairs = zip(numbers[order].tolist(), count[order].tolist(), strict=True)
+        return Counter({_STATUSES[number]: many for number, many in pairs})
+
+    def _status_numbers(self, asked: IntArray | slice) -> NDArray[np.integer]:
+        """Return the places of statuses in `_STATUSES`."""
         modelled = ~np.isnan(self.models.coefficients[asked, 0])
         gone = np.isnan(self.measured[asked, -1]) & modelled
-        names = np.array([status.name.lower() for status in FitStatus])
-        said: list[str] = np.where(gone, "gone", names[self.models.status[asked]]).tolist()
-        return said
+        return np.where(gone, len(FitStatus), self.models.status[asked])
 
     def status(self, row: int) -> str:
         """Return the status of one call path, in lower case."""

@@ -41,6 +41,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.parallel_reading import Progress
+from callpath_modeler.stages import counted_map, stage
 from callpath_modeler.units import as_option, counted, setting_text
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def fit(
             hint=f"2 to {len(points)}; the default leaves one point out at a time",
         )
     several = len(parameters) > 1
-    with _sharing(options, len(values), several=several) as shared:
+    with stage("fit"), _sharing(options, len(values), several=several) as shared:
         models = modeling.fit(
             points if several else points[:, 0],
             values,
@@ -149,15 +150,16 @@ def fit(
             folds=options.folds,
             aggregate=options.aggregate,
             confidence=options.confidence,
-            each=shared.map,
+            each=counted_map(f"fit {chosen.name}", shared.map, len(values)),
         )
     centres = modeling.centre(values, models.aggregate)
     settings = _settings(options, parameters)
-    findings = (
-        *repetition_findings(experiment, chosen.name),
-        *findings_of_parameters(experiment, parameters),
-        *findings_of_models(models, points, parameters, centres),
-    )
+    with stage("findings"):
+        findings = (
+            *repetition_findings(experiment, chosen.name),
+            *findings_of_parameters(experiment, parameters),
+            *findings_of_models(models, points, parameters, centres),
+        )
     found = _fitted(experiment, chosen, options, points, models, centres, settings)
     run_time = _run_time(experiment, chosen, options, (points, values), models, settings)
     return replace(found, findings=findings, run_time=run_time)

@@ -1,11 +1,12 @@
 """Read a series, or model drawn measurements, with some processes or threads; print the cost.
 
-python jobs_ours.py read DIRECTORY JOBS
+python jobs_ours.py read|info DIRECTORY JOBS
 python jobs_ours.py one|several ROWS JOBS
 python jobs_ours.py sums LENGTH JOBS
 """
 
 import json
+import os
 import resource
 import sys
 import time
@@ -15,8 +16,9 @@ import numpy as np
 from draws import draw, points
 
 from callpath_modeler import modeling
+from callpath_modeler.cli.group import cpmodel
 from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.parallel import Threads, Workers
+from callpath_modeler.parallel import WorkerPool
 from callpath_modeler.readers.assemble import ReadOptions
 
 what, told, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -38,9 +40,13 @@ if what == "read":
     options = LoadOptions(ReadOptions(jobs=jobs))
     begin, before = time.perf_counter(), spent()
     load([Path(told)], options)
+elif what == "info":
+    begin, before = time.perf_counter(), spent()
+    words = ["--no-progress", "info", told, "-j", str(jobs), "-o", os.devnull, "--force"]
+    cpmodel.main(words, standalone_mode=False)
 elif what == "sums":
     begin, before = time.perf_counter(), spent()
-    with Workers(jobs) as workers:
+    with WorkerPool(jobs) as workers:
         list(workers.map(sum, [range(int(told))] * 2))
 else:
     p, values = points(5), draw(int(told), 8 if what == "one" else 5)
@@ -52,7 +58,7 @@ else:
         values = values.reshape(len(values), len(where), 3)
     begin, before = time.perf_counter(), spent()
     # This is the choice of `pipeline.fit`.
-    with Threads(jobs) if what == "one" else Workers(jobs) as shared:
+    with WorkerPool(jobs, threads=what == "one") as shared:
         modeling.fit(where, values, each=shared.map)
 wall = time.perf_counter() - begin
 own, others = (after - there for after, there in zip(spent(), before, strict=True))

@@ -124,12 +124,28 @@ def slow_runs(experiment: Experiment, metric: str | None = None) -> list[SlowRun
         if len(runs) < 3 or len(rows) < _ENOUGH:
             continue
         some = at_point[rows[:: len(rows) // _LOOKED_AT + 1]]
+        others = _medians_of_others(some)
         for place, run in enumerate(runs):
-            ratio = some[:, place] / np.median(np.delete(some, place, axis=1), axis=1)
+            ratio = some[:, place] / others[:, place]
             longer, share = float(np.median(ratio)) - 1, float((ratio > 1).mean())
             if longer >= _SLOWER and share >= _NEARLY_ALL:
                 found.append(SlowRun(int(run), longer, share))
     return found
+
+
+def _medians_of_others(values: FloatArray) -> FloatArray:
+    """Return for each value [k, R] the median of the other values in its row."""
+    order = np.argsort(values, axis=1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=1)
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.arange(values.shape[1])[np.newaxis], axis=1)
+    count = values.shape[1] - 1
+    # Without one value, all values from its rank on are one place further up.
+    low, high = (
+        np.take_along_axis(ordered, place + (rank <= place), axis=1)
+        for place in ((count - 1) // 2, count // 2)
+    )
+    return np.asarray(low if count % 2 else (low + high) / 2)
 
 
 def _costly(values: FloatArray, *, additive: bool) -> Rows:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler import stages
 from callpath_modeler.cli.browser_services import browser_services
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
@@ -126,6 +127,8 @@ def command(
         order = made.usual_sort if sort is None else Sort(sort)
         return replace(viewed, sort=order, reverse=reverse)
 
+    # From here on, the views own the terminal, and models are made in other threads.
+    stages.listen(None)
     if web:
         from callpath_modeler.cli.web import WebViews, serve
 

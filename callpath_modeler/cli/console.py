@@ -35,7 +35,8 @@ _BEFORE_THE_COMMAND = frozenset(
     {"-v", "--verbose", "-q", "--quiet", "--color", "--ascii", "--no-progress",
      "--ignore-findings", "--config"}
 )  # fmt: skip
-_PROGRESS_AFTER = 0.5
+_PROGRESS_AFTER, _LEFT_AFTER = 0.5, 2.0
+"""Seconds of a stage after which its progress is shown, and the remaining time."""
 _SHOWN_FINDINGS = 3
 
 
@@ -175,20 +176,34 @@ class Console:
         silent = () if self.verbose else self._ignored
         return [finding for finding in findings if finding.code not in silent]
 
-    def progress(self, stage: str) -> Callable[[int, int], None]:
-        """Return a callback that shows the progress of `stage` on a terminal, after 0.5 s."""
-        started = time.monotonic()
+    def progress(self, stage: str, *, noted: bool = True) -> Callable[[int, int], None]:
+        """Return a callback that shows the progress of `stage` on a terminal, after 0.5 s.
+
+        From 2 s on, it estimates the remaining time from the parts that are done. Elsewhere, if it
+        is `noted`, one line tells at the end how long the stage took.
+        """
+        began = time.monotonic()
 
         def report(done: int, total: int) -> None:
-            seconds = time.monotonic() - started
+            nonlocal began
+            if not done:
+                began = time.monotonic()
+            seconds = time.monotonic() - began
             if not self._progress or seconds < _PROGRESS_AFTER:
                 return
             if sys.stderr.isatty():
-                _talk("\r\x1b[K" if done == total else f"\r{stage} {done}/{total} ...")
-            elif done == total:
+                left = seconds / done * (total - done) if done and seconds >= _LEFT_AFTER else None
+                more = "" if left is None else f", {_about(left)} left"
+                _talk("\r\x1b[K" if done == total else f"\r\x1b[K{stage} {done}/{total} ...{more}")
+            elif done == total and noted:
                 self.note(f"{stage} {done}/{total} {seconds:.1f} s")
 
         return report
+
+    def ended(self, stage: str, seconds: float) -> None:
+        """Show with ``--verbose`` how many seconds a stage took."""
+        if self.verbose:
+            self.note(f"stage {stage}: {seconds:.2f} s")
 
     def write(
         self, content: str | bytes | Iterator[bytes], path: Path | None, *, overwrite: bool
@@ -224,6 +239,14 @@ class Console:
         from callpath_modeler.atomic import write_file
 
         write_file(path, content, overwrite=overwrite)
+
+
+def _about(seconds: float) -> str:
+    """Return a time that is only estimated, with as many digits as that allows."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    minutes = seconds / 60
+    return f"about {round(minutes)} min" if minutes < 90 else f"about {minutes / 60:.1f} h"
 
 
 def _without_controls(line: Text | str) -> Text | str:

@@ -99,21 +99,19 @@ def store_models(
     force: bool,
 ) -> None:
     """Make models of some metrics, or of all, store them, and print what is stored."""
-    from collections import Counter
-
     from callpath_modeler import pipeline, store
+    from callpath_modeler.stages import stage
     from callpath_modeler.units import counted
 
     path = output or Path(Path(read.name).name + store.SUFFIX)
     fits = [pipeline.fit(read, name, fitting) for name in metrics or read.columns]
-    store.write(fits, path, overwrite=force)
+    with stage("write"):
+        store.write(fits, path, overwrite=force)
     console.result(
         f"{path}: {counted(len(read.tree), 'call path')}, {counted(len(fits), 'metric')}\n"
     )
     for fitted in fits:
-        count = Counter(fitted.statuses(range(len(read.tree))))
-        listed = ", ".join(
-            f"{name.replace('_', ' ')} {number}" for name, number in count.most_common()
-        )
+        counts = fitted.status_counts().most_common()
+        listed = ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in counts)
         console.result(f"  {fitted.metric.name}: {listed}\n")
     console.findings(read.findings)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from callpath_modeler import stages
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import PluginError, nearest_or_all
 from callpath_modeler.readers.plugin_errors import error_line
@@ -200,5 +201,6 @@ def cpmodel(ctx: click.Context, /, **_options: object) -> None:
     cpmodel rank profiles/*.cubex --target 262144
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     ctx.obj = Console.asked(ctx.params)
+    stages.listen(ctx.obj)
     if ctx.invoked_subcommand is None:
         ctx.obj.result(f"{ctx.get_help()}\n")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +34,9 @@ ID_DIGITS = 7
 """Length of call-path ids; ids that collide are longer."""
 
 _DIGEST_SIZE = 16
+
+_PACKED, _KEPT = "packed", 1 << 20
+"""Attribute of a tree with its pickled columns, and their largest size in bytes to be kept."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +145,18 @@ class CallTree:
         return len(self.parent)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the columns; the copy is read-only again."""
+        """Pickle the columns; the copy is read-only again, and copies of one tree are one tree.
+
+        Thousands of small profiles of one program mostly have one tree, which then takes neither
+        time nor memory for each of them.
+        """
         site = self.site if self.has_sites else None
-        return CallTree.from_columns, (self.columns, self.regions, self.annotations, site)
+        content = self.__dict__.get(_PACKED)
+        if content is None:
+            content = pickle.dumps((self.columns, self.regions, self.annotations, site), protocol=5)
+            if len(content) <= _KEPT:
+                self.__dict__[_PACKED] = content
+        return _unpacked, (hashlib.sha256(content).digest(), content)
 
     def is_same_as(self, other: CallTree) -> bool:
         """Return whether another tree has the same call paths in the same rows."""
@@ -383,6 +397,20 @@ class CallTree:
             found.append(state.digest())
             stack.append(state if stack or names[name] != _PROGRAM else None)
         return np.frombuffer(b"".join(found), np.uint8).reshape(len(found), _DIGEST_SIZE)
+
+
+_copies: WeakValueDictionary[bytes, CallTree] = WeakValueDictionary()
+"""Trees that were unpickled and are in use, by the hash of their pickled columns."""
+
+
+def _unpacked(key: bytes, content: bytes) -> CallTree:
+    """Return the tree of pickled columns; `key` is their hash."""
+    known = _copies.get(key)
+    if known is None:
+        columns, regions, annotations, site = pickle.loads(content)  # noqa: S301 - our own
+        known = CallTree.from_columns(columns, regions, annotations, site)
+        _copies[key] = known
+    return known
 
 
 def _digits_of_longer_ids(digests: NDArray[np.uint8]) -> dict[str, int]:

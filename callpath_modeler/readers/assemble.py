@@ -50,6 +50,7 @@ from callpath_modeler.readers.runs import (
     read_run,
     reduction_of,
 )
+from callpath_modeler.stages import stage
 from callpath_modeler.units import counted, percent
 
 if TYPE_CHECKING:
@@ -176,8 +177,10 @@ def assemble_groups(
         raise InputError("no profiles were given", hint="give profiles or directories of runs")
     findings: list[Finding] = []
     distinct = without_repeats(files, findings)
-    read = _collected(outcomes_of(distinct, registry, options, progress), options, findings)
-    return [_experiment_of(runs, options, [*findings]) for runs in groups(read)]
+    with stage("read"):
+        read = _collected(outcomes_of(distinct, registry, options, progress), options, findings)
+    with stage("unify"):
+        return [_experiment_of(runs, options, [*findings]) for runs in groups(read)]
 
 
 def assemble_outcomes(
@@ -202,8 +205,10 @@ def assemble_outcomes(
         As in `assemble`.
     """
     noted = [*findings]
-    read = _collected(outcomes, options, noted)
-    return _experiment_of(select(read), options, noted)
+    with stage("read"):
+        read = _collected(outcomes, options, noted)
+    with stage("unify"):
+        return _experiment_of(select(read), options, noted)
 
 
 def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) -> Experiment:
@@ -265,9 +270,10 @@ def without_repeats(files: Sequence[RunFile], findings: list[Finding]) -> list[R
     """Return every profile once; one that is given twice is a finding."""
     seen: dict[Path, RunFile] = {}
     for file in files:
-        if file.path.resolve() in seen:
+        place = file.path.resolve()
+        if place in seen:
             findings.append(Finding("CPM122", str(file.path), "given twice, used once"))
-        seen.setdefault(file.path.resolve(), file)
+        seen.setdefault(place, file)
     return list(seen.values())
 
 

@@ -16,8 +16,9 @@ import msgspec
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.printable import printable, shortened
-from callpath_modeler.readers.base import Match
+from callpath_modeler.readers.base import Match, Reader
 from callpath_modeler.readers.name_words import REPETITIONS
+from callpath_modeler.readers.plugin_errors import naming_the_reader
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.tokens import NUMBER
 
@@ -96,6 +97,27 @@ class _Manifest(msgspec.Struct, forbid_unknown_fields=True):
     run: list[_ManifestRun]
 
 
+@dataclass(frozen=True, slots=True)
+class _Remembering(Registry):
+    """The readers, and the evidence for each path that was looked at."""
+
+    seen: dict[Path, tuple[Reader | None, Match]] = field(default_factory=dict)
+    endings: list[str] = field(default_factory=list)
+
+    def surest(self, path: Path) -> tuple[Reader | None, Match]:
+        """Return the reader with the strongest evidence, as `Registry.surest` does."""
+        if path not in self.seen:
+            # With slots, a dataclass has no `super()`.
+            self.seen[path] = Registry.surest(self, path)
+        return self.seen[path]
+
+    def suffixes(self) -> tuple[str, ...]:
+        """Return the endings of file names of all readers."""
+        if not self.endings:
+            self.endings.extend(Registry.suffixes(self))
+        return tuple(self.endings)
+
+
 def discover(
     sources: Sequence[Path],
     registry: Registry,
@@ -120,6 +142,7 @@ def discover(
         If the pattern is malformed, or if it matches no run.
     """
     runs: list[RunFile] = []
+    registry = _Remembering(registry.readers, registry.broken, registry.requested)
     pattern = None if name_pattern is None else _compiled(name_pattern)
     for source in sources:
         if source.suffix.lower() == ".toml" and source.is_file():
@@ -183,8 +206,11 @@ def _in_directory(
         return _from_manifest(directory / MANIFEST, registry)
     runs = []
     unknown: list[Path] = []
-    for is_profile in (_is_profile, partial(_is_recognised, unknown)):
-        for profiles in _walk(directory, registry, is_profile):
+    folders: list[Path] = []
+    endings = _telling(registry)
+    for is_profile in (partial(_is_profile, endings), partial(_is_recognised, unknown)):
+        folders.clear()
+        for profiles in _walk(directory, registry, is_profile, folders):
             main = [path for path in profiles if path.name.split(".")[0].lower() == _MAIN_STEM]
             chosen = _without_traces(main or profiles)
             runs += [_named(path, registry, pattern) for path in chosen]
@@ -196,7 +222,7 @@ def _in_directory(
     known = {path for run in runs for path in (run.path, *run.path.parents)}
     runs += [
         _named(path, registry, pattern)
-        for path, _ in _folders(directory)
+        for path in folders
         if path not in known
         and registry.match(path) is not None
         and not any(_is_made_of(run.path, path) for run in runs)
@@ -210,10 +236,15 @@ def _in_directory(
 
 
 def _walk(
-    directory: Path, registry: Registry, is_profile: Callable[[Path, Registry], bool]
+    directory: Path,
+    registry: Registry,
+    is_profile: Callable[[Path, Registry], bool],
+    folders: list[Path],
 ) -> Iterator[list[Path]]:
+    """Yield the profiles of each directory; all directories are added to `folders`."""
     closed: list[str] = []
     for folder, files in _folders(directory, closed):
+        folders.append(folder)
         names = sorted(files, key=natural_order)
         profiles = [path for name in names if is_profile(path := folder / name, registry)]
         if profiles:
@@ -232,8 +263,15 @@ def _without_traces(paths: Sequence[Path]) -> Sequence[Path]:
 
 def _is_one(folder: Path, files: Sequence[Path], registry: Registry) -> bool:
     """Return whether a directory is a single profile that consists of `files`."""
-    reader = registry.match(folder)
-    return reader is not None and all(registry.match(file) is reader for file in files)
+    reader = registry.match(files[0])
+    if reader is None:
+        return False
+    # Most readers tell at once that they read no directories.
+    with naming_the_reader(reader, folder):
+        evidence = reader.match(folder)
+    if evidence == Match.NO or registry.match(folder) is not reader:
+        return False
+    return all(registry.match(file) is reader for file in files[1:])
 
 
 def _folders(directory: Path, closed: list[str] | None = None) -> Iterator[tuple[Path, list[str]]]:
@@ -289,9 +327,9 @@ def _is_made_of(profile: Path, raw: Path) -> bool:
     return len(words) == len(others) and len(pairs) == 1 and "".join(pairs[0]).isalpha()
 
 
-def _is_profile(path: Path, registry: Registry) -> bool:
+def _is_profile(endings: tuple[str, ...], path: Path, registry: Registry) -> bool:
     # The name is checked first, because a directory may contain thousands of other files.
-    if not path.name.lower().endswith(_telling(registry)):
+    if not path.name.lower().endswith(endings):
         return False
     # A file with the name of a profile is reported, even if it cannot be read.
     if not path.is_file() or path.stat().st_size == 0 or not os.access(path, os.R_OK):
@@ -332,9 +370,9 @@ def _named(path: Path, registry: Registry, pattern: _Pattern | None) -> RunFile:
     lower = path.name.lower()
     endings = (end for end in registry.suffixes() if lower.endswith(end.lower()))
     ending = max(endings, key=len, default="")
-    place = path.absolute()
     stem = path.name[: len(path.name) - len(ending)]
-    names = (stem, *(folder.name for folder in place.parents))
+    # The first part is the root, whose name is empty.
+    names = (stem, *path.absolute().parts[-2:0:-1], "")
     if pattern is None:
         return RunFile(path, names=names)
     values = _matched(pattern, names)

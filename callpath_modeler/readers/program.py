@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -32,6 +32,8 @@ _DOUBTFUL_SLOPE = -0.2
 """Slope below which computation may be shared work, so that bytes and counts decide."""
 _FEWEST = 3
 """Fewest points of a slope."""
+_ROWS = 1 << 14
+"""Number of call paths whose values are in work together, so that they stay in the cache."""
 
 
 class _Read(Protocol):
@@ -162,7 +164,12 @@ def recognise_scaling(
     work = own[tree.region]
 
     def slope_of(values: MetricValues, rows: BoolArray) -> float:
-        return _median_slope(values.means(reduction)[rows][:, chosen], of_run, is_sum=is_sum)
+        means = values.means(reduction)
+        pieces = (
+            means[part][rows[part]][:, chosen]
+            for part in (slice(at, at + _ROWS) for at in range(0, len(means), _ROWS))
+        )
+        return _median_slope(pieces, of_run, is_sum=is_sum)
 
     slope, said = float("nan"), "no time measured"
     if timed:
@@ -207,19 +214,26 @@ def _power(slope: float, workers: str) -> str:
     return f"{workers}^{round(slope, 2) + 0.0:.2f}"
 
 
-def _median_slope(work: FloatArray, of_run: FloatArray, *, is_sum: bool) -> float:
-    """Return the weighted median of the slopes of call paths; NaN = none occurs at every scale."""
+def _median_slope(pieces: Iterable[FloatArray], of_run: FloatArray, *, is_sum: bool) -> float:
+    """Return the weighted median of the slopes of call paths; NaN = none occurs at every scale.
+
+    `pieces` are the values of some call paths, [k, runs].
+    """
     processes = np.unique(of_run)
-    least = np.stack([work[:, of_run == p].min(axis=1) for p in processes], axis=1)
-    if is_sum:
-        least = least / processes
-    least = least[(least > 0).all(axis=1)]
-    if not len(least):
+    slopes, weights = [np.empty(0)], [np.empty(0)]
+    for work in pieces:
+        least = np.stack([work[:, of_run == p].min(axis=1) for p in processes], axis=1)
+        if is_sum:
+            least = least / processes
+        least = least[(least > 0).all(axis=1)]
+        slopes.append(_slopes(np.log(processes), np.log(least)))
+        weights.append(least[:, 0])
+    slope, weight = np.concatenate(slopes), np.concatenate(weights)
+    if not len(slope):
         return float("nan")
-    slopes = _slopes(np.log(processes), np.log(least))
-    order = np.argsort(slopes)
-    votes = np.cumsum(least[order, 0])
-    return float(slopes[order][np.searchsorted(votes, votes[-1] / 2)])
+    order = np.argsort(slope)
+    votes = np.cumsum(weight[order])
+    return float(slope[order][np.searchsorted(votes, votes[-1] / 2)])
 
 
 def _slopes(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,7 @@ class Registry:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the request, because readers and their modules may not support pickling."""
         if self.requested:
-            return Registry.of_installed, self.requested
+            return _of_process, self.requested
         return Registry, (self.readers, self.broken)
 
     def match(self, path: Path) -> Reader | None:
@@ -135,6 +136,8 @@ class Registry:
                 sure = reader.match(path)
             if sure > surest:
                 best, surest = reader, sure
+            if surest == Match.CONTENT:
+                break  # no evidence is stronger, and of two readers the first one is taken
         return best, surest
 
     def find(self, path: Path) -> Reader:
@@ -163,6 +166,12 @@ class Registry:
         known = ", ".join(reader.name for reader in self.readers) or "none"
         broken = "".join(f"; {error}" for error in self.broken)
         return f"readers: {known}; `cpmodel plugins` lists their formats{broken}"
+
+
+@cache
+def _of_process(only: str | None) -> Registry:
+    """Return the one registry of a worker, so that its readers are not made again for each task."""
+    return Registry.of_installed(only)
 
 
 def _what(path: Path) -> str:

@@ -396,8 +396,8 @@ def unmodelled_notes(ranking: Ranking) -> list[str]:
     fitted, rows = ranking.fitted, ranking.unmodelled
     if not len(rows) or fitted.is_measured_only:
         return []
-    count = Counter(name.replace("_", " ") for name in fitted.statuses(rows))
-    why = ", ".join(f"{reason}: {n}" for reason, n in count.most_common())
+    count = fitted.status_counts(rows).most_common()
+    why = ", ".join(f"{reason.replace('_', ' ')}: {n}" for reason, n in count)
     part = ranking.unmodelled_share
     if ranking.repetitions:
         part = float(np.nansum(ranking.own_share[rows]))

@@ -27,6 +27,7 @@ from cpmodel_scorep.definitions import (
     parents_from_depths,
     place_name,
 )
+from cpmodel_scorep.latest import Latest
 
 _REGION = re.compile(
     rb'<region id="(\d{1,18})" mod="([^"]*)" begin="(-?\d{1,18})" end="[^"]*">\s*'
@@ -48,12 +49,23 @@ _ONLY_DIGITS = bytes(c if c in b"0123456789" else 32 for c in range(256))
 
 
 @dataclass(frozen=True, slots=True)
-class _Sections:
-    """Sections of the text that are read by patterns, and the rest, which is XML."""
+class Sections:
+    """Sections of the text that are read by patterns, and the rest, which is XML.
+
+    Attributes
+    ----------
+    regions, system : definitions of regions, and of locations
+    call_paths : definitions of call paths, which are most of the text
+    key : hash of `call_paths`
+    beside : the text without `call_paths`
+    rest : the text without all of these sections
+    """
 
     regions: bytes
-    cnodes: bytes
     system: bytes
+    call_paths: memoryview
+    key: bytes
+    beside: bytes
     rest: bytes
 
 
@@ -65,11 +77,20 @@ def parse(text: bytes) -> Definitions | None:
     MalformedError
         If the text outside of regions, call paths and locations is not well-formed.
     """
-    sections = _cut(text)
-    if sections is None:
-        return None
+    sections = cut(text)
+    return None if sections is None else parsed(sections, Latest())
+
+
+def parsed(sections: Sections, latest: Latest) -> Definitions | None:
+    """Return the definitions in sections that `cut` returned, as `parse` does.
+
+    Call paths come from `latest` if they have the same text, and else are kept there.
+    """
     regions = _regions(sections.regions)
-    call_paths = _shared_call_paths(sections.cnodes)
+    call_paths = latest.call_paths(sections.key)
+    if call_paths is None:
+        call_paths = _call_paths(bytes(sections.call_paths))
+        latest.keep(sections.key, call_paths)
     locations = _locations(sections.system)
     if regions is None or call_paths is None or locations is None:
         return None
@@ -78,7 +99,8 @@ def parse(text: bytes) -> Definitions | None:
     return Definitions(builder.attributes, metrics, regions, call_paths, locations)
 
 
-def _cut(text: bytes) -> _Sections | None:
+def cut(text: bytes) -> Sections | None:
+    """Return the sections of the text; None if it has another layout."""
     # Search from both ends, because most of the text is call paths.
     program, end = text.find(b"<program>"), text.rfind(b"</program>")
     cnode = text.find(b"<cnode ", program)
@@ -91,10 +113,14 @@ def _cut(text: bytes) -> _Sections | None:
     if b"<!" in text[program:cnode] or b"<!" in text[end:]:
         return None
     topologies = text.find(b"<topologies>", system, last)
-    return _Sections(
+    # Call paths take many megabytes, and are mostly those of the profile before.
+    call_paths = memoryview(text)[cnode:end]
+    return Sections(
         text[program:cnode],
-        text[cnode:end],
         text[system : topologies if topologies >= 0 else last],
+        call_paths,
+        hashlib.sha256(call_paths).digest(),
+        beside,
         text[:program] + text[last + len(b"</system>") :],
     )
 
@@ -128,24 +154,6 @@ def _regions(section: bytes) -> dict[int, Region] | None:
 def _strings(raw: Iterable[bytes]) -> Iterator[str]:
     # Thousands of texts are decoded together. XML cannot contain the zero byte that separates them.
     return map(str.strip, _unescaped(b"\0".join(raw).decode()).split("\0"))
-
-
-_latest: dict[bytes, CallPaths] = {}
-"""The latest call paths by the hash of their text: profiles of one program often agree."""
-
-
-def _shared_call_paths(section: bytes) -> CallPaths | None:
-    """Return the call paths; those of the profile before if it has the same text."""
-    key = hashlib.blake2b(section).digest()
-    found = _latest.get(key)
-    if found is None:
-        found = _call_paths(section)
-        _latest.clear()
-        if found is not None:
-            for column in (found.ids, found.regions, found.parents, found.lines):
-                column.flags.writeable = False
-            _latest[key] = found
-    return found
 
 
 def _call_paths(section: bytes) -> CallPaths | None:

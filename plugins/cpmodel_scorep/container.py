@@ -107,8 +107,16 @@ class Container:
     def read(self, offset: int, size: int) -> bytes:
         """Return up to `size` bytes from `offset` on."""
         size = max(0, min(size, self.size - offset))
-        buffer = memoryview(bytearray(size))
-        return bytes(buffer[: self.read_into(offset, buffer)])
+        pieces: list[bytes] = []
+        try:
+            self._stream.seek(offset)
+            # One call mostly returns everything, which is not copied.
+            while size and (piece := self._stream.read(size)):
+                pieces.append(piece)
+                size -= len(piece)
+        except OSError as error:
+            raise unreadable(self.path, error) from error
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def content(self, member: Member) -> bytes:
         """Return all bytes of `member`."""

@@ -32,7 +32,7 @@ from cpmodel_scorep.rows import (
     reordered,
     take,
 )
-from cpmodel_scorep.tree import layout_of
+from cpmodel_scorep.tree import TreeLayout
 
 
 class CubeProfile:
@@ -42,13 +42,14 @@ class CubeProfile:
         self,
         container: Container,
         definitions: Definitions,
+        layout: TreeLayout,
         *,
         held: Mapping[int, InMemoryRows] | None,
         repaired: bool,
     ) -> None:
         self.container = container
         self.definitions = definitions
-        self.layout = layout_of(definitions)
+        self.layout = layout
         self.columns = columns_of(definitions.locations)
         self._streams = columns_of_streams(definitions.locations)
         self._held = held

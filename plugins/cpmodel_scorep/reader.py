@@ -20,6 +20,7 @@ from cpmodel_scorep.container import (
     shape_of,
 )
 from cpmodel_scorep.definitions import MalformedError
+from cpmodel_scorep.latest import Latest
 from cpmodel_scorep.profile import CubeProfile
 
 
@@ -30,6 +31,9 @@ class CubexReader:
     name: ClassVar[str] = "scorep"
     description: ClassVar[str] = "Score-P and Scalasca profiles (CUBE 4 and CUBE 3)"
     suffixes: ClassVar[tuple[str, ...]] = (".cubex", ".cube", ".cube.gz")
+
+    def __init__(self) -> None:
+        self._latest = Latest()
 
     def match(self, path: Path) -> Match:
         """Return whether `path` is a Cube profile, by its first block."""
@@ -55,7 +59,7 @@ class CubexReader:
         """
         with opened(path) as container:
             try:
-                profile = _profile(container)
+                profile = _profile(container, self._latest)
             except MalformedError as error:
                 raise InputError(f"{path}: {error}", hint=COPY_IT_AGAIN) from None
             yield profile
@@ -68,13 +72,14 @@ class CubexReader:
             return verify(profile)
 
 
-def _profile(container: Container) -> CubeProfile:
+def _profile(container: Container, latest: Latest) -> CubeProfile:
     if container.shape is ContainerShape.XML:
         text = container.content(container.members[""])
         rest, values = cube3.split(text)
-        definitions, repaired = anchor.parse(rest, str(container.path))
+        definitions, repaired = anchor.parse(rest, str(container.path), latest)
         held = cube3.values(values, definitions, str(container.path))
-        return CubeProfile(container, definitions, held=held, repaired=repaired)
+        layout = latest.layout_of(definitions)
+        return CubeProfile(container, definitions, layout, held=held, repaired=repaired)
     member = container.members.get(ANCHOR)
     if member is None:
         raise InputError(
@@ -83,5 +88,6 @@ def _profile(container: Container) -> CubeProfile:
             hint="copy the file again, or repeat the run",
         )
     where = f"{container.path}: anchor.xml at byte {member.offset}"
-    definitions, repaired = anchor.parse(container.content(member), where)
-    return CubeProfile(container, definitions, held=None, repaired=repaired)
+    definitions, repaired = anchor.parse(container.content(member), where, latest)
+    layout = latest.layout_of(definitions)
+    return CubeProfile(container, definitions, layout, held=None, repaired=repaired)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +33,7 @@ class TreeLayout:
     rows : int64 [defined call paths], row in `tree`; -1 = detached
     ids : int64 [defined call paths], ids
     program : region of the program root as defined, or None
+    orders : results of `enumeration`, because runs of one program share their layout
     """
 
     tree: CallTree
@@ -41,6 +41,7 @@ class TreeLayout:
     rows: Int64Array
     ids: Int64Array
     program: Region | None
+    orders: dict[MetricKind, Int64Array] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def detached(self) -> int:
@@ -49,39 +50,31 @@ class TreeLayout:
 
     def enumeration(self, kind: MetricKind) -> Int64Array:
         """Return the defined call path of each row number of a metric, [defined call paths]."""
-        n = len(self.parents)
+        if kind not in self.orders:
+            order = self._ordered(kind)
+            order.flags.writeable = False
+            self.orders[kind] = order
+        return self.orders[kind]
+
+    def _ordered(self, kind: MetricKind) -> Int64Array:
+        rows = np.arange(len(self.parents))
         if kind is MetricKind.INCLUSIVE:
             # A root comes first, then the callees of every call path in preorder.
-            key = np.where(self.parents >= 0, self.parents, np.arange(n) - 0.5)
+            key = np.where(self.parents >= 0, 2 * self.parents + 1, 2 * rows)
             return np.argsort(key, kind="stable")
         if kind is MetricKind.SIMPLE:
             return np.argsort(self.ids, kind="stable")
-        return np.arange(n)
-
-
-_latest: list[tuple[CallPaths, Mapping[int, Region], TreeLayout]] = []
-"""The latest layout with the definitions that it belongs to."""
+        return rows
 
 
 def layout_of(definitions: Definitions) -> TreeLayout:
     """Return the layout of the call tree.
-
-    Runs of one program with the same definitions share their call paths, and so their layout.
 
     Raises
     ------
     MalformedError
         If there are no call paths, or a call path has an undefined region.
     """
-    for paths, regions, layout in _latest:
-        if paths is definitions.call_paths and regions == definitions.regions:
-            return layout
-    layout = _layout_of(definitions)
-    _latest[:] = [(definitions.call_paths, definitions.regions, layout)]
-    return layout
-
-
-def _layout_of(definitions: Definitions) -> TreeLayout:
     paths = definitions.call_paths
     if not len(paths.ids):
         raise MalformedError("there are no call paths")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from functools import singledispatch
 from importlib.resources import files
@@ -87,8 +86,8 @@ def _(experiment: Experiment) -> Html:
 
 @_content.register
 def _(fitted: Fitted) -> Html:
-    count = Counter(fitted.statuses(np.arange(len(fitted.models))))
-    told = ", ".join(f"{name.replace('_', ' ')}: {n}" for name, n in count.most_common())
+    count = fitted.status_counts().most_common()
+    told = ", ".join(f"{name.replace('_', ' ')}: {n}" for name, n in count)
     over = ", ".join(fitted.parameters)
     first = (
         f"{fitted.experiment.name} · models of {fitted.metric.name} over {over} · "

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import copy
+import gc
+import weakref
 from itertools import product
 
 import numpy as np
@@ -163,3 +166,22 @@ def test_columns_make_the_same_tree_and_only_those_of_a_tree_do():
                 else:
                     with pytest.raises(ValueError, match="preorder"):
                         CallTree.from_columns(columns, [Region("f")], [""])
+
+
+def test_copies_of_one_tree_are_one_tree():
+    tree = CallTree.from_parents([-1, 0, 0], [0, 1, 1], [Region("main"), Region("f")])
+    first, second = (copy.copy(tree) for _ in range(2))
+    assert first is second
+    assert first.is_same_as(tree)
+    assert not first.parent.flags.writeable
+    other = CallTree.from_parents([-1, 0, 1], [0, 1, 1], [Region("main"), Region("f")])
+    assert copy.copy(other).is_same_as(other)
+
+
+def test_a_tree_that_nobody_uses_leaves_no_copy():
+    tree = CallTree.from_parents([-1, 0], [0, 1], [Region("main"), Region("only here")])
+    twin = copy.copy(tree)
+    gone = weakref.ref(twin)
+    del twin
+    gc.collect()
+    assert gone() is None

@@ -17,6 +17,7 @@ from callpath_modeler.profile.unify import unify
 from callpath_modeler.readers.base import API_VERSION, ProfileReader, VerifyingReader
 from cpmodel_scorep import CubexReader, anchor, anchor_expat, anchor_fast
 from cpmodel_scorep.container import Container, opened
+from cpmodel_scorep.latest import Latest
 from cpmodel_scorep.tree import layout_of
 
 NOTHING = [cw.MetricToWrite("visits", np.zeros((0, 0)), dtype="UINT64")]
@@ -69,8 +70,11 @@ def test_both_parsers_agree_on_parameters_and_places_of_call_paths():
 
 
 def test_profiles_with_the_same_call_paths_share_their_layout():
+    latest = Latest()
+
     def layout(tree):
-        return layout_of(anchor_fast.parse(cw.anchor(tree, NOTHING, cw.Machine([1])).encode()))
+        text = cw.anchor(tree, NOTHING, cw.Machine([1])).encode()
+        return latest.layout_of(anchor.parse(text, "here", latest)[0])
 
     one = layout(cw.Tree([-1, 0, 0], ["main", "f", "g"]))
     assert layout(cw.Tree([-1, 0, 0], ["main", "f", "g"])) is one
@@ -78,6 +82,26 @@ def test_profiles_with_the_same_call_paths_share_their_layout():
     assert renamed.tree.paths(range(3)) == ["main", "main/f", "main/h"]
     moved = layout(cw.Tree([-1, 0, 1], ["main", "f", "g"]))
     assert moved.tree.paths(range(3)) == ["main", "main/f", "main/f/g"]
+
+
+def test_definitions_beside_known_call_paths_are_repaired():
+    latest, text = Latest(), cw.anchor(cw.random_tree(9, seed=4), NOTHING, cw.Machine([1])).encode()
+    whole, repaired = anchor.parse(text, "here", latest)
+    assert not repaired
+    damaged = text.replace(b"<name>f1</name>", b"<name>f1 & f2</name>")
+    assert damaged != text
+    definitions, repaired = anchor.parse(damaged, "here", latest)
+    assert repaired
+    assert definitions.regions[1].name == "f1 & f2"
+    np.testing.assert_array_equal(definitions.call_paths.parents, whole.call_paths.parents)
+
+
+def test_control_characters_in_call_paths_are_damage():
+    latest, text = Latest(), cw.anchor(cw.random_tree(9, seed=4), NOTHING, cw.Machine([1])).encode()
+    anchor.parse(text, "here", latest)
+    damaged = text.replace(b"</cnode>\n</program>", b"\x01</cnode>\n</program>")
+    assert damaged != text
+    assert anchor.parse(damaged, "here", latest)[1]
 
 
 def test_calls_from_several_lines_are_apart():
