@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy.typing as npt
 
-from callpath_modeler.arrays import FloatArray, Int8Array, Int16Array, IntArray
+from callpath_modeler.arrays import ByteArray, FloatArray, Int8Array, Int16Array, IntArray
 
 if TYPE_CHECKING:
     from callpath_modeler.modeling.mixture.candidates import Candidates
@@ -143,6 +143,20 @@ class Kernels(Protocol):
         baseline: MisfitBaseline,
     ) -> None:
         """Write as `mixture.outcome.write_models`."""
+
+
+    def path_hashes(
+        self, names: Sequence[bytes], name: IntArray, depth: IntArray, program: int
+    ) -> ByteArray:
+        """Return the BLAKE2b hash of each call path, [n, 16]: of its names joined by slashes.
+
+        Parameters
+        ----------
+        names : distinct names
+        name, depth : [n] number of the name, and number of callers, of each call path in preorder
+        program : number of the name that begins no hashed path, unless it is the whole path; -1 =
+            none
+        """
 
 
 def kernels() -> Kernels:

@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from callpath_modeler.arrays import FloatArray, Int32Array, IntArray
+from callpath_modeler.arrays import ByteArray, FloatArray, Int32Array, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.schema import PROGRAM, Region
 
@@ -341,56 +342,56 @@ class CallTree:
         rows : rows of the call paths; None = all
         """
         digests = self._digests()
-        longer = _digits_of_longer_ids(digests)
-        text = (digests if rows is None else digests[np.asarray(rows, np.intp)]).tobytes().hex()
-        size = 2 * _DIGEST_SIZE
-        if not longer:
-            return [text[start : start + ID_DIGITS] for start in range(0, len(text), size)]
-        each = (text[start : start + size] for start in range(0, len(text), size))
-        return [digest[: longer.get(digest, ID_DIGITS)] for digest in each]
+        alike, digits = _longer_ids(digests)
+        asked = np.arange(len(self)) if rows is None else np.asarray(rows, np.intp)
+        text, size = digests[asked, :_FEW].tobytes().hex(), 2 * _FEW
+        ids = [text[start : start + ID_DIGITS] for start in range(0, len(text), size)]
+        if len(alike):
+            place = np.minimum(np.searchsorted(alike, asked), len(alike) - 1)
+            for k in np.flatnonzero(alike[place] == asked).tolist():
+                ids[k] = digests[asked[k]].tobytes().hex()[: digits[place[k]]]
+        return ids
 
-    def _digests(self) -> NDArray[np.uint8]:
+    def _digests(self) -> ByteArray:
         """Return the hash of each path, [n, bytes]."""
-        # The hash of a callee continues a copy of its caller's state, so each name is hashed once
-        # and no path is built as text.
-        code, of_row = np.unique(
+        code, name = np.unique(
             self.region.astype(np.int64) * len(self.annotations) + self.annotation,
             return_inverse=True,
         )
         pairs = (divmod(pair, len(self.annotations)) for pair in code.tolist())
-        names = [self._spelled(region, note).encode() for region, note in pairs]
-        below = [b"/" + name for name in names]
-        found: list[bytes] = []
-        stack: list[hashlib.blake2b | None] = []
-        for name, depth in zip(of_row.tolist(), self.depth().tolist(), strict=True):
-            del stack[depth:]
-            above = stack[-1] if stack else None
-            if above is None:
-                state = _path_hash(names[name])
-            else:
-                state = above.copy()
-                state.update(below[name])
-            found.append(state.digest())
-            stack.append(state if stack or names[name] != _PROGRAM else None)
-        return np.frombuffer(b"".join(found), np.uint8).reshape(len(found), _DIGEST_SIZE)
+        numbers: dict[bytes, int] = {}
+        names = (self._spelled(region, note).encode() for region, note in pairs)
+        number = np.array([numbers.setdefault(each, len(numbers)) for each in names], np.intp)
+        # By its name, because profiles do not depend on models; only the inner loop is theirs.
+        kernels = import_module("callpath_modeler.modeling.kernels").kernels()
+        found: ByteArray = kernels.path_hashes(
+            list(numbers), number[name], self.depth(), numbers.get(_PROGRAM, -1)
+        )
+        return found
 
 
-def _digits_of_longer_ids(digests: NDArray[np.uint8]) -> dict[str, int]:
-    """Return the number of digits of the ids that share their first seven digits, by hash."""
+_FEW = (ID_DIGITS + 1) // 2
+"""Number of first bytes of a hash that have the digits of most ids."""
+
+
+def _longer_ids(digests: ByteArray) -> tuple[IntArray, list[int]]:
+    """Return the rows that share their first seven digits with others, and their ids' lengths."""
     # Seven digits are 28 bits.
-    first = digests[:, :4].copy().view(">u4")[:, 0].astype(np.uint32) >> 4
+    first = digests[:, :_FEW].copy().view(">u4")[:, 0].astype(np.uint32) >> 4
     ordered = np.sort(first)
     shared = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(shared):
-        return {}
+        return np.empty(0, np.intp), []
     place = np.minimum(np.searchsorted(shared, first), len(shared) - 1)
-    several = digests[shared[place] == first]
-    alike = sorted({digest.tobytes().hex() for digest in several})
-    digits = [0, *(_common_digits(a, b) for a, b in pairwise(alike)), 0]
-    return {
+    rows = np.flatnonzero(shared[place] == first)
+    hashes = [digest.tobytes().hex() for digest in digests[rows]]
+    alike = sorted({*hashes})
+    common = [0, *(_common_digits(a, b) for a, b in pairwise(alike)), 0]
+    digits = {
         digest: max(ID_DIGITS, 1 + max(before, after))
-        for digest, (before, after) in zip(alike, pairwise(digits), strict=True)
+        for digest, (before, after) in zip(alike, pairwise(common), strict=True)
     }
+    return rows, [digits[digest] for digest in hashes]
 
 
 def short_id(common_path: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.arrays import FloatArray, Int8Array, Int16Array, IntArray
-from callpath_modeler.modeling.compiled import bands, distributions, repetitions
+from callpath_modeler.arrays import ByteArray, FloatArray, Int8Array, Int16Array, IntArray
+from callpath_modeler.modeling.compiled import bands, distributions, hashes, repetitions
 from callpath_modeler.modeling.compiled.candidates import compiled_candidates
 from callpath_modeler.modeling.compiled.library import compiled, reload
 from callpath_modeler.modeling.compiled.outcomes import write_models
@@ -167,6 +167,12 @@ class CompiledKernels:
         """Write as `outcome.write_models`."""
         write_spread(columns, rows, found, data, unit)
         write_models(columns, rows, found, data, unit, hypotheses, far, baseline)
+
+    def path_hashes(
+        self, names: Sequence[bytes], name: IntArray, depth: IntArray, program: int
+    ) -> ByteArray:
+        """Return as `reference.hashes.path_hashes`."""
+        return hashes.path_hashes(names, name, depth, program)
 
 
 def available() -> CompiledKernels | None:

@@ -95,6 +95,8 @@ measure_quality: n, points, i8 rows[n], f8 values[n,points], f8 weight[n,points]
 name_outcomes: n, points, i8 rows[n], f8 first[points], f8 values[n,points], f8 weight[n,points],
     f8 unit[n], f8 variance[n], f8 deviation[n], f8 broken[n], f8 exactly[n], double most,
     f8 noise[column], f8 rss[column], i2 terms[column,{TERMS}], i1 codes[4], i1 status[column]
+path_hashes: n, deepest, program, i1 text[bytes], i8 start[starts], i8 name[n], i8 depth[n],
+    i1 digest[n,16]
 """
 """Declarations of all functions."""
 

@@ -17,7 +17,7 @@ from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
 from callpath_modeler.modeling.mixture.posterior import Posterior
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-from callpath_modeler.modeling.reference import bands, repetitions, screening, special_functions
+from callpath_modeler.modeling.reference import bands, hashes, repetitions, screening, special_functions
 
 
 class ReferenceKernels:
@@ -44,6 +44,8 @@ class ReferenceKernels:
     row_status = staticmethod(repetitions.row_status)
     point_counts = staticmethod(repetitions.point_counts)
     own_units = staticmethod(repetitions.own_units)
+
+    path_hashes = staticmethod(hashes.path_hashes)
 
     screen = staticmethod(screening.screen)
     candidates = staticmethod(relative_candidates)
