@@ -144,7 +144,6 @@ class Kernels(Protocol):
     ) -> None:
         """Write as `mixture.outcome.write_models`."""
 
-
     def path_hashes(
         self, names: Sequence[bytes], name: IntArray, depth: IntArray, program: int
     ) -> ByteArray:

@@ -211,18 +211,28 @@ class CallTree:
         spell : function that replaces `escape`; it is called once per distinct name
         """
         spelled = cache(escape if spell is None else spell)
-        asked = np.asarray(rows, np.intp).tolist()
+        asked = np.asarray(rows, np.intp)
+        distinct = np.unique(asked)
+        code = self.region[distinct].astype(np.int64) * len(self.annotations)
+        code += self.annotation[distinct]
+        _, first, name = np.unique(code, return_index=True, return_inverse=True)
+        names = [spelled(self.name(row)) for row in distinct[first].tolist()]
         written: dict[int, str] = {}
         program = spelled(PROGRAM)
-        for row in sorted(set(asked)):
-            above = written.get(int(self.parent[row]), program)
+        callers = self.parent[distinct].tolist()
+        for row, caller, its in zip(distinct.tolist(), callers, name.tolist(), strict=True):
+            above = written.get(caller)
+            if above is None:
+                above = program
+                if caller != ROOT:
+                    above = written[caller] = "/".join(map(spelled, self.names(caller)))
             # Paths do not contain an artificial program root.
             written[row] = (
                 "/".join(map(spelled, self.names(row)))
                 if above == program
-                else f"{above}/{spelled(self.name(row))}"
+                else f"{above}/{names[its]}"
             )
-        return [written[row] for row in asked]
+        return [written[row] for row in asked.tolist()]
 
     def depth(self) -> IntArray:
         """Return the number of callers above each call path, [n]."""

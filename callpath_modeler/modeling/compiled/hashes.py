@@ -16,9 +16,7 @@ _SIZE = 16
 """Bytes of a hash."""
 
 
-def path_hashes(
-    names: Sequence[bytes], name: IntArray, depth: IntArray, program: int
-) -> ByteArray:
+def path_hashes(names: Sequence[bytes], name: IntArray, depth: IntArray, program: int) -> ByteArray:
     """Return the same as `reference.hashes.path_hashes`."""
     text = np.frombuffer(b"".join(names), np.int8)
     start = np.zeros(len(names) + 1, np.int64)

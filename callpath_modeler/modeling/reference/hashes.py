@@ -13,9 +13,7 @@ _SIZE = 16
 """Bytes of a hash."""
 
 
-def path_hashes(
-    names: Sequence[bytes], name: IntArray, depth: IntArray, program: int
-) -> ByteArray:
+def path_hashes(names: Sequence[bytes], name: IntArray, depth: IntArray, program: int) -> ByteArray:
     """Return the hash of each call path, [n, 16]; see `kernels.Kernels.path_hashes`."""
     # The hash of a callee continues a copy of its caller's state, so no path is built as text.
     below = [b"/" + each for each in names]

@@ -17,7 +17,13 @@ from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
 from callpath_modeler.modeling.mixture.posterior import Posterior
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-from callpath_modeler.modeling.reference import bands, hashes, repetitions, screening, special_functions
+from callpath_modeler.modeling.reference import (
+    bands,
+    hashes,
+    repetitions,
+    screening,
+    special_functions,
+)
 
 
 class ReferenceKernels:
