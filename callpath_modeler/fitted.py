@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -223,6 +224,13 @@ class Fitted(HtmlReprMixin):
     def line(self) -> Experiment:
         """The runs along the parameter: all runs, or those at `measured_at`."""
         return self.experiment.at(self.measured_at)
+
+    @cached_property
+    def runs(self) -> FloatArray:
+        """Values of every run, [call paths, K, R]; NaN = did not occur, or no such run."""
+        points, values = self.line.by_point(self.metric.name, self.parameter)
+        known = np.isin(points, self.points)
+        return values if known.all() else values[:, known]
 
     @property
     def base(self) -> float:

@@ -91,34 +91,39 @@ def model_texts(
     signs = np.where(is_there, 1 + (coefficients < 0), 0)
     signs[np.isnan(coefficients)] = 3
     known = [*dict.fromkeys(conditions or ())]
-    number = {text: k for k, text in enumerate(known)}
-    of_row = np.array([number[text] for text in conditions or ()] or [0] * len(terms))
+    places = {text: k for k, text in enumerate(known)}
+    of_row = np.array([places[text] for text in conditions or ()] or [0] * len(terms))
     # Models of the same shapes and signs differ in numbers only, and there are few such kinds.
     _, first, kind = np.unique(
         _codes([of_row, *(terms.T.astype(np.int64) + 1), *signs.T]),
         return_index=True,
         return_inverse=True,
     )
-    order = np.argsort(kind, kind="stable")
-    groups = np.split(order, np.cumsum(np.bincount(kind, minlength=len(first)))[:-1])
     times = " " if pretty else " * "
     spelled = {code: _shape_text(shapes[code], parameter, pretty, exact)
                for code in np.unique(terms).tolist() if code >= 0}  # fmt: skip
+    forms = []
+    for k, (constant, *numbers), row in zip(
+        first.tolist(), coefficients[first].tolist(), terms[first].tolist(), strict=True
+    ):
+        pieces = [(constant, "")] if constant != 0 else []
+        pieces += [(n, spelled[code]) for n, code in zip(numbers, row, strict=True) if code >= 0]
+        if conditions and conditions[k]:
+            pieces = [(n, times.join(filter(None, (conditions[k], text)))) for n, text in pieces]
+        forms.append(_form_of_sum(pieces, times, exact=exact))
     texts = ["no model"] * len(terms)
-    for row, rows in zip(first.tolist(), groups, strict=True):
-        if math.isnan(coefficients[row, 0]):
+    pattern = _codes([~np.isnan(coefficients[:, 0]), *is_there.T])
+    for code in np.unique(pattern).tolist():
+        rows = np.flatnonzero(pattern == code)
+        its = np.flatnonzero(is_there[rows[0]])
+        if math.isnan(coefficients[rows[0], 0]):
             continue
-        its = np.flatnonzero(is_there[row])
-        shown = ["", *(spelled.get(code, "") for code in terms[row].tolist())]
-        condition = conditions[row] if conditions else ""
-        pieces = [
-            (float(coefficients[row, k]), times.join(filter(None, (condition, shown[k]))))
-            for k in its.tolist()
-        ]
-        form = _form_of_sum(pieces, times, exact=exact)
-        sizes = np.abs(coefficients[rows[:, None], its]).tolist()
-        for place, numbers in zip(rows.tolist(), sizes, strict=True):
-            texts[place] = form % tuple(numbers)
+        sizes = [*zip(*np.abs(coefficients[rows[:, None], its]).T.tolist(), strict=True)]
+        numbers_of = sizes or [()] * len(rows)
+        for place, form, numbers in zip(
+            rows.tolist(), kind[rows].tolist(), numbers_of, strict=True
+        ):
+            texts[place] = forms[form] % numbers
     return texts
 
 

@@ -278,7 +278,12 @@ class Experiment(HtmlReprMixin):
         return settings
 
     def by_point(
-        self, metric: str | None, parameter: str, *, inclusive: bool = False
+        self,
+        metric: str | None,
+        parameter: str,
+        *,
+        inclusive: bool = False,
+        rows: Sequence[int] | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Return the values of a metric for each call path, point and repetition.
 
@@ -287,6 +292,7 @@ class Experiment(HtmlReprMixin):
         metric : name of the metric; None = the first duration
         parameter : name of the parameter
         inclusive : return inclusive values
+        rows : call paths; None = all
 
         Returns
         -------
@@ -301,11 +307,16 @@ class Experiment(HtmlReprMixin):
         UsageError
             If there is no such metric or parameter.
         """
-        settings, cube = self.by_setting(metric, (parameter,), inclusive=inclusive)
+        settings, cube = self.by_setting(metric, (parameter,), inclusive=inclusive, rows=rows)
         return settings[:, 0], cube
 
     def by_setting(
-        self, metric: str | None, parameters: Sequence[str], *, inclusive: bool = False
+        self,
+        metric: str | None,
+        parameters: Sequence[str],
+        *,
+        inclusive: bool = False,
+        rows: Sequence[int] | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Return the values of a metric for each call path, setting and repetition.
 
@@ -314,6 +325,7 @@ class Experiment(HtmlReprMixin):
         metric : name of the metric; None = the first duration
         parameters : names of D parameters
         inclusive : return inclusive values
+        rows : call paths; None = all
 
         Returns
         -------
@@ -329,10 +341,12 @@ class Experiment(HtmlReprMixin):
             If there is no such metric or parameter.
         """
         values = self.values(metric, inclusive=inclusive)
+        if rows is not None:
+            values = values[np.asarray(rows, np.intp)]
         settings, of_run = np.unique(self.settings(parameters), axis=0, return_inverse=True)
         of_run = of_run.ravel()
         repetitions = int(np.bincount(of_run).max())
-        cube = np.full((len(self.tree), len(settings), repetitions), np.nan)
+        cube = np.full((len(values), len(settings), repetitions), np.nan)
         filled = np.zeros(len(settings), np.intp)
         for run, setting in enumerate(of_run):
             cube[:, setting, filled[setting]] = values[:, run]

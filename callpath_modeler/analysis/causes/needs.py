@@ -217,9 +217,7 @@ def _processes(fitted: Fitted, target: float) -> FloatArray:
 
 def _times(fitted: Fitted, rows: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return centres [n, K] and their relative errors [n, K]; inf = no value."""
-    points, runs = fitted.line.by_point(fitted.metric.name, fitted.parameter)
-    runs = runs[:, np.isin(points, fitted.points)]
-    noise = noise_of(repetition_stats(runs, fitted.models.aggregate), 1.0, rows)
+    noise = noise_of(repetition_stats(fitted.runs, fitted.models.aggregate), 1.0, rows)
     time = np.nan_to_num(fitted.measured[rows])
     known = noise.is_known
     level = np.sqrt(noise.variance) if known else np.full(len(rows), UNREPEATED)
