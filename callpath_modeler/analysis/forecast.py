@@ -547,10 +547,10 @@ def forecast(
     made = Forecast(known, target, 0, said, said, said, said, total, None, (total, *band))
     point = known.point(target)
     if point is not None:
-        tree, own = known.fitted.experiment.tree, np.asarray(known.fitted.measured[:, point])
-        value = modelled = Costs.of(tree, own)
+        tree, there = known.fitted.experiment.tree, np.asarray(known.fitted.measured[:, point])
+        value = modelled = Costs.of(tree, there)
         if not known.modelled.all():
-            modelled = Costs.of(tree, np.where(known.modelled, own, np.nan))
+            modelled = Costs.of(tree, np.where(known.modelled, there, np.nan))
         total, runs = float(value.total[0]), known.measured.repetitions(point)
         made = replace(made, repetitions=runs, value=value, modelled=modelled, decides=value,
                        whole=total, total=(total, np.nan, np.nan))  # fmt: skip

@@ -1,4 +1,7 @@
-"""Hashes of call paths."""
+"""Hashes of call paths.
+
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+"""
 
 from __future__ import annotations
 
