@@ -232,6 +232,13 @@ class Fitted(HtmlReprMixin):
         """The runs along the parameter: all runs, or those at `measured_at`."""
         return self.experiment.at(self.measured_at)
 
+    @cached_property
+    def runs(self) -> FloatArray:
+        """Values of every run, [call paths, K, R]; NaN = did not occur, or no such run."""
+        points, values = self.line.by_point(self.metric.name, self.parameter)
+        known = np.isin(points, self.points)
+        return values if known.all() else values[:, known]
+
     @property
     def base(self) -> float:
         """The measured scale from which excess work is counted."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _COMMENT_SIGNS = re.compile(r"\*(?=/)|/(?=\*)")
 _FORMULA_SIGNS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"
@@ -22,6 +22,11 @@ _HARMLESS = re.compile(
     r"[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?|[+-]?inf|-|@[0-9a-f]{7,}", re.ASCII
 )
 """Numbers, a dash for nothing, and ids of call paths, which scripts pass to commands."""
+_ALL_HARMLESS = re.compile(f"(?:(?:{_HARMLESS.pattern})\n)*", re.ASCII)
+_LONG = 2**16
+"""Length of a text from which it is examined as an array."""
+_SUSPECT = frozenset(f"'{_FORMULA_SIGNS}")
+"""Characters that start texts which a spreadsheet may read as a formula."""
 _MARKDOWN = re.compile(
     r"[\\`|~$]|<(?=[^\s=])|&(?=[#\w])|\](?=[(\[:])|\*(?! )|(?<! )\*|(?<![^\W_])_|_(?![^\W_])"
 )
@@ -121,6 +126,33 @@ def csv_cell(text: str) -> str:
     if not text.isprintable():
         text = "\n".join(map(printable, text.split("\n")))
     return f"'{text}" if _FORMULA.match(text) and not _HARMLESS.fullmatch(text) else text
+
+
+def csv_cells(texts: Sequence[str]) -> Sequence[str]:
+    """Return texts as cells like `csv_cell`, but faster for many texts.
+
+    >>> csv_cells(["main/f", "=1", "@0a1b2c3"])
+    ['main/f', "'=1", '@0a1b2c3']
+    """
+    if not _is_printable("".join(texts)):
+        return [*map(csv_cell, texts)]
+    suspects = [k for k, text in enumerate(texts) if text[:1] in _SUSPECT]
+    if _ALL_HARMLESS.fullmatch("".join(f"{texts[k]}\n" for k in suspects)):
+        return texts
+    cells = [*texts]
+    for k in suspects:
+        cells[k] = csv_cell(cells[k])
+    return cells
+
+
+def _is_printable(text: str) -> bool:
+    """Return the same as `str.isprintable`, but faster for megabytes of text in ASCII."""
+    if not text.isascii() or len(text) < _LONG:
+        return text.isprintable()
+    import numpy as np
+
+    characters = np.frombuffer(text.encode(), np.uint8)
+    return bool(characters.min() >= ord(" ") and characters.max() <= ord("~"))
 
 
 def csv_text(cell: str) -> str:

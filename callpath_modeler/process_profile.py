@@ -260,9 +260,10 @@ def _mask(experiment: Experiment, rows: IntArray, *, inclusive: bool) -> BoolArr
 
 def _choice(chosen: BoolArray, column: FloatArray, reduction: Reduction) -> ValueChoice:
     """Return call paths, the costliest of which is compared with its value in `column`."""
-    known = np.where(chosen, column, np.nan)
-    row = ROOT if np.isnan(known).all() else int(np.nanargmax(known))
-    return ValueChoice(chosen, row, float("nan") if row == ROOT else float(known[row]), reduction)
+    rows = np.flatnonzero(chosen)
+    known = column[rows]
+    row = ROOT if np.isnan(known).all() else int(rows[np.nanargmax(known)])
+    return ValueChoice(chosen, row, float("nan") if row == ROOT else float(column[row]), reduction)
 
 
 def _runs_at(experiment: Experiment, target: Target) -> tuple[dict[str, float], list[int]]:

@@ -1,8 +1,8 @@
 """Experiments with their models on disk: a `.cpm` directory of plain arrays, memory-mapped.
 
 ``header.json`` holds everything that is not an array, and the type and shape of every array;
-``tree.npy`` the columns of the call tree and, where they are known, ``sites.npy`` the lines of
-calls;
+``tree.npy`` the columns of the call tree, ``ids.npy`` the ids that are longer than others and,
+where they are known, ``sites.npy`` the lines of calls;
 ``values-K.npy``, ``total-K.npy`` and, where they are known, ``imbalance-K.npy`` and
 ``run-time-K.npy`` the K-th metric;
 ``models-K-NAME.npy`` the columns of the K-th set of models, and ``run-time-of-K-NAME.npy`` those of
@@ -50,7 +50,7 @@ from callpath_modeler.stored_checks import (
 if TYPE_CHECKING:
     from callpath_modeler.fitted import Fitted
 
-SCHEMA = 3
+SCHEMA = 4
 SUFFIX = ".cpm"
 _HEADER = "header.json"
 _CHECKSUMS = "checksums.json"
@@ -189,6 +189,7 @@ def _fill(folder: _Folder, fits: Sequence[Fitted]) -> None:
     folder.save("tree", tree.columns)
     if tree.has_sites:
         folder.save("sites", tree.site)
+    folder.save("ids", tree.long_ids)
     for k, values in enumerate(experiment.columns.values()):
         folder.save(f"values-{k}", values.exclusive)
         folder.save(f"total-{k}", values.total)
@@ -319,9 +320,17 @@ def _tree(store: _Store) -> CallTree:
         raise _broken(store.path, f"tree.npy: wrong shape {columns.shape}")
     try:
         sites = _array(store, "sites", "<i4") if "sites" in header.arrays else None
-        return CallTree.from_columns(columns, header.regions, header.annotations, sites)
+        tree = CallTree.from_columns(columns, header.regions, header.annotations, sites)
     except ValueError as cause:
         raise _broken(store.path, f"tree.npy: {cause}") from cause
+    ids = _array(store, "ids", "<i4")
+    if ids.ndim != 2 or len(ids) != 2:
+        raise _broken(store.path, f"ids.npy: wrong shape {ids.shape}")
+    try:
+        tree.know_long_ids(ids)
+    except ValueError as cause:
+        raise _broken(store.path, f"ids.npy: {cause}") from cause
+    return tree
 
 
 def read_models(

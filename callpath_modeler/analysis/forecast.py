@@ -25,6 +25,7 @@ from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
+from callpath_modeler.analysis.predict import Predicted
 from callpath_modeler.analysis.rank import (
     Loss,
     cost_per_process,
@@ -513,12 +514,15 @@ class Forecast:
             largest.holds and target.holds,
         )
 
-    def with_bands(self, is_wanted: Callable[[], bool] = lambda: True) -> Forecast | None:
+    def with_bands(
+        self, is_wanted: Callable[[], bool] = lambda: True, own: Predicted | None = None
+    ) -> Forecast | None:
         """Return the forecast with its bands; None = cancelled.
 
         Parameters
         ----------
         is_wanted : called repeatedly; False cancels. Bands of 10^6 call paths take seconds
+        own : exclusive predictions at the target, if they are known already
         """
         if np.isinf(self.target):
             return self
@@ -533,10 +537,13 @@ class Forecast:
             if not is_wanted():
                 return None
             part = slice(start, start + _CHUNK)
-            some = models.take(np.arange(start, min(start + _CHUNK, len(models))))
-            band = some.predict(where)
-            parts = addable(some, where, band)[:, 0]
-            parts = np.concatenate([parts, limited(some, band.value[:, 0], times)], axis=1)
+            some = models.take(part)
+            if own is None:
+                band = some.predict(where)
+                value, parts = band.value[:, 0], addable(some, where, band)[:, 0]
+            else:
+                value, parts = own.value[part], own.added[part]
+            parts = np.concatenate([parts, limited(some, value, times)], axis=1)
             added[part] = np.where(modelled[part, None], parts, 0.0)
         bands = ModelBands(Costs.of(self.fitted.experiment.tree, added))
         total = np.array(self.total[:1])
@@ -544,7 +551,13 @@ class Forecast:
         return replace(self, bands=bands, total=(self.total[0], float(low[0]), float(high[0])))
 
 
-def forecast(fitted: Fitted | ForecastInputs, target: float, *, bands: bool = True) -> Forecast:
+def forecast(
+    fitted: Fitted | ForecastInputs,
+    target: float,
+    *,
+    bands: bool = True,
+    own: Predicted | None = None,
+) -> Forecast:
     """Return the values of every call path at `target`, in columns that add up.
 
     Parameters
@@ -553,6 +566,7 @@ def forecast(fitted: Fitted | ForecastInputs, target: float, *, bands: bool = Tr
     target : value of the parameter, which may be infinite. If it was run at least twice, values are
         measured
     bands : make bands as well, which takes far longer
+    own : exclusive predictions at the target, if they are known already, as those of a ranking
 
     Raises
     ------
@@ -568,16 +582,16 @@ def forecast(fitted: Fitted | ForecastInputs, target: float, *, bands: bool = Tr
     made = Forecast(known, target, 0, said, said, said, said, total, None, (total, *band))
     point = known.point(target)
     if point is not None:
-        tree, own = known.fitted.experiment.tree, np.asarray(known.fitted.measured[:, point])
-        value = modelled = Costs.of(tree, own)
+        tree, there = known.fitted.experiment.tree, np.asarray(known.fitted.measured[:, point])
+        value = modelled = Costs.of(tree, there)
         if not known.modelled.all():
-            modelled = Costs.of(tree, np.where(known.modelled, own, np.nan))
+            modelled = Costs.of(tree, np.where(known.modelled, there, np.nan))
         total, runs = float(value.total[0]), known.measured.repetitions(point)
         made = replace(made, repetitions=runs, value=value, modelled=modelled, decides=value,
                        whole=total, total=(total, np.nan, np.nan))  # fmt: skip
     elif np.isinf(target) and not 0 < total < np.inf:
         share = share_at_target(known.fitted, predicted, total, target)
         made = replace(made, decides=known.summed(share), whole=1.0)
-    complete = made.with_bands() if bands else made
+    complete = made.with_bands(own=own) if bands else made
     assert complete is not None
     return complete

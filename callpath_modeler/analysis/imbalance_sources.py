@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -56,6 +56,9 @@ class ImbalanceSources:
     ratio: FloatArray
     above: FloatArray
     upto: FloatArray
+    _known: dict[int, tuple[IntArray, FloatArray, FloatArray, float]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @classmethod
     def of(cls, fitted: Fitted) -> ImbalanceSources | None:
@@ -113,14 +116,15 @@ class ImbalanceSources:
         caller = self.caller_near(row)
         if caller is None:
             return None
-        tree, above = self.fitted.experiment.tree, self.above
-        rows = caller + np.flatnonzero(above[caller : tree.end[caller]] > 0)
-        rows = rows[np.argsort(-above[rows], kind="stable")]
-        return ImbalanceSource(
-            caller,
-            rows,
-            above[rows],
-            self.ratio[rows],
-            float(above[rows].sum()),
-            float(self.mean[row]),
-        )
+        rows, above, ratio, total = self._below(caller)
+        return ImbalanceSource(caller, rows, above, ratio, total, float(self.mean[row]))
+
+    def _below(self, caller: int) -> tuple[IntArray, FloatArray, FloatArray, float]:
+        """Return the call paths below a caller that are late, by how much, and their sum."""
+        if caller not in self._known:
+            tree, above = self.fitted.experiment.tree, self.above
+            rows = caller + np.flatnonzero(above[caller : tree.end[caller]] > 0)
+            rows = rows[np.argsort(-above[rows], kind="stable")]
+            late = above[rows]
+            self._known[caller] = rows, late, self.ratio[rows], float(late.sum())
+        return self._known[caller]

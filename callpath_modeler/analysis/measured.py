@@ -40,13 +40,10 @@ class Measured:
 
     fitted: Fitted
 
-    @cached_property
+    @property
     def runs(self) -> FloatArray:
         """Values of every run, [call paths, K, R]; NaN = did not occur, or no such run."""
-        fitted = self.fitted
-        points, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
-        known = np.isin(points, fitted.points)
-        return values if known.all() else values[:, known]
+        return self.fitted.runs
 
     @cached_property
     def _pool(self) -> Pool:

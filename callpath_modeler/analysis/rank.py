@@ -107,7 +107,6 @@ class Ranking(RankingPlotMixin):
     excess : excess work between base and target, exclusive and inclusive
     lost : cost per process at the target beyond the expected cost
     trust : marks of trust, 0 to `MARKS`, by the width of the band; -1 = no band
-    first : probability to be among the `FIRST` largest values at the target; NaN at infinity
     total_at_largest, total : sums over all call paths; `total` has a band
     unmodelled : rows of call paths that occur at the largest scale but have no model
     unmodelled_share : their share of the total at the largest scale
@@ -138,7 +137,6 @@ class Ranking(RankingPlotMixin):
     excess: Excess
     lost: FloatArray
     trust: Int8Array
-    first: FloatArray
     total_at_largest: float
     total: Total
     unmodelled: IntArray
@@ -207,6 +205,17 @@ class Ranking(RankingPlotMixin):
         return Band(excess, found.low, found.high)
 
     @cached_property
+    def first(self) -> FloatArray:
+        """Probability to be among the `FIRST` largest values at the target, [call paths].
+
+        It is NaN at infinity.
+        """
+        if np.isinf(self.target):
+            return np.full(len(self.value), np.nan)
+        confidence = self.fitted.models.confidence
+        return among_the_first(self.value, self.low, self.high, FIRST, confidence)
+
+    @cached_property
     def is_ranked(self) -> BoolArray:
         """Whether `order` has each call path, [call paths]."""
         found = np.zeros(len(self.value), bool)
@@ -237,6 +246,12 @@ class Ranking(RankingPlotMixin):
     def maxima_at_largest(self) -> tuple[FloatArray, FloatArray]:
         """Exclusive maxima over processes, and imbalance, at the largest scale, [call paths]."""
         return maxima_at_largest(self.fitted)
+
+    @cached_property
+    def inclusive_at_largest(self) -> FloatArray:
+        """Measured values at the largest scale with callees, [call paths]; 0 = did not occur."""
+        tree = self.fitted.experiment.tree
+        return tree.inclusive(np.nan_to_num(self.fitted.measured[:, -1]))
 
     @cached_property
     def turning(self) -> ScalingOptimum | None:
@@ -375,7 +390,6 @@ def rank(
         excess=excess,
         lost=lost,
         trust=_trust(fitted, view, found, target, inclusive=inclusive),
-        first=_first(fitted, found, target),
         total_at_largest=at_largest_in_all,
         total=found.total,
         unmodelled=missing,
@@ -423,13 +437,6 @@ def _trust(
     if inclusive:
         parts = fitted.experiment.tree.inclusive(parts)
     return at_most(marks_of_trust(found.value, found.low, found.high), found.value, parts)
-
-
-def _first(fitted: Fitted, found: TargetCosts, target: float) -> FloatArray:
-    if np.isinf(target):
-        return np.full(len(found.value), np.nan)
-    confidence = fitted.models.confidence
-    return among_the_first(found.value, found.low, found.high, FIRST, confidence)
 
 
 def _order(

@@ -91,7 +91,7 @@ def addable(models: Models, points: FloatArray, band: Prediction) -> FloatArray:
         with np.errstate(over="ignore"):
             wide = np.isfinite(high) & (high > _WIDE * low)
         if models.method != "classic" and wide.any():
-            some = models.take(np.arange(start, min(start + rows, len(models))))
+            some = models.take(part)
             _shape(quantiles, some, points, wide)
         added[part] = as_addends(quantiles, models.correlation, models.confidence)
     return added
@@ -102,7 +102,8 @@ def _shape(quantiles: FloatArray, models: Models, points: FloatArray, wide: Bool
     # Of each row and target with some of it, all: targets differ less than rows.
     rows, columns = (np.flatnonzero(wide.any(axis=axis)) for axis in (1, 0))
     at = rows[:, None], columns
-    mixture = models.take(rows).mixture(points[columns])
+    some = models if len(rows) == len(models) else models.take(rows)
+    mixture = some.mixture(points[columns])
     inner = [place for place in range(_SCORES) if place not in (1, _SCORES - 2)]
     found = mixture.quantiles(normal_share(scores(models.confidence)[inner]))
     for place, its in zip(inner, found, strict=True):

@@ -110,7 +110,7 @@ def command(
     processes, why_none = _processes(ranking, top, load)
     content = PageContent(
         ranking=ranking,
-        forecast=forecast(known, ranking.target) if known is not None else None,
+        forecast=None if known is None else forecast(known, ranking.target, own=ranking.own),
         causes=explain_all(ranking, ranking.order[:top].tolist()),
         check=check_ranking(ranking, verdicts),
         findings=findings,

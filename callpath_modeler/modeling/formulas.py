@@ -19,6 +19,9 @@ from callpath_modeler.modeling.products import Product, Shape, factor_text
 
 Names = str | Sequence[str]
 
+_MOST_CODES = 2**62
+"""Number of codes from which they are counted anew, so that they stay within 64 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
@@ -82,25 +85,64 @@ def model_texts(
     conditions : sequence of str
         A factor of all pieces of each model, [n], such as ``[p < 8]``; None or empty = no factor.
     """
-    codes = terms.tolist()
-    # There are few shapes, even for many models.
-    used = {code for row in codes for code in row if code >= 0}
-    written = {code: _shape_text(shapes[code], parameter, pretty, exact) for code in used}
+    if not len(terms):
+        return []
+    is_there = np.column_stack([coefficients[:, :1] != 0, terms >= 0])
+    signs = np.where(is_there, 1 + (coefficients < 0), 0)
+    signs[np.isnan(coefficients)] = 3
+    known = [*dict.fromkeys(conditions or ())]
+    places = {text: k for k, text in enumerate(known)}
+    of_row = np.array([places[text] for text in conditions or ()] or [0] * len(terms))
+    # Models of the same shapes and signs differ in numbers only, and there are few such kinds.
+    _, first, kind = np.unique(
+        _codes([of_row, *(terms.T.astype(np.int64) + 1), *signs.T]),
+        return_index=True,
+        return_inverse=True,
+    )
     times = " " if pretty else " * "
-    texts = []
-    for k, (row, (constant, *numbers)) in enumerate(zip(codes, coefficients.tolist(), strict=True)):
+    spelled = {code: _shape_text(shapes[code], parameter, pretty, exact)
+               for code in np.unique(terms).tolist() if code >= 0}  # fmt: skip
+    forms = []
+    for k, (constant, *numbers), row in zip(
+        first.tolist(), coefficients[first].tolist(), terms[first].tolist(), strict=True
+    ):
         pieces = [(constant, "")] if constant != 0 else []
-        pieces += [(n, written[c]) for c, n in zip(row, numbers, strict=True) if c >= 0]
+        pieces += [(n, spelled[code]) for n, code in zip(numbers, row, strict=True) if code >= 0]
         if conditions and conditions[k]:
             pieces = [(n, times.join(filter(None, (conditions[k], text)))) for n, text in pieces]
-        known = not math.isnan(constant)
-        texts.append(_sum_text(pieces, times, exact=exact) if known else "no model")
+        forms.append(_form_of_sum(pieces, times, exact=exact))
+    texts = ["no model"] * len(terms)
+    pattern = _codes([~np.isnan(coefficients[:, 0]), *is_there.T])
+    for code in np.unique(pattern).tolist():
+        rows = np.flatnonzero(pattern == code)
+        its = np.flatnonzero(is_there[rows[0]])
+        if math.isnan(coefficients[rows[0], 0]):
+            continue
+        sizes = [*zip(*np.abs(coefficients[rows[:, None], its]).T.tolist(), strict=True)]
+        numbers_of = sizes or [()] * len(rows)
+        for place, form, numbers in zip(
+            rows.tolist(), kind[rows].tolist(), numbers_of, strict=True
+        ):
+            texts[place] = forms[form] % numbers
     return texts
+
+
+def _codes(columns: Sequence[npt.NDArray[np.integer]]) -> npt.NDArray[np.int64]:
+    """Return one number for each row of columns of numbers from 0."""
+    code, most = np.zeros(len(columns[0]), np.int64), 1
+    for column in columns:
+        size = int(column.max(initial=0)) + 1
+        if most * size > _MOST_CODES:
+            distinct, code = np.unique(code, return_inverse=True)
+            most = len(distinct)
+        code, most = code * size + column, most * size
+    return code
 
 
 def sum_of_terms(pieces: Sequence[tuple[float, str]], *, pretty: bool = False) -> str:
     """Return a sum of coefficients and terms as text, like `model_texts`; the constant has none."""
-    return _sum_text(pieces, " " if pretty else " * ", exact=False)
+    form = _form_of_sum(pieces, " " if pretty else " * ", exact=False)
+    return form % tuple(abs(number) for number, _ in pieces)
 
 
 def _shape_text(shape: Shape, parameter: Names, pretty: bool, exact: bool) -> str:
@@ -110,14 +152,13 @@ def _shape_text(shape: Shape, parameter: Names, pretty: bool, exact: bool) -> st
     return factor_text(shape, name, pretty=pretty, exact=exact)
 
 
-def _sum_text(pieces: Sequence[tuple[float, str]], times: str, *, exact: bool) -> str:
-    """Return a sum of coefficients and terms as text, with its signs between them."""
+def _form_of_sum(pieces: Sequence[tuple[float, str]], times: str, *, exact: bool) -> str:
+    """Return a sum of coefficients and terms as text, with a place for each magnitude."""
     if not pieces:
         return "0"
-    text = ""
+    text, place = "", "%r" if exact else "%.4g"
     for number, shape in pieces:
-        size = repr(abs(number)) if exact else f"{abs(number):.4g}"
         sign = "-" if number < 0 else "+"
-        lead = (f" {sign} " if text else "-" * (number < 0)) + size
-        text += lead + (times + shape if shape else "")
+        lead = (f" {sign} " if text else "-" * (number < 0)) + place
+        text += lead + (times + shape.replace("%", "%%") if shape else "")
     return text

@@ -35,6 +35,9 @@ ID_DIGITS = 7
 
 _DIGEST_SIZE = 16
 
+_MANY = 8
+"""If more than one call path in so many is asked for its id, all are hashed, each name once."""
+
 _PACKED, _KEPT = "packed", 1 << 20
 """Attribute of a tree with its pickled columns, and their largest size in bytes to be kept."""
 
@@ -234,18 +237,28 @@ class CallTree:
         spell : function that replaces `escape`; it is called once per distinct name
         """
         spelled = cache(escape if spell is None else spell)
-        asked = np.asarray(rows, np.intp).tolist()
+        asked = np.asarray(rows, np.intp)
+        distinct = np.unique(asked)
+        code = self.region[distinct].astype(np.int64) * len(self.annotations)
+        code += self.annotation[distinct]
+        _, first, name = np.unique(code, return_index=True, return_inverse=True)
+        names = [spelled(self.name(row)) for row in distinct[first].tolist()]
         written: dict[int, str] = {}
         program = spelled(PROGRAM)
-        for row in sorted(set(asked)):
-            above = written.get(int(self.parent[row]), program)
+        callers = self.parent[distinct].tolist()
+        for row, caller, its in zip(distinct.tolist(), callers, name.tolist(), strict=True):
+            above = written.get(caller)
+            if above is None:
+                above = program
+                if caller != ROOT:
+                    above = written[caller] = "/".join(map(spelled, self.names(caller)))
             # Paths do not contain an artificial program root.
             written[row] = (
                 "/".join(map(spelled, self.names(row)))
                 if above == program
-                else f"{above}/{spelled(self.name(row))}"
+                else f"{above}/{names[its]}"
             )
-        return [written[row] for row in asked]
+        return [written[row] for row in asked.tolist()]
 
     def depth(self) -> IntArray:
         """Return the number of callers above each call path, [n]."""
@@ -364,17 +377,44 @@ class CallTree:
         ----------
         rows : rows of the call paths; None = all
         """
-        digests = self._digests()
-        longer = _digits_of_longer_ids(digests)
-        text = (digests if rows is None else digests[np.asarray(rows, np.intp)]).tobytes().hex()
+        asked = np.arange(len(self)) if rows is None else np.asarray(rows, np.intp)
+        alike, digits = self.long_ids
+        if "_hashes" in vars(self) or _MANY * len(asked) > len(self):
+            text = self._hashes[asked].tobytes().hex()
+        else:
+            paths = (self.common_path(row).encode() for row in asked.tolist())
+            text = "".join(_path_hash(path).hexdigest() for path in paths)
         size = 2 * _DIGEST_SIZE
-        if not longer:
-            return [text[start : start + ID_DIGITS] for start in range(0, len(text), size)]
-        each = (text[start : start + size] for start in range(0, len(text), size))
-        return [digest[: longer.get(digest, ID_DIGITS)] for digest in each]
+        ids = [text[start : start + ID_DIGITS] for start in range(0, len(text), size)]
+        if len(alike):
+            place = np.minimum(np.searchsorted(alike, asked), len(alike) - 1)
+            for k in np.flatnonzero(alike[place] == asked).tolist():
+                ids[k] = text[size * k : size * k + int(digits[place[k]])]
+        return ids
 
-    def _digests(self) -> NDArray[np.uint8]:
-        """Return the hash of each path, [n, bytes]."""
+    @cached_property
+    def long_ids(self) -> Int32Array:
+        """The rows with ids of more than seven digits, in order, and their digits, [2, m]."""
+        return _long_ids(self._hashes)
+
+    def know_long_ids(self, found: Int32Array) -> None:
+        """Take the `long_ids` of a stored tree, so that no call path is hashed to find them.
+
+        Raises
+        ------
+        ValueError
+            If they are no rows in order with numbers of digits.
+        """
+        rows, digits = found
+        if not ((rows[:-1] < rows[1:]).all() and (rows >= 0).all() and (rows < len(self)).all()):
+            raise ValueError("the rows of long ids are not call paths in order")
+        if not ((digits > ID_DIGITS) & (digits <= 2 * _DIGEST_SIZE)).all():
+            raise ValueError("the number of digits of an id is out of range")
+        vars(self)["long_ids"] = found
+
+    @cached_property
+    def _hashes(self) -> NDArray[np.uint8]:
+        """The hash of each path, [n, bytes]."""
         # The hash of a callee continues a copy of its caller's state, so each name is hashed once
         # and no path is built as text.
         code, of_row = np.unique(
@@ -413,22 +453,26 @@ def _unpacked(key: bytes, content: bytes) -> CallTree:
     return known
 
 
-def _digits_of_longer_ids(digests: NDArray[np.uint8]) -> dict[str, int]:
-    """Return the number of digits of the ids that share their first seven digits, by hash."""
+def _long_ids(hashes: NDArray[np.uint8]) -> Int32Array:
+    """Return the rows whose ids need more than seven digits, and how many they need, [2, m]."""
     # Seven digits are 28 bits.
-    first = digests[:, :4].copy().view(">u4")[:, 0].astype(np.uint32) >> 4
+    first = hashes[:, :4].copy().view(">u4")[:, 0].astype(np.uint32) >> 4
     ordered = np.sort(first)
     shared = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(shared):
-        return {}
+        return np.empty((2, 0), np.int32)
     place = np.minimum(np.searchsorted(shared, first), len(shared) - 1)
-    several = digests[shared[place] == first]
-    alike = sorted({digest.tobytes().hex() for digest in several})
-    digits = [0, *(_common_digits(a, b) for a, b in pairwise(alike)), 0]
-    return {
-        digest: max(ID_DIGITS, 1 + max(before, after))
-        for digest, (before, after) in zip(alike, pairwise(digits), strict=True)
+    rows = np.flatnonzero(shared[place] == first)
+    mine = [each.tobytes().hex() for each in hashes[rows]]
+    alike = sorted({*mine})
+    common = [0, *(_common_digits(a, b) for a, b in pairwise(alike)), 0]
+    digits = {
+        each: 1 + max(before, after)
+        for each, (before, after) in zip(alike, pairwise(common), strict=True)
     }
+    found = np.array([rows, [digits[each] for each in mine]], np.int32)
+    # Call paths of the same path share their id, which need not be longer for that.
+    return found[:, found[1] > ID_DIGITS]
 
 
 def short_id(common_path: str) -> str:

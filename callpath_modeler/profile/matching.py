@@ -8,11 +8,12 @@ same name are matched by the line of the call, by file and first line, or else b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from callpath_modeler.arrays import BoolArray, IntArray
+from callpath_modeler.arrays import BoolArray, Int64Array, IntArray
 from callpath_modeler.profile.activities import in_subtrees
 from callpath_modeler.profile.calltree import ROOT, CallTree, without_site
 from callpath_modeler.profile.pattern import Patterns
@@ -23,8 +24,8 @@ from callpath_modeler.profile.unify import relative_sites, unify
 _ORDINAL = re.compile(r"#\d{1,9}$")
 """Suffix that numbers siblings of the same name."""
 
-_Key = tuple[int, str, str, int]
-"""Row of the caller, name of the region, annotation without ordinal and line, and relative line."""
+_CODE = 2**32
+"""Factor of the first of two numbers in one code."""
 
 
 class CommonTree:
@@ -48,7 +49,34 @@ class CommonTree:
         self._renumbered = frozenset(renumbered)
         self._tree = tree
         self._ignored, self._hidden = tuple(ignored), tuple(hidden)
-        self._rows = _siblings(tree, tree.parent)
+        self._names, self._lines, self._places = _Numbers(), _Numbers(), _Numbers()
+        self._calls, calls = np.unique(self._calls_of(tree), return_inverse=True)
+        self._rows, self._start, self._count = _siblings(tree, calls)
+        first = self._rows[self._start]
+        self._keys = self._key(tree.parent[first], calls[first])
+        # Siblings of one name are found by the place of the function, too.
+        group = np.repeat(np.arange(len(first)), self._count)
+        several = np.flatnonzero(self._count[group] > 1)
+        rows = self._rows[several]
+        code = _code(group[several], _of_regions(tree, _place, self._places)[rows])
+        self._placed, first_placed = np.unique(code, return_index=True)
+        self._row_of_placed = rows[first_placed]
+
+    def _calls_of(self, tree: CallTree) -> Int64Array:
+        """Return a number for the name and the relative line of each call, [call paths]."""
+        pairs, of_row = np.unique(_code(tree.region, tree.annotation), return_inverse=True)
+        named = (divmod(pair, _CODE) for pair in pairs.tolist())
+        names = [
+            self._names[tree.regions[region].common_name, _without_ordinal(tree.annotations[note])]
+            for region, note in named
+        ]
+        known, of_line = np.unique(relative_sites(tree), return_inverse=True)
+        lines = [self._lines[line] for line in known.tolist()]
+        return _code(np.array(names, np.int64)[of_row], np.array(lines, np.int64)[of_line])
+
+    def _key(self, callers: NDArray[np.integer], calls: IntArray) -> Int64Array:
+        """Return one number for callers in the common tree, or `ROOT`, and their calls."""
+        return (callers.astype(np.int64) + 1) * max(1, len(self._calls)) + calls
 
     def rows_of(self, own: CallTree) -> IntArray:
         """Return the row of each call path of a run.
@@ -67,61 +95,89 @@ class CommonTree:
             own = without_call_sites(own)
         united = unify([own])
         tree = united.tree
-        sites = relative_sites(tree).tolist()
         gone = in_subtrees(tree, np.flatnonzero(_named(tree, self._ignored)))
         folded = _named(tree, self._hidden) & (tree.parent != ROOT)
+        of_own = self._calls_of(tree)
+        calls, is_known = _positions_in(self._calls, of_own)
+        places = _of_regions(tree, _place, self._places)
+        is_ordered = np.array([r.common_name in self._renumbered for r in tree.regions], np.bool_)
+        order, start, count = _siblings(tree, of_own)
+        position = np.empty(len(tree), np.intp)
+        position[order] = np.arange(len(tree)) - np.repeat(start, count)
         found = np.full(len(tree), ROOT, np.intp)
-        # Callers have smaller rows than their callees, so they are known first.
-        own_siblings = _siblings(tree, tree.parent)
-        position = {row: k for rows in own_siblings.values() for k, row in enumerate(rows)}
-        for row, caller in enumerate(tree.parent.tolist()):
-            above = ROOT if caller == ROOT else int(found[caller])
-            if gone[row] or (caller != ROOT and above == ROOT):
-                continue
-            if folded[row]:
-                found[row] = above
-                continue
-            rows = self._rows.get((above, *_name(tree, row), sites[row]), ())
-            found[row] = self._chosen(rows, tree.regions[tree.region[row]], position[row])
+        # Callers have a smaller depth than their callees, so they are known first.
+        for level in tree.levels():
+            callers = tree.parent[level]
+            above = np.where(callers == ROOT, ROOT, found[callers])
+            here = ~gone[level] & ((callers == ROOT) | (above != ROOT))
+            rows, above = level[here], above[here]
+            group, is_there = _positions_in(self._keys, self._key(above, calls[rows]))
+            is_there &= is_known[rows]
+            placed, has_place = _positions_in(self._placed, _code(group, places[rows]))
+            has_place &= ~is_ordered[tree.region[rows]]
+            in_order = np.where(position[rows] < self._count[group], position[rows], -1)
+            chosen = np.where(in_order < 0, ROOT, self._rows[self._start[group] + in_order])
+            if len(self._placed):
+                chosen = np.where(has_place, self._row_of_placed[placed], chosen)
+            found[rows] = np.where(folded[rows], above, np.where(is_there, chosen, ROOT))
         return found[united.rows[0]]
 
-    def _chosen(self, rows: list[int] | tuple[()], region: Region, position: int) -> int:
-        """Return the row of a call path among siblings of its name."""
-        if len(rows) > 1 and region.common_name not in self._renumbered:
-            tree = self._tree
-            for row in rows:
-                if _place(tree.regions[tree.region[row]]) == _place(region):
-                    return row
-        return rows[position] if position < len(rows) else ROOT
+
+class _Numbers(dict[Hashable, int]):
+    """Numbers of distinct things, in the order of their first use."""
+
+    def __missing__(self, key: Hashable) -> int:
+        self[key] = len(self)
+        return self[key]
 
 
-def _named(tree: CallTree, patterns: Iterable[str]) -> BoolArray:
+def _code(first: NDArray[np.integer], second: NDArray[np.integer]) -> Int64Array:
+    """Return one number for two numbers, each below 2^31."""
+    return first.astype(np.int64) * _CODE + second
+
+
+def _positions_in(ordered: Int64Array, wanted: Int64Array) -> tuple[IntArray, BoolArray]:
+    """Return the positions of numbers among `ordered` ones, and whether they are there."""
+    if not len(ordered):
+        return np.zeros(len(wanted), np.intp), np.zeros(len(wanted), np.bool_)
+    position = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+    return position, ordered[position] == wanted
+
+
+def _of_regions(
+    tree: CallTree, kind: Callable[[Region], Hashable], numbers: _Numbers
+) -> Int64Array:
+    """Return the number of a property of the region of each call path, [call paths]."""
+    return np.array([numbers[kind(region)] for region in tree.regions], np.int64)[tree.region]
+
+
+def _named(tree: CallTree, patterns: Sequence[str]) -> BoolArray:
     named = np.zeros(len(tree), np.bool_)
-    known = Patterns.of(tree)
-    for pattern in patterns:
-        named[known.rows(pattern)] = True
+    if patterns:
+        known = Patterns.of(tree)
+        for pattern in patterns:
+            named[known.rows(pattern)] = True
     return named
 
 
-def _siblings(tree: CallTree, callers: Iterable[int]) -> dict[_Key, list[int]]:
-    """Return the rows of siblings with the same name and line of the call, in order."""
-    found: dict[_Key, list[int]] = {}
-    for row, (caller, site) in enumerate(zip(callers, relative_sites(tree).tolist(), strict=True)):
-        found.setdefault((int(caller), *_name(tree, row), site), []).append(row)
-    for rows in found.values():
-        if len(rows) > 1:
-            rows.sort(key=lambda row: _ordinal(tree, row))
-    return found
+def _siblings(tree: CallTree, calls: NDArray[np.integer]) -> tuple[IntArray, IntArray, IntArray]:
+    """Return all rows with siblings of one call in order, and their first positions and numbers."""
+    ordinal = np.array([_ordinal(note) for note in tree.annotations], np.int64)[tree.annotation]
+    order = np.lexsort((ordinal, calls, tree.parent))
+    parent, call = tree.parent[order], calls[order]
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = (parent[1:] != parent[:-1]) | (call[1:] != call[:-1])
+    start = np.flatnonzero(is_first)
+    return order, start, np.diff(start, append=len(order))
 
 
-def _ordinal(tree: CallTree, row: int) -> int:
-    suffix = _ORDINAL.search(without_site(tree.annotations[tree.annotation[row]]))
+def _ordinal(annotation: str) -> int:
+    suffix = _ORDINAL.search(without_site(annotation))
     return int(suffix[0][1:]) if suffix else 1
 
 
-def _name(tree: CallTree, row: int) -> tuple[str, str]:
-    note = without_site(tree.annotations[tree.annotation[row]])
-    return tree.regions[tree.region[row]].common_name, _ORDINAL.sub("", note)
+def _without_ordinal(annotation: str) -> str:
+    return _ORDINAL.sub("", without_site(annotation))
 
 
 def _place(region: Region) -> tuple[int, str]:

@@ -6,8 +6,9 @@ for any number of call paths.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 
@@ -149,6 +150,8 @@ def _values_at_once(
     before = {*source.findings()}
     sums = source.sums_of_threads(declared.metric.name, group, len(codes)) if len(codes) else None
     findings = tuple(each for each in source.findings() if each not in before)
+    # Reading where processes ran takes long, and is the same for all choices.
+    placement = cache(partial(_placement_of, source))
     found: list[ProcessValues | DataError] = []
     for number, (choice, error) in enumerate(zip(choices, refused, strict=True)):
         if error is not None or sums is None:
@@ -161,7 +164,7 @@ def _values_at_once(
         try:
             found.append(
                 _of_choice(
-                    source, stated, declared, choice, own, whole, occurrences, selected, findings
+                    placement, stated, declared, choice, own, whole, occurrences, selected, findings
                 )
             )
         except DataError as changed:
@@ -185,8 +188,12 @@ def _refused(choice: ValueChoice, is_here: BoolArray, is_checked: BoolArray) -> 
     return None
 
 
+def _placement_of(source: ProfileSource) -> Placement | None:
+    return source.placement() if isinstance(source, PlacedSource) else None
+
+
 def _of_choice(
-    source: ProfileSource,
+    placement_of: Callable[[], Placement | None],
     stated: DeclaredUnits,
     declared: DeclaredMetric,
     choice: ValueChoice,
@@ -200,6 +207,7 @@ def _of_choice(
 
     Parameters
     ----------
+    placement_of : returns the ranks and nodes of the processes, if the profile states them
     checked, sums : sums of threads over the compared call path, and over all chosen ones
     occurrences : number of call paths of the run that share the compared row
     """
@@ -214,7 +222,7 @@ def _of_choice(
         _compare(own, choice, occurrences, adds_up=not is_exact)
     whole = sums.values * factor
     whole[whole > LARGEST] = np.nan
-    placement = source.placement() if isinstance(source, PlacedSource) else None
+    placement = placement_of()
     if placement is None or len(placement.ranks) != columns.processes:
         placement = Placement.unknown(columns.processes)
     order = kept[np.argsort(placement.ranks[kept], kind="stable")]

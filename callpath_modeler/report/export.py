@@ -12,7 +12,7 @@ from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.argument_checks import check_type
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre, changes_since
 from callpath_modeler.profile.experiment import Experiment
@@ -43,23 +43,26 @@ def models_tables(fitted: Fitted) -> Iterator[Table]:
 
 def _models_tables(fitted: Fitted, size: int) -> Iterator[Table]:
     ids, since = fitted.experiment.tree.ids(), changes_since(fitted.models)
+    modelled = fitted.modelled
     for start in range(0, max(1, len(ids)), size):
-        rows = np.arange(start, min(start + size, len(ids)))
-        yield _models_of(fitted, rows, ids[start : start + size], since[rows])
+        part = slice(start, min(start + size, len(ids)))
+        yield _models_of(fitted, np.arange(len(ids))[part], ids[part], since[part], modelled[part])
 
 
-def _models_of(fitted: Fitted, rows: IntArray, ids: Sequence[str], since: FloatArray) -> Table:
+def _models_of(
+    fitted: Fitted, rows: IntArray, ids: Sequence[str], since: FloatArray, modelled: BoolArray
+) -> Table:
     """Return the rows of some call paths in a table of models."""
     tree, models = fitted.experiment.tree, fitted.models
-    modelled = fitted.modelled[rows].tolist()
     growths = models.growth_texts(rows, fitted.parameter)
     formulas = fitted.whole.formulas(rows, fitted.parameters, exact=True)
+    is_known = modelled.tolist()
     columns: dict[str, list[Cell]] = {
         "callpath": [*tree.paths(rows)],
         "id": [f"@{short}" for short in ids],
         "metric": [fitted.metric.name] * len(rows),
-        "growth": [text if known else None for text, known in zip(growths, modelled, strict=True)],
-        "model": [text if known else None for text, known in zip(formulas, modelled, strict=True)],
+        "growth": [text if known else None for text, known in zip(growths, is_known, strict=True)],
+        "model": [text if known else None for text, known in zip(formulas, is_known, strict=True)],
         "since": [at or None for at in since.tolist()],
         "status": [*fitted.statuses(rows)],
         "points": models.used[rows].tolist(),

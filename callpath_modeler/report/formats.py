@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING
 
-from callpath_modeler.printable import csv_cell, json_text, markdown_text
+from callpath_modeler.printable import csv_cells, json_text, markdown_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,10 +77,12 @@ def csv_pieces(
     """
     for table in tables:
         columns = [_fields(cells, delimiter) for cells in table.columns.values()]
-        lines = [delimiter.join(map(_text_field(delimiter), table.titles()))] if header else []
+        lines = [delimiter.join(_text_fields(table.titles(), delimiter))] if header else []
         header = False
+        rows = zip(*columns, strict=True)
         # A line without any character would be no row.
-        lines += (delimiter.join(fields) or '""' for fields in zip(*columns, strict=True))
+        written = map(delimiter.join, rows)
+        lines += written if len(columns) > 1 else (line or '""' for line in written)
         yield "".join(f"{line}\n" for line in lines)
 
 
@@ -113,29 +115,38 @@ def to_markdown(table: Table) -> str:
 
 def _fields(cells: Sequence[Cell], delimiter: str) -> Iterable[str]:
     """Return the fields of a column; a column of one type is written several times as fast."""
-    kinds, field = {*map(type, cells)}, _text_field(delimiter)
+    kinds = {*map(type, cells)}
     if kinds == {int}:
         return map(str, cells)
     if kinds == {float}:
         # Numbers keep all their digits; only NaN differs from itself.
         return ["" if cell != cell else str(cell) for cell in cells]  # noqa: PLR0124
+    if kinds == {NoneType}:
+        return [""] * len(cells)
     if kinds <= {str, NoneType}:
-        written = {cell: "" if cell is None else field(str(cell)) for cell in {*cells}}
-        return map(written.__getitem__, cells)
-    return [field(cell) if isinstance(cell, str) else str(_plain(cell)) for cell in cells]
+        return _text_fields(["" if cell is None else str(cell) for cell in cells], delimiter)
+    plain = [cell if isinstance(cell, str) else "" for cell in cells]
+    texts = _text_fields(plain, delimiter)
+    return [
+        text if isinstance(cell, str) else str(_plain(cell))
+        for text, cell in zip(texts, cells, strict=True)
+    ]
 
 
-def _text_field(delimiter: str) -> Callable[[str], str]:
-    """Return the function from a text to its field, which has quotes if it needs them."""
+def _text_fields(texts: Sequence[str], delimiter: str) -> Sequence[str]:
+    """Return the fields of texts, which have quotes if they need them."""
+    cells = csv_cells(texts)
+    whole = "".join(cells)
+    if not any(sign in whole for sign in (delimiter, '"', "\n")):
+        return cells
+    return [_quoted(cell, delimiter) for cell in cells]
 
-    def field(text: str) -> str:
-        text = csv_cell(text)
-        if delimiter in text or '"' in text or "\n" in text:
-            quoted = text.replace('"', '""')
-            return f'"{quoted}"'
-        return text
 
-    return field
+def _quoted(cell: str, delimiter: str) -> str:
+    if delimiter in cell or '"' in cell or "\n" in cell:
+        quoted = cell.replace('"', '""')
+        return f'"{quoted}"'
+    return cell
 
 
 def _plain(cell: Cell) -> str | float:

@@ -291,8 +291,8 @@ def _chance(ranking: Ranking, row: int) -> str:
 def _control(ranking: Ranking, row: int) -> list[Fact]:
     """Return the statistical quality control of the repetitions, if it has a result."""
     fitted = ranking.fitted
-    _, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
-    repetitions = summarise(values[[row]], "mean", float(fitted.settings["confidence"]))
+    _, values = fitted.line.by_point(fitted.metric.name, fitted.parameter, rows=np.array([row]))
+    repetitions = summarise(values, "mean", float(fitted.settings["confidence"]))
     if not repetitions.indistinct[0]:
         return []
     what = "a constant lies in the confidence intervals of all points"
@@ -409,7 +409,7 @@ def imbalance_cells(fitted: Fitted, row: int) -> list[str]:
 def neighbour_facts(ranking: Ranking, row: int) -> list[Fact]:
     """Return the caller and the callees of a call path, with their measured parts of its cost."""
     tree = ranking.fitted.experiment.tree
-    inclusive = tree.inclusive(np.nan_to_num(ranking.fitted.measured[:, -1]))
+    inclusive = ranking.inclusive_at_largest
     caller = int(tree.parent[row])
     above = short_name(tree.name(caller)) if caller != ROOT else "nothing"
     below = sorted(tree.children(row), key=lambda child: -inclusive[child])

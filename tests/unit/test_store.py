@@ -205,7 +205,7 @@ def test_a_whole_store_is_found_to_be_so(path):
     assert store.verify(path) == len(listed(path)) - 1  # its checksums are in the last one
 
 
-@pytest.mark.parametrize("name", ["tree", "values-0", "total-0", "models-0-measured"])
+@pytest.mark.parametrize("name", ["tree", "ids", "values-0", "total-0", "models-0-measured"])
 @pytest.mark.parametrize("array", [np.zeros(2), np.zeros((3, 5), "f4"), np.array(["a"])])
 def test_an_array_of_another_shape_or_type_is_an_input_error(path, fit, name, array):
     replaced(path, f"{name}.npy", array_file(array))
@@ -237,8 +237,20 @@ def test_a_region_beyond_the_table_is_an_input_error(path, fit):
         opened(path, fit)
 
 
+def test_the_ids_of_a_store_are_those_of_its_call_paths(tmp_path):
+    many = fitted({f"f{k}": [1] * 5 for k in range(60_000)})
+    store.write([many], tmp_path / "many.cpm")
+    tree, found = many.experiment.tree, store.read_experiment(tmp_path / "many.cpm").tree
+    longer = tree.long_ids[0].tolist()
+    assert longer
+    some = [0, 5, *longer, len(tree) - 1]
+    assert found.ids(some) == [tree.ids()[row] for row in some]
+    assert found.ids() == tree.ids()
+    assert len(set(found.ids())) == len(tree)
+
+
 @pytest.mark.parametrize(
-    "content", [b"[]", b"{}", b'{"schema": 3}', b'{"schema": "x"}', b"\x00", b"{", b"\x8a"]
+    "content", [b"[]", b"{}", b'{"schema": 4}', b'{"schema": "x"}', b"\x00", b"{", b"\x8a"]
 )
 def test_a_header_that_is_none_is_an_input_error(path, fit, content):
     (path / "header.json").write_bytes(content)

@@ -185,3 +185,12 @@ def test_a_tree_that_nobody_uses_leaves_no_copy():
     del twin
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize(
+    "ids", [[[1, 1], [8, 8]], [[1, 0], [8, 8]], [[-1], [8]], [[2], [8]], [[0], [7]], [[0], [33]]]
+)
+def test_stored_ids_of_no_call_path_or_length_are_refused(ids):
+    tree = CallTree.from_parents([ROOT, 0], [0, 1], [Region("main"), Region("f")])
+    with pytest.raises(ValueError, match="id"):
+        tree.know_long_ids(np.array(ids, np.int32))
