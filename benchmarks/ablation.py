@@ -22,7 +22,7 @@ from joint_laws import OF_PROGRAMS, SUMS_OF_THREE
 from laws import AbsentError
 from mechanisms import PROGRAMS
 from numpy.typing import NDArray
-from other_laws import COUNTS, OTHER_PROGRAMS
+from other_laws import COUNTS, OTHER_PROGRAMS, RARE_PROGRAMS
 from programs import Programs
 from results import Table
 
@@ -49,7 +49,8 @@ Lines that hardly differ from the whole method ("nothing") are left out.
 Each line is the method without one rule, on one set of series. Next scale: real series, cut after
 each scale, as in the table of next scales. Programs: the laws of mechanisms, at 4 and 16 times the
 largest scale. Other laws: laws that no hypothesis contains, such as powers between those tried and
-gradual changes. Sizes: sums of whole powers. Counts: small whole numbers without noise. Constants:
+gradual changes. Rare laws: laws that one rule exists for, such as n^5, at eight points with 1 %
+noise. Sizes: sums of whole powers. Counts: small whole numbers without noise. Constants:
 values that do not grow, with 2 to 100 % noise, with one repetition and with five. Noises: noise
 that call paths share, or that grows. Far: the simulated clusters. Slices: real programs in two
 parameters. Grids: laws in two and in three parameters, with 10 % noise. Grids of programs, and sums
@@ -379,6 +380,7 @@ def _suites(shared: Path) -> Mapping[str, Suite]:
         found |= {
             f"programs, {name}": (OF_ONE, partial(_of_programs, PROGRAMS, multiple)),
             f"other laws, {name}": (OF_ONE, partial(_of_programs, OTHER_PROGRAMS, multiple)),
+            f"rare laws, {name}": (OF_ONE, partial(_of_programs, RARE_PROGRAMS, multiple)),
             f"sizes, {name}": (OF_ONE, partial(_of_programs, sizes.PROGRAMS, multiple)),
             f"counts, {name}": (OF_ONE, partial(_counts, multiple)),
         }

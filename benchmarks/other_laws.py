@@ -1,4 +1,4 @@
-"""Laws that no hypothesis contains by formula, and small whole numbers."""
+"""Laws that no hypothesis contains by formula, small whole numbers, and laws of rare rules."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from programs import Draw, Law, Programs
 
 _POINTS = 24 * 2.0 ** np.arange(6)
 _FEW_POINTS = 16 * 2.0 ** np.arange(4)
+_MANY_POINTS = 8 * 2.0 ** np.arange(8)
 _LARGEST = _POINTS[-1]
-_SEEDS, _NOISE = (81, 82, 83), 0.03
+_SEEDS, _NOISE, _LITTLE_NOISE = (81, 82, 83), 0.03, 0.01
 
 
 def _log_uniform(rng: np.random.Generator, least: float, most: float) -> float:
@@ -126,3 +127,46 @@ _COUNTS: Mapping[str, Draw] = {
 
 COUNTS = tuple(Programs(_COUNTS, points, 0.0, _SEEDS) for points in (_FEW_POINTS, _POINTS))
 """Programs of small whole numbers without noise, at four and at six points."""
+
+
+def _of_neighbours(rng: np.random.Generator) -> Law:
+    dimensions = int(rng.integers(2, 4))
+    return lambda p: p - p ** (1 - 1 / dimensions)
+
+
+def _electrons(rng: np.random.Generator) -> Law:
+    power = int(rng.integers(4, 8))
+    return lambda n: (n / _MANY_POINTS[-1]) ** power
+
+
+def _step_down(rng: np.random.Generator) -> Law:
+    place, rest = _log_uniform(rng, 12, 200), _log_uniform(rng, 0.1, 3)
+    return lambda p: rest + (p <= place)
+
+
+def _plateau(rng: np.random.Generator) -> Law:
+    place, power = float(rng.choice(_MANY_POINTS[2:5])), float(rng.choice([0.5, 1.0]))
+    return lambda p: np.minimum(1, p / place) ** power
+
+
+def _floor(rng: np.random.Generator) -> Law:
+    place, power = float(rng.choice(_MANY_POINTS[2:5])), float(rng.choice([0.5, 1.0]))
+    return lambda p: np.maximum(1, place / p) ** power
+
+
+def _two_laws(rng: np.random.Generator) -> Law:
+    place, after = _log_uniform(rng, 20, 60), _log_uniform(rng, 1, 4)
+    return lambda p: np.where(p > place, after * place + np.sqrt(p), p)
+
+
+_RARE_LAWS: Mapping[str, Draw] = {
+    "messages between neighbours": _of_neighbours,
+    "correlated electrons": _electrons,
+    "a step down": _step_down,
+    "a plateau": _plateau,
+    "a floor": _floor,
+    "two laws": _two_laws,
+}
+
+RARE_PROGRAMS = Programs(_RARE_LAWS, _MANY_POINTS, _LITTLE_NOISE, _SEEDS)
+"""Programs of laws that one rule of the method exists for, and that other programs lack."""

@@ -19,8 +19,7 @@ import numpy.typing as npt
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.shapes import (
-    FEWEST_FOR_GRADUAL,
-    FEWEST_FOR_LEAPS,
+    FEWEST_FOR_THREE,
     FEWEST_ITEMS,
     LEAPS,
     MOST_FOR_LEAPS,
@@ -255,7 +254,7 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
     # If only some places are tried, the last one is among them.
     middle, inner = np.sqrt(points[1:] * points[:-1])[::-every][::-1], points[1:-1:every]
     found = [Break(kind, float(at)) for kind in (BreakKind.STEP, BreakKind.DROP) for at in middle]
-    leaping = middle if FEWEST_FOR_LEAPS <= len(points) <= MOST_FOR_LEAPS else middle[-1:]
+    leaping = middle if FEWEST_FOR_THREE <= len(points) <= MOST_FOR_LEAPS else middle[-1:]
     for sixths, log in LEAPS if points[0] >= 1 else [each for each in LEAPS if not each[1]]:
         found += [Break(BreakKind.LEAP, float(at), Fraction(sixths, 6), log) for at in leaping]
     for at in inner:
@@ -268,7 +267,7 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
         found += [Break(kind, float(at)) for kind in FROM_NOTHING]
         # With a constant this equals an onset; products have it without a constant.
         found.append(Break(BreakKind.BEND, float(at), Fraction(1)))
-    if len(points) >= FEWEST_FOR_GRADUAL:
+    if len(points) >= FEWEST_FOR_THREE:
         for at in _capacities(points)[1::2]:
             found += [Break(kind, float(at)) for kind in GRADUAL]
     found += [

@@ -13,7 +13,14 @@ import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.constants.limits import ROWS_TOGETHER
-from callpath_modeler.modeling.constants.shapes import BETTER, FEWEST, MISSED, POWERS, RATES, VARIES
+from callpath_modeler.modeling.constants.shapes import (
+    BETTER,
+    FEWEST_FOR_THREE,
+    MISSED,
+    POWERS,
+    RATES,
+    VARIES,
+)
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import Term
@@ -57,7 +64,11 @@ def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | N
     relative -= 1
     relative[~there] = 0.0
     of_model = _errors(relative, used, models)
-    asked = (of_model > MISSED) & (used >= FEWEST) & (used == (~np.isnan(centres)).sum(axis=1))
+    asked = (
+        (of_model > MISSED)
+        & (used >= FEWEST_FOR_THREE)
+        & (used == (~np.isnan(centres)).sum(axis=1))
+    )
     rows = np.flatnonzero(asked & (models.status < FitStatus.TOO_FEW_POINTS))
     terms = [Term(Fraction(power), 0, rate) for rate in RATES for power in POWERS]
     with np.errstate(over="ignore"):

@@ -20,7 +20,6 @@ import numpy.typing as npt
 from callpath_modeler.arrays import BoolArray, FloatArray, forget_mapped
 from callpath_modeler.modeling.constants.limits import (
     LARGEST_PART,
-    LARGEST_ROOT,
     LARGEST_STORED,
     MOST_ALTERNATIVES,
     MOST_TERMS,
@@ -96,7 +95,7 @@ COLUMNS: Mapping[str, StoredColumn] = {
     "alternative_weight": StoredColumn("f", "nA", low=0, high=1 + ROUNDING),
     "unit": StoredColumn("f8", "n", low=SMALLEST, missing=_WITHOUT),
     "root": StoredColumn(
-        *("f4", "nMR", -LARGEST_ROOT, LARGEST_ROOT),
+        *("f4", "nMR", -LARGEST_PART, LARGEST_PART),
         empty_with="classic",
         none=(0, numbers_of_root(2)),
     ),

@@ -55,14 +55,10 @@ LARGEST_STORED = 1e300
 Unit: ratio. Evidence: by convention.
 """
 
-LARGEST_ROOT = 1e30
-"""Largest error in the unit of the row; its square is multiplied by those of shapes.
-
-Unit: ratio. Evidence: by convention.
-"""
-
 LARGEST_PART = 1e30
-"""Largest part of one coefficient in a value, in units of the largest value of the row.
+"""Largest error, and largest part of a coefficient in a value, in units of the row.
+
+Squares of errors are multiplied by those of shapes.
 
 Unit: ratio. Evidence: by convention.
 """

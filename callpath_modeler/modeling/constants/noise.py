@@ -179,11 +179,7 @@ Unit: ratio. Evidence: by convention.
 GROWTHS_OF_DRIFTS = (0.0, 10.0, 100.0)
 """Growth of the variance of deviations towards small scales that is tried; the first is no drift.
 
-Unit: relative variance per doubling. Evidence: by convention.
-"""
-
-GROWTH_ALONE = 10.0
-"""The same for runs that begin with one process.
+The second one is also that of runs that begin with one process.
 
 Unit: relative variance per doubling. Evidence: by convention.
 """

@@ -100,12 +100,13 @@ NEGLIGIBLE = 1e-7
 Unit: probability. Evidence: by convention.
 """
 
-GROWTH_BEYOND = 0.4
+GROWTH_BEYOND = 0.3
 """Growth of deviations beyond the points, relative to their growth towards small scales.
 
-Small scales are known to follow other regimes.
+Small scales are known to follow other regimes. Bands of measured series hold 94.1 % of values at
+the next scale with 0.3 (94.7 % with 0.4, 93.2 % with 0.2), and are a ninth narrower than with 0.4.
 
-Unit: ratio. Evidence: by convention.
+Unit: ratio. Evidence: measured, bands of real series at the next scale.
 """
 
 PLACE_BESIDE = 2.0
@@ -177,21 +178,6 @@ REPEATED = 4
 """Number of steps downwards that must leave a positive value; else none is repeated.
 
 Unit: count. Evidence: ablation, next steps of staircases.
-"""
-
-OPINIONS_SHARE = 1.0
-"""Smallest half-width of a 95 % band, relative to the distance between both opinions.
-
-The measured programs were predicted one scale ahead, each left out in turn. All agree with 0.75
-to 1.
-
-Unit: ratio. Evidence: ablation, continuation of the last points.
-"""
-
-CONTINUED_NOISE = 1.0
-"""Variance of the continuation 2 y - z, in logarithms, relative to that of the last two values.
-
-Unit: natural logarithm. Evidence: ablation, continuation of the last points.
 """
 
 LAST_DIGIT = 1e-5

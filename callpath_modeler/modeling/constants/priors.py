@@ -21,16 +21,8 @@ WITHOUT_CONSTANT = 0.35
 Unit: share. Evidence: by convention.
 """
 
-FEWEST_FOR_EASING = 5
-"""Points needed to distinguish an easing with a constant from a law that falls.
-
-Four points are enough without a constant.
-
-Unit: points. Evidence: ablation, drops, plateaus and floors.
-"""
-
-FEWEST_FOR_ALONE = 4
-"""Points needed to distinguish a law as steep as p^7 from a last point that is more expensive.
+FEWEST_FOR_POWERS = 4
+"""Points needed to distinguish a power by tenths, or p^4 to p^7, from other laws.
 
 Unit: points. Evidence: ablation, p^4 to p^7.
 """
@@ -39,12 +31,6 @@ ALONE = 0.02
 """Prior of such a law, or of a power between two others, relative to equally plain laws.
 
 Unit: relative prior. Evidence: ablation, p^4 to p^7.
-"""
-
-FEWEST_FOR_WHOLE = 5
-"""Points needed to distinguish a constant and two whole powers from a more expensive last point.
-
-Unit: points. Evidence: ablation, sums of whole powers.
 """
 
 CLASS_STRENGTH = 150.0
@@ -162,12 +148,6 @@ PAIRED = 1.0
 Pairs of near neighbours are one curve.
 
 Unit: nats. Evidence: ablation, plain terms are more probable.
-"""
-
-FEWEST_FOR_BETWEEN = 4
-"""Points needed to distinguish a power between two others from either of them.
-
-Unit: points. Evidence: ablation, powers between two others.
 """
 
 NEIGHBOURS_APART = Fraction(1, 10)

@@ -181,12 +181,6 @@ KINKED = Fraction(1, 2), Fraction(1)
 Unit: exponent. Evidence: ablation, breaks along a parameter.
 """
 
-FEWEST_FOR_KINKS = 5
-"""Values of a parameter needed to distinguish a plateau or floor from a law.
-
-Unit: points. Evidence: ablation, breaks along a parameter.
-"""
-
 MOST_PAIRED = 400
 """Largest number of products of several factors that are paired with each other.
 

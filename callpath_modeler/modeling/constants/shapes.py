@@ -43,16 +43,19 @@ LEAPS = ((-6, 0), (-4, 0), (-3, 0), (0, 1), (2, 0), (3, 0), (4, 0), (6, 0), (6, 
 Unit: sixths, count. Evidence: ablation, leaps.
 """
 
-FEWEST_FOR_LEAPS, MOST_FOR_LEAPS = 5, 40
-"""Range of the number of points with leaps at all places; else leaps precede the last point.
+FEWEST_FOR_THREE = 5
+"""Points needed to distinguish a law with three numbers from one point that is unlike the others.
 
-Unit: points. Evidence: ablation, leaps.
+Such laws are gradual changes, leaps, easings with a constant, a constant with two whole powers, and
+exponentials with a constant.
+
+Unit: points. Evidence: by convention.
 """
 
-FEWEST_FOR_GRADUAL = 5
-"""Points needed to distinguish a gradual change of a law from a sudden one.
+MOST_FOR_LEAPS = 40
+"""Largest number of points with leaps at all places; else leaps precede the last point.
 
-Unit: points. Evidence: ablation, gradual breaks.
+Unit: points. Evidence: ablation, leaps.
 """
 
 SORTED_ITEMS, FEWEST_ITEMS = (20, 23, 26, 30, 36), 16
@@ -97,12 +100,6 @@ POWERS = range(6)
 """Whole powers that are multiplied by an exponential.
 
 Unit: exponent. Evidence: by convention.
-"""
-
-FEWEST = 5
-"""Points needed to distinguish an exponential from a power.
-
-Unit: points. Evidence: by convention.
 """
 
 MISSED = 0.02

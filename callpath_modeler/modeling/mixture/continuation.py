@@ -13,10 +13,8 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.bands import DEVIATES
 from callpath_modeler.modeling.constants.outcome import (
-    CONTINUED_NOISE,
     LAST_DIGIT,
     MOST_DRIFT,
-    OPINIONS_SHARE,
 )
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.outcome import Columns
@@ -54,7 +52,7 @@ def widen(
     predicted = evaluate(hypotheses.shapes, terms, numbers, places)[every, which]
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.log(predicted) - ahead
-    beyond_noise = distance**2 - CONTINUED_NOISE * columns["spread"][some] ** 2
+    beyond_noise = distance**2 - columns["spread"][some] ** 2
     beyond_noise = np.where(np.isfinite(beyond_noise), np.maximum(beyond_noise, 0.0), 0.0)
-    more = (OPINIONS_SHARE / DEVIATES) ** 2 * beyond_noise / np.log2(step)
+    more = (1 / DEVIATES) ** 2 * beyond_noise / np.log2(step)
     columns["drift"][some] = np.minimum(columns["drift"][some] + more, MOST_DRIFT)

@@ -17,7 +17,6 @@ from callpath_modeler.modeling.constants.noise import (
     DEVIATIONS_ALONE,
     DEVIATIONS_BESIDE_NOISE,
     FIRST_APART,
-    GROWTH_ALONE,
     GROWTHS_OF_DRIFTS,
     WILD,
     WILD_PRIOR,
@@ -56,7 +55,7 @@ def variances(drifts: Sequence[Drift], points: FloatArray) -> FloatArray:
 
 DRIFTS = tuple(map(Drift, GROWTHS_OF_DRIFTS))
 """Drifts that are tried. The first one stands for no drift."""
-ALONE = Drift(GROWTH_ALONE, apart=True)
+ALONE = Drift(GROWTHS_OF_DRIFTS[1], apart=True)
 """Drift for runs that begin with one process, which has no partner to talk to or to wait for."""
 
 

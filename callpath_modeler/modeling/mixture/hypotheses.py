@@ -22,9 +22,7 @@ from callpath_modeler.modeling.constants.priors import (
     BREAKS_OF_THREE,
     CEILING,
     CLASS_STRENGTH,
-    FEWEST_FOR_ALONE,
-    FEWEST_FOR_EASING,
-    FEWEST_FOR_WHOLE,
+    FEWEST_FOR_POWERS,
     PRIOR,
     WITHOUT_CONSTANT,
 )
@@ -34,6 +32,7 @@ from callpath_modeler.modeling.constants.screening import (
     EVERY,
     NATS,
 )
+from callpath_modeler.modeling.constants.shapes import FEWEST_FOR_THREE
 from callpath_modeler.modeling.differences import TermDifference, differences
 from callpath_modeler.modeling.mixture.complexity_prior import (
     prior_weight,
@@ -271,7 +270,7 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
             "all terms of the search space have logarithms, which are negative below 1"
         )
     of_two = differences(terms, points) if space.max_terms > 1 else ()
-    alone = space.alone if len(points) >= FEWEST_FOR_ALONE else ()
+    alone = space.alone if len(points) >= FEWEST_FOR_POWERS else ()
     lone = dict.fromkeys(Term(power, 0) for power in alone)
     for term in terms:
         lone.pop(term, None)
@@ -321,7 +320,7 @@ def _pair_plainness(hypotheses: Hypotheses) -> FloatArray:
     both[other] = alone[a] * each[b] * beside_shared[b]
     neighbours = set(neighbouring_powers(hypotheses.shapes))
     pairs = list(zip(hypotheses.first.tolist(), hypotheses.second.tolist(), strict=True))
-    if hypotheses.table.shape[1] >= FEWEST_FOR_WHOLE:
+    if hypotheses.table.shape[1] >= FEWEST_FOR_THREE:
         whole = [
             prior_weight_of_whole(hypotheses.shapes[a], hypotheses.shapes[b]) for a, b in pairs
         ]
@@ -372,7 +371,7 @@ def with_prior(
     have no constant.
     """
     alone, without = weight * (1 - WITHOUT_CONSTANT), weight * WITHOUT_CONSTANT
-    if hypotheses.table.shape[1] < FEWEST_FOR_EASING:
+    if hypotheses.table.shape[1] < FEWEST_FOR_THREE:
         alone[hypotheses.single_group == HypothesisGroup.EASING] = 0.0
     # A difference with a constant would be an offset, and a break with an offset another break.
     alone[bare | (hypotheses.single_group == HypothesisGroup.PAIR)] = 0.0

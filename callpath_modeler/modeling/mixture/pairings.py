@@ -15,7 +15,7 @@ from callpath_modeler.modeling.breaks import FROM_NOTHING, Break, BreakKind, at_
 from callpath_modeler.modeling.constants.priors import (
     COARSE,
     FASTEST,
-    FEWEST_FOR_BETWEEN,
+    FEWEST_FOR_POWERS,
     MOST_PAIRED,
     NEIGHBOURS_APART,
     PAIRED,
@@ -62,7 +62,7 @@ def pairings(
     falling = [code for code in every if code not in faster]
     powers = [code for code in falling if isinstance(shapes[code], Term)]
     dearer = _dearer(shapes, growing + falling, points)
-    neighbours = neighbouring_powers(shapes) if len(points) >= FEWEST_FOR_BETWEEN else []
+    neighbours = neighbouring_powers(shapes) if len(points) >= FEWEST_FOR_POWERS else []
     pairs = [(a, b) for a in growing for b in growing if a < b]
     pairs += _with_logarithms(shapes) + _levelling(shapes)
     pairs += [(a, b) for a, b in neighbours if not shapes[a].decreasing]

@@ -16,10 +16,10 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import Break, BreakKind, at_last, breaks
 from callpath_modeler.modeling.constants.several import (
     BREAK_COSTS,
-    FEWEST_FOR_KINKS,
     KINKED,
     PLAIN_BESIDE_BREAKS,
 )
+from callpath_modeler.modeling.constants.shapes import FEWEST_FOR_THREE
 from callpath_modeler.modeling.mixture.complexity_prior import description_length
 from callpath_modeler.modeling.products import NOTHING, Factor
 from callpath_modeler.modeling.terms import Term
@@ -62,7 +62,7 @@ def identifiable_breaks(factors: Sequence[Factor], values: FloatArray) -> list[B
     found = [each for each in found if each.kind not in _BENDING or each.at in levels]
     places = [each.at for each in found if each.kind is BreakKind.STEP]
     powers = [power for power in _LEAPING if Term(power, 0) in factors]
-    if len(levels) >= FEWEST_FOR_KINKS:
+    if len(levels) >= FEWEST_FOR_THREE:
         last = float(levels[-1])
         found += [Break(kind, last, power) for kind in _LEVELLING for power in KINKED]
     return found + [Break(BreakKind.LEAP, at, power) for at in places for power in powers]
