@@ -349,7 +349,7 @@ class _Services:
         from callpath_modeler.profile.pattern import match
 
         tree = found.experiment.tree
-        pattern = f"@{tree.ids()[rows[0]]}"
+        pattern = f"@{tree.id_of(rows[0])}"
         if len(rows) > 1:
             # A node of a bottom-up view has its function first, then the callers.
             parts = [name.replace("/", "\\/") for name in reversed(names)]

@@ -392,6 +392,10 @@ class CallTree:
                 ids[k] = text[size * k : size * k + int(digits[place[k]])]
         return ids
 
+    def id_of(self, row: int) -> str:
+        """Return the id of a call path."""
+        return self.ids([row])[0]
+
     @cached_property
     def long_ids(self) -> Int32Array:
         """The rows with ids of more than seven digits, in order, and their digits, [2, m]."""

@@ -147,7 +147,7 @@ def why_text(ranking: Ranking, cause: Cause, *, style: TextStyle) -> list[str]:
     """Return everything that is known about the cause of the growth of a call path."""
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     lines = [
-        f"{tree.path(cause.row)}   @{tree.ids()[cause.row]}   {cause.call_class}",
+        f"{tree.path(cause.row)}   @{tree.id_of(cause.row)}   {cause.call_class}",
         f"why: {cause.label}",
         *wrap_lines(verdict(ranking, cause), style),
         "",
@@ -252,7 +252,7 @@ def why_table(ranking: Ranking, cause: Cause, findings: Sequence[Finding] = ()) 
     header = {
         **provenance(fitted.experiment, findings),
         "callpath": tree.path(cause.row),
-        "id": f"@{tree.ids()[cause.row]}",
+        "id": f"@{tree.id_of(cause.row)}",
         "class": str(cause.call_class),
         "metric": fitted.metric.name,
         **measured_json(fitted),

@@ -55,12 +55,12 @@ def difference_text(
     style : layout options
     invocation : command lines for call paths of the new experiment
     """
-    ids = found.pair.tree.ids()
-    body = _body(found, rows, style, [f"@{ids[row]}" for row in rows])
+    tree = found.pair.tree
+    body = _body(found, rows, style, [f"@{each}" for each in tree.ids(rows)])
     footer = [*_footer(found, style, body[0].plain), *_changed_causes(found, rows)]
     shown = [row for row in rows if found.in_new[row]]
     if shown:
-        footer.append(invocation.hint("show", f"@{ids[shown[0]]}"))
+        footer.append(invocation.hint("show", f"@{tree.id_of(shown[0])}"))
     return [*heading(found, style), Text(""), *body, Text(""), *_grey(footer, style)]
 
 

@@ -50,10 +50,10 @@ def difference_table(
     check_type(compared, Compared, "compared")
     found = compared.difference
     rows = found.order if rows is None else found.pair.tree.chosen(rows)
-    tree, ids = found.pair.tree, found.pair.tree.ids()
+    tree = found.pair.tree
     columns: dict[str, list[Cell]] = {
         "callpath": [tree.path(int(row)) for row in rows],
-        "id": [f"@{ids[row]}" for row in rows],
+        "id": [f"@{each}" for each in tree.ids(rows)],
         "metric": [found.pair.metric.name] * len(rows),
         "occurs": [_occurs(found, int(row)) for row in rows],
     }

@@ -68,7 +68,7 @@ def model_text(
     """
     fitted = ranking.fitted
     tree = fitted.experiment.tree
-    lines = [f"{tree.path(row)}   @{tree.ids()[row]}   {origin(ranking.fitted, row)}".rstrip()]
+    lines = [f"{tree.path(row)}   @{tree.id_of(row)}   {origin(ranking.fitted, row)}".rstrip()]
     lines += measured_line(ranking, row, style=style)
     if fitted.is_measured_only:
         return [*lines, *_measured_only(ranking, row, style=style)]

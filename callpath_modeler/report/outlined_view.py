@@ -169,7 +169,7 @@ def node_columns(outline: Outline) -> dict[str, list[Cell]]:
     ``path`` is the call path or, in other views, the names from the top. ``more`` counts the
     siblings that share a line. ``id`` has a value where a line is about one call path.
     """
-    view, ids = outline.view, outline.view.tree.ids()
+    view, single = outline.view, []
     columns: dict[str, list[Cell]] = {
         name: [] for name in ("view", "path", "depth", "more", "id", "callpaths")
     }
@@ -187,8 +187,10 @@ def node_columns(outline: Outline) -> dict[str, list[Cell]]:
         columns["path"].append(trail[-1])
         columns["depth"].append(line.depth)
         columns["more"].append(len(line.nodes) if line.is_rest else 0)
-        columns["id"].append(f"@{ids[rows[0]]}" if len(rows) == 1 else None)
+        single.append(rows[0] if len(rows) == 1 else None)
         columns["callpaths"].append(len(rows))
+    ids = iter(view.tree.ids([row for row in single if row is not None]))
+    columns["id"] = [None if row is None else f"@{next(ids)}" for row in single]
     return columns
 
 

@@ -115,7 +115,7 @@ class _Shown:
     def head(self) -> list[str]:
         profile, tree = self.profile, self.profile.experiment.tree
         row, count = int(profile.rows[0]), len(profile.rows)
-        mark = f"   @{tree.ids()[row]}"
+        mark = f"   @{tree.id_of(row)}"
         of = "" if count == 1 else f"sum of {counted(count, 'call path')}, the first is "
         if self.style.width is None or self.style.full_names:
             path = tree.path(row)

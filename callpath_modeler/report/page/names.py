@@ -39,16 +39,15 @@ class CallPathLinks:
 
     def __init__(self, tree: CallTree, cards: IntArray) -> None:
         self._tree = tree
-        self._ids = tree.ids()
         self._cards = {int(row) for row in cards}
 
     def mark(self, row: int) -> str:
         """Return the id of a call path that commands accept."""
-        return f"@{self._ids[row]}"
+        return f"@{self._tree.id_of(row)}"
 
     def anchor(self, row: int) -> str:
         """Return the id of the card of a call path."""
-        return f"c-{self._ids[row]}"
+        return f"c-{self._tree.id_of(row)}"
 
     def link(self, row: int, content: str) -> Html:
         """Return content that links to the card of a call path, if it has one."""

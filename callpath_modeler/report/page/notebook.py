@@ -132,7 +132,7 @@ def _(model: CallPathModel) -> Html:
     fitted, row = model.fitted, model.row
     tree, unit = fitted.experiment.tree, fitted.metric.unit
     status = FitStatus(int(fitted.models.status[row]))
-    title = tag("p", tag("code", model.callpath), f" @{tree.ids()[row]}")
+    title = tag("p", tag("code", model.callpath), f" @{tree.id_of(row)}")
     if not fitted.modelled[row]:
         return joined(title, tag("p", f"no model: {model.status}: {status.sentence}"))
     target = _further(fitted)
@@ -164,7 +164,7 @@ def _chart(model: CallPathModel, style: Html | None = None) -> Html:
     fitted, row, target = model.fitted, model.row, _further(model.fitted)
     at = _at(model, target)
     curve = sketch(fitted, np.array([row]), target, at, measured=False, count=_GRID)
-    key = f"nb-{fitted.experiment.tree.ids()[row]}"
+    key = f"nb-{fitted.experiment.tree.id_of(row)}"
     told = f"{model!r}, {model.growth}"
     return figure(curve, fitted.metric.unit, fitted.parameter, key=key, label=told, style=style)
 
