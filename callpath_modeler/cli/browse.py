@@ -22,7 +22,7 @@ from callpath_modeler.cli.options import (
     target_options,
 )
 from callpath_modeler.cli.table_options import TABLE
-from callpath_modeler.cli.view_options import COMPARE, sort_options, view_options
+from callpath_modeler.cli.view_options import COMPARE, chosen_order, sort_options, view_options
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def command(
     other: str,
     experiment: tuple[str, ...],
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
-    sort: str | None,
+    sort: str | None,  # noqa: ARG001
     reverse: bool,
     expect: str | None,  # noqa: ARG001
     question: PredictionQuery,
@@ -94,13 +94,13 @@ def command(
         raise UsageError("--port is for the page of --web", hint="add --web")
     if other and web:
         raise UsageError("--compare is for the terminal", hint="omit --web")
+    order = chosen_order(ctx, is_pair=False)
     replaced = source_replacements(source_paths)
     if not web:
         _refuse_pipes(console, ctx)
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
     from callpath_modeler.answers import values_and_target_of
-    from callpath_modeler.profile.view_request import Sort
     from callpath_modeler.target_query import FURTHER, findings_at
 
     if not web:
@@ -124,8 +124,7 @@ def command(
     given = replace(given, sources=SourceFiles(profiles, replaced), other=other)
 
     def wanted(made: Forecast) -> ViewRequest:
-        order = made.usual_sort if sort is None else Sort(sort)
-        return replace(viewed, sort=order, reverse=reverse)
+        return replace(viewed, sort=order or made.usual_sort, reverse=reverse)
 
     # From here on, the views own the terminal, and models are made in other threads.
     stages.listen(None)

@@ -34,7 +34,7 @@ _OF_ONE_RUN = frozenset({
     "advise", "executor", "output", "force", "format", "columns", "no_header", "junit", "what",
     "pair", "base", "shard", "matrix", "group", "depth", "zoom", "filter", "open", "close", "lines",
     "reverse", "predicted", "application", "plot", "color_by", "per_process", "web", "port",
-    "remember", "label",
+    "remember", "calibrated", "label",
 })  # fmt: skip
 """Options that only make sense for one call of a command.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.option_groups import F, add_options, option_group
+from callpath_modeler.cli.option_groups import F, add_options, option_group, was_asked
 from callpath_modeler.cli.options import refuse_both
 from callpath_modeler.errors import UsageError
 
@@ -66,13 +66,13 @@ _ORDERS_OF_TWO = ("difference", "ratio", "new", "base")
 _SORT = (
     click.option(
         "--sort",
-        type=click.Choice(_ORDERS),
-        help="Order of siblings; high is the upper limit of the band. Default: value, or excess "
-        "between two scales.",
+        type=click.Choice([*_ORDERS, *_ORDERS_OF_TWO]),
+        help="Order of siblings; high is the upper limit of the band; difference, ratio, new and "
+        "base are for views --compare. Default: value; excess between two scales; difference of "
+        "two experiments.",
     ),
     click.option("--reverse", is_flag=True, help="Reverse the order: smallest first."),
 )
-
 
 COMPARE = click.option(
     "--compare",
@@ -82,17 +82,6 @@ COMPARE = click.option(
     help="Show an earlier experiment beside this one, in one tree.",
 )
 """The option of views of two experiments."""
-
-_SORT_OF_VIEWS = (
-    click.option(
-        "--sort",
-        type=click.Choice([*_ORDERS, *_ORDERS_OF_TWO]),
-        help="Order of siblings; high is the upper limit of the band; difference, ratio, new and "
-        "base are for --compare. Default: value; excess between two scales; difference of two "
-        "experiments.",
-    ),
-    _SORT[1],
-)
 
 
 def view_options(command: F) -> F:
@@ -105,35 +94,36 @@ def view_options(command: F) -> F:
 
 
 def sort_options(command: F) -> F:
-    """Add ``sort`` and ``reverse``: the order of siblings in a view of predictions."""
+    """Add ``sort`` and ``reverse``: the order of siblings in a view."""
     return add_options(command, _SORT)
 
 
-def sort_options_of_views(command: F) -> F:
-    """Add ``sort`` and ``reverse`` with the orders of two experiments as well."""
-    return add_options(command, _SORT_OF_VIEWS)
-
-
-def chosen_order(sort: str | None, *, is_pair: bool) -> Sort | None:
+def chosen_order(ctx: click.Context, *, is_pair: bool) -> Sort | None:
     """Return the order of `--sort`; None = the default.
+
+    A configuration is for all views, so its order is not used where there is no such order.
 
     Raises
     ------
     UsageError
-        If the order is one of two experiments and there is one, or the reverse.
+        If the command line asks for an order of two experiments and there is one, or the reverse.
     """
     from callpath_modeler.profile.view_request import Sort
 
-    if sort is None:
+    sort: str | None = ctx.params["sort"]
+    if sort is None or sort == Sort.NAME or (sort in _ORDERS_OF_TWO) == is_pair:
+        return None if sort is None else Sort(sort)
+    if not was_asked(ctx, "sort"):
         return None
-    if is_pair and sort in _ORDERS and sort != Sort.NAME:
+    if is_pair:
         raise UsageError(
             f"--sort {sort}: two experiments have other orders",
             hint=f"one of {', '.join(_ORDERS_OF_TWO)}, name",
         )
-    if not is_pair and sort in _ORDERS_OF_TWO:
-        raise UsageError(f"--sort {sort} is for two experiments", hint="add --compare BASE")
-    return Sort(sort)
+    raise UsageError(
+        f"--sort {sort} is for two experiments",
+        hint="add --compare BASE to cpmodel views; in the browser, s changes the order",
+    )
 
 
 def _make_view(

@@ -30,7 +30,7 @@ from callpath_modeler.cli.table_options import (
 from callpath_modeler.cli.view_options import (
     COMPARE,
     chosen_order,
-    sort_options_of_views,
+    sort_options,
     view_options,
 )
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @click.command("views", cls=Configured)
 @EXPERIMENT
 @view_options
-@sort_options_of_views
+@sort_options
 @COMPARE
 @table_options
 @EXPECT_COSTS
@@ -59,7 +59,7 @@ def command(
     *,
     experiment: tuple[str, ...],
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
-    sort: str | None,
+    sort: str | None,  # noqa: ARG001
     reverse: bool,
     other: str,
     table: TableRequest,
@@ -86,7 +86,7 @@ def command(
     question = replace(question, expect=expected_costs_of(click.get_current_context()))
     form = table.form
     viewed = viewing(form, table.top, question.inclusive, bool(ctx.params["exclusive"]))
-    order = chosen_order(sort, is_pair=bool(other))
+    order = chosen_order(ctx, is_pair=bool(other))
     fitted, target = values_and_target_of(
         experiment,
         question,

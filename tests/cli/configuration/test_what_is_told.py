@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -23,7 +24,7 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.group import cpmodel
 from callpath_modeler.cli.settings import ELSEWHERE, catalogue, commands_of, settable
 from callpath_modeler.errors import UsageError
-from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.profile.view_request import Sort, ViewRequest
 from callpath_modeler.report.outlined_view import node_columns
 from callpath_modeler.tui.session import Session
 from configured import target, told, write
@@ -234,7 +235,7 @@ def test_the_command_of_a_view_in_the_browser_is_complete(run, stored, tmp_path)
         of_time.high.tolist(), nan_ok=True
     )
     inputs = here.compare(str(stored), fitted, False)
-    line = here.command(session.view_request(), inputs, 500.0)
+    line = here.command(replace(session.view_request(), sort=Sort.DIFFERENCE), inputs, 500.0)
     assert run(*shlex.split(line)[1:], "-f", "csv").out.count("\n") > 50
 
 
