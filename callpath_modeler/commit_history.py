@@ -542,12 +542,14 @@ def _control(callpaths: Sequence[str], patterns: Sequence[str]) -> BoolArray:
     for pattern in patterns:
         found = known.match(pattern)[rows]
         if not found.any():
+            # A caller without cost of its own is in the tree, but it is not judged.
             meant = known.nearest(pattern)
+            is_judged = bool(meant) and known.match(meant)[rows].any()
             raise UsageError(
-                f"--control: no call path of the history matches {shortened(pattern)!r}",
+                f"--control: no judged call path matches {shortened(pattern)!r}",
                 hint=f"did you mean {meant!r}?"
-                if meant
-                else "`watch status -o FILE.html` lists them",
+                if is_judged
+                else "`watch status STORE --junit FILE` lists them",
             )
         named |= found
     if named.sum() < LEAST_CONTROL:
