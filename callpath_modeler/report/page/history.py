@@ -49,7 +49,8 @@ def history_page(history: CommitHistory, found: Sequence[HistoryEntry], source: 
     rows = list(dict.fromkeys(each.row for each in found if each.row is not None))
     costly = np.argsort(-np.nan_to_num(np.nanmax(history.values[:, -1, -1], axis=-1)))
     listed = [*rows, *(row for row in costly.tolist() if row not in rows)]
-    sections["common"] = ("What all call paths share", _common(history, found))
+    shared = "What all call paths share" if history.control is None else "Control and program"
+    sections["common"] = (shared, _common(history, found))
     sections["callpaths"] = ("Call paths", _cards(history, found, listed[:_MOST_CHARTS]))
     title = f"{source}: {history.newest.metric} at commit {history.newest.commit}"
     return document(title, lede, sections, style=_STYLE)
@@ -68,20 +69,18 @@ def _changes(found: Sequence[HistoryEntry]) -> Html:
 
 
 def _common(history: CommitHistory, found: Sequence[HistoryEntry]) -> Html:
-    levels = history.found.levels
-    who = "all call paths" if history.control is None else "the call paths of the control"
+    levels, control = history.found.levels, history.control is not None
+    who = "the call paths of the control" if control else "all call paths"
     label = f"Factor that {who} of a record share at the largest scale"
-    cards = [tag("div", _chart(history, levels.common[:, -1], [], "common", label), class_="card")]
+    title = tag("h3", "the control") if control else ""
+    chart = _chart(history, levels.common[:, -1], [], "common", label)
+    cards = [tag("div", title, chart, class_="card")]
     if levels.program is not None:
         mine = [each for each in found if each.name == PROGRAM_BESIDE_CONTROL]
+        said = [tag("p", each.said, class_=str(each.status)) for each in mine]
         label = "Factor that all other call paths share, relative to the control"
         chart = _chart(history, levels.program[:, -1], mine, "program", label)
-        titled = [tag("h3", name) for name in ("the control", PROGRAM_BESIDE_CONTROL)]
-        cards = [
-            tag("div", titled[0], *cards, class_="card"),
-            tag("div", titled[1], *(tag("p", each.said, class_=str(each.status)) for each in mine),
-                chart, class_="card"),
-        ]  # fmt: skip
+        cards.append(tag("div", tag("h3", PROGRAM_BESIDE_CONTROL), *said, chart, class_="card"))
     return tag("div", *cards, class_="history")
 
 
