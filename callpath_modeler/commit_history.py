@@ -19,10 +19,11 @@ import numpy as np
 from callpath_modeler.analysis.efficiency import PopFactor, Scheme
 from callpath_modeler.analysis.history.alarms import AlarmRule
 from callpath_modeler.analysis.history.judgement import HistoryChange, JudgedHistory, judge
+from callpath_modeler.analysis.history.levels import LEAST_CONTROL
 from callpath_modeler.analysis.measured import sum_over
 from callpath_modeler.analysis.rank import Ranking, rank
 from callpath_modeler.analysis.verification import runs_at
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.efficiency import efficiency_of
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
@@ -34,8 +35,10 @@ from callpath_modeler.prediction_store import OutcomeRecord, PredictionRecord
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.experiment import Experiment, inclusive_values
 from callpath_modeler.profile.parameter_line import main_parameter, nearest_line
+from callpath_modeler.profile.pattern import Patterns
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.parallel_reading import Progress
+from callpath_modeler.readers.paths import split_at_slashes, tree_of
 from callpath_modeler.readers.reductions import statistic_of_present
 from callpath_modeler.readers.run_provenance import ENVIRONMENT
 from callpath_modeler.target_query import (
@@ -45,7 +48,7 @@ from callpath_modeler.target_query import (
     parse_target,
     slice_at,
 )
-from callpath_modeler.units import as_option, parameter_value, setting_text
+from callpath_modeler.units import as_option, counted, parameter_value, setting_text
 
 KEPT = 1_024
 """Largest number of call paths in a record: the costliest ones."""
@@ -408,6 +411,7 @@ class CommitHistory:
     rule : when evidence is an alarm
     found : the judgement
     accepted : number of the oldest records, up to which the user accepts all changes
+    control : [n] call paths that the user says did not change; None = none are named
     """
 
     records: tuple[HistoryRecord, ...]
@@ -419,6 +423,7 @@ class CommitHistory:
     rule: AlarmRule
     found: JudgedHistory
     accepted: int = 0
+    control: BoolArray | None = None
 
     @property
     def newest(self) -> HistoryRecord:
@@ -427,9 +432,12 @@ class CommitHistory:
 
     @property
     def regressions(self) -> tuple[HistoryChange, ...]:
-        """Changes for the worse that are neither accepted nor followed by one for the better."""
+        """Changes for the worse that are neither accepted nor followed by one for the better.
+
+        They are of single call paths, and with a control of the program.
+        """
         standing, better = [], set()
-        for change in self.found.own:  # the newest first
+        for change in (*self.found.program, *self.found.own):  # the newest first
             if not change.is_worse:
                 better.add(change.row)
             elif change.row not in better and change.leading.latest >= self.accepted:
@@ -448,6 +456,22 @@ class CommitHistory:
         flat = earlier.reshape(len(earlier), -1).T
         return statistic_of_present(flat, Reduction.MEDIAN).reshape(newest.efficiency.shape)
 
+    def control_change(self) -> float | None:
+        """Return the newest relative change of the control; None = there is no control.
+
+        It is that of the newest record, from the median of earlier ones, at the largest common
+        scale at which the newest record has enough values of the control. NaN = not known.
+        """
+        if self.control is None:
+            return None
+        levels = self.found.levels.common
+        known = np.flatnonzero(~np.isnan(levels[-1]))
+        column = levels[:, known[-1]] if len(known) else np.full(1, np.nan)
+        earlier = column[:-1][~np.isnan(column[:-1])]
+        if not len(earlier):
+            return float("nan")
+        return float(np.expm1(min(column[-1] - np.median(earlier), 700.0)))
+
     def levels(self, row: int) -> FloatArray:
         """Return the centre of the values of a call path at the largest scale, [T]."""
         return np.asarray(centre(self.values[[row], :, -1], "median")[0])
@@ -461,6 +485,7 @@ def judged(
     metric: str | None = None,
     labels: Mapping[str, str] | None = None,
     accepted: str | None = None,
+    control: Sequence[str] = (),
 ) -> CommitHistory:
     """Return the judgement of a history: of the newest state, and of all changes before it.
 
@@ -472,13 +497,15 @@ def judged(
     metric : judge the records of this metric; None = that of the newest record
     labels : judge the records with these labels
     accepted : commit up to which changes are accepted
+    control : patterns of call paths that did not change, as in `profile.pattern`
 
     Raises
     ------
     DataError
-        If no record is left, or the newest one has no scale in common with most others.
+        If no record is left, or the newest one has no scale in common with most others, or too few
+        values of the control.
     UsageError
-        If there is no such metric or commit.
+        If there is no such metric or commit, or if a pattern names no call path, or all too few.
     """
     rule, wanted = rule or AlarmRule(), labels or {}
     chosen = [each for each in records if wanted.items() <= each.labels.items()]
@@ -493,10 +520,50 @@ def judged(
     scales = _common_scales(mine)
     callpaths, values = _grid(mine, scales)
     target = newest.target if target is None else target
-    found = judge(values, scales, target, rule)
+    named = _control(callpaths, control) if control else None
+    found = judge(values, scales, target, rule, named)
+    if named is not None and np.isnan(found.levels.common[-1]).any():
+        raise DataError(
+            f"--control: commit {newest.commit} has fewer than {LEAST_CONTROL} call paths of the "
+            "control at a scale, so the noise of the machine is not known",
+            hint="name call paths that all commits have",
+        )
     until = 0 if accepted is None else 1 + position_of(accepted, mine)
     others = len(records) - len(mine)
-    return CommitHistory(tuple(mine), others, callpaths, scales, values, target, rule, found, until)
+    return CommitHistory(
+        tuple(mine), others, callpaths, scales, values, target, rule, found, until, named
+    )
+
+
+def _control(callpaths: Sequence[str], patterns: Sequence[str]) -> BoolArray:
+    """Return the call paths that any of the patterns names, [n]."""
+    tree, rows = tree_of([split_at_slashes(name) for name in callpaths])
+    known, named = Patterns.of(tree), np.zeros(len(callpaths), bool)
+    for pattern in patterns:
+        found = known.match(pattern)[rows]
+        if not found.any():
+            # A caller without cost of its own is in the tree, but it is not judged.
+            meant = known.nearest(pattern)
+            is_judged = bool(meant) and known.match(meant)[rows].any()
+            raise UsageError(
+                f"--control: no judged call path matches {shortened(pattern)!r}",
+                hint=f"did you mean {meant!r}?"
+                if is_judged
+                else "`watch status STORE --junit FILE` lists them",
+            )
+        named |= found
+    if named.sum() < LEAST_CONTROL:
+        raise UsageError(
+            f"--control names {counted(int(named.sum()), 'call path')} that carry cost: too few to "
+            "tell how sure their common factor is",
+            hint=f"name {LEAST_CONTROL} or more, e.g. '**/kernel_*'",
+        )
+    if named.all():
+        raise UsageError(
+            "--control names all call paths, so nothing is left to judge",
+            hint="name call paths that did not change",
+        )
+    return named
 
 
 def position_of(commit: str, records: Sequence[HistoryRecord]) -> int:

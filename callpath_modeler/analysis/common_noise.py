@@ -84,16 +84,17 @@ def factors_of_runs(values: FloatArray) -> FloatArray:
     return np.exp(shared_deviations(deviation)).reshape(values.shape[1:])
 
 
-def shared_deviations(deviation: FloatArray) -> FloatArray:
+def shared_deviations(deviation: FloatArray, least: int = LEAST_CALL_PATHS) -> FloatArray:
     """Return the deviation that all call paths share in each run, [m]; 0 = not known.
 
     Parameters
     ----------
     deviation : [n, m] logarithms of values over their usual ones; NaN = missing
+    least : fewest call paths that are compared with each other
     """
     deviation = deviation[~np.isnan(deviation).all(axis=1)]
     shared = np.zeros(deviation.shape[1])
-    if len(deviation) >= LEAST_CALL_PATHS:
+    if len(deviation) >= least:
         weight = np.ones(len(deviation))
         for _ in range(_PASSES):
             shared = _weighted_medians(deviation, weight)

@@ -66,6 +66,13 @@ _HISTORY = (
         metavar="COMMIT",
         help="Accept all changes up to this commit: they are listed, but nothing fails.",
     ),
+    click.option(
+        "--control",
+        metavar="PATTERN",
+        multiple=True,
+        help="Call paths that did not change, without their callees, e.g. '**/kernel_*'. What they "
+        "share is the machine's. What all others share beyond it is a change of the program.",
+    ),
 )
 
 
@@ -77,6 +84,7 @@ def _make_judged(
     last: int | None,
     false_alarms: float,
     accept: str | None,
+    control: tuple[str, ...],
 ) -> Callable[[Path], CommitHistory]:
     """Return the function that judges a stored history as the options ask."""
     from callpath_modeler.loading import parse_number
@@ -98,6 +106,7 @@ def _make_judged(
             metric=metric,
             labels=wanted,
             accepted=accept,
+            control=control,
         )
 
     return judged
@@ -204,7 +213,8 @@ def status(
     """Judge the newest state of a history; exit with status 1 if a call path is worse.
 
     The rate of false alarms holds for the whole history, however often you look. What all call
-    paths share is taken out and listed as common.
+    paths share is taken out and listed as common. With --control, this is what the control shares,
+    and a slower program fails as well.
     """
     from callpath_modeler.report.history import entries, history_table, history_text
     from callpath_modeler.report.history_formats import to_history_junit

@@ -20,6 +20,7 @@ from callpath_modeler.analysis.history.judgement import HistoryChange
 from callpath_modeler.commit_history import CommitHistory
 from callpath_modeler.printable import shell_word
 from callpath_modeler.report.formats import Table, known_or_none
+from callpath_modeler.report.history import change_levels, name_of
 from callpath_modeler.report.layout import wrap
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import counted, setting_text, significant
@@ -33,7 +34,7 @@ class BisectionProposal:
 
     Attributes
     ----------
-    name : the call path
+    name : the call path, or the program
     good, bad : the last commit without the change, and the first with it for certain
     left : number of commits that may have made the change
     commit : the commit to measure; None = the date is exact, or no commit between is known
@@ -72,10 +73,9 @@ def proposals(
 def _proposal(
     history: CommitHistory, change: HistoryChange, commits: Sequence[str] | None
 ) -> BisectionProposal:
-    assert change.row is not None, "regressions are of call paths"
     names = [each.commit for each in history.records]
     alarm = change.leading
-    levels = history.found.levels.own[change.row]
+    levels = change_levels(history, change)
     earliest, latest = narrowed(levels, alarm.earliest, alarm.latest)
     good, bad = names[max(earliest - 1, 0)], names[latest]
     between = _between(commits, good, bad)
@@ -92,7 +92,7 @@ def _proposal(
     runs = deciding_runs(before, levels[alarm.latest :], _repetitions(history), _costs(history))
     at = {} if runs is None else {history.newest.parameter: float(history.scales[runs.scale])}
     return BisectionProposal(
-        history.callpaths[change.row], good, bad, number, commit, is_measured, at, runs
+        name_of(history, change), good, bad, number, commit, is_measured, at, runs
     )
 
 

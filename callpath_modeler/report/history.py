@@ -18,8 +18,9 @@ from callpath_modeler.analysis.history.judgement import (
     HistoryChange,
     JointChange,
 )
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.commit_history import CommitHistory
-from callpath_modeler.report.formats import Cell, Table, known_or_none
+from callpath_modeler.report.formats import Cell, Table, json_number, known_or_none
 from callpath_modeler.report.history_efficiency import (
     efficiency_json,
     efficiency_rows,
@@ -41,10 +42,11 @@ class EntryStatus(StrEnum):
 
     Attributes
     ----------
-    WORSE : a call path became worse, and nothing made that good or accepted it
+    WORSE : a call path, or the program beside a control, became worse, and nothing made that good
+        or accepted it
     PAST : a change for the worse that was made good or accepted
     BETTER : a call path became better
-    COMMON : all call paths changed by one factor
+    COMMON : all call paths, or those of the control, changed by one factor
     JOINT : many call paths changed at one time, by different amounts
     SUSPECTED : the newest record alone deviates
     """
@@ -102,7 +104,7 @@ def entries(history: CommitHistory) -> tuple[HistoryEntry, ...]:
     found = history.found
     standing = set(map(id, history.regressions))
     own = []
-    for change in found.own:
+    for change in (*found.program, *found.own):
         past = EntryStatus.PAST if change.is_worse else EntryStatus.BETTER
         status = EntryStatus.WORSE if id(change) in standing else past
         own.append(_of_change(history, change, status))
@@ -115,8 +117,26 @@ def entries(history: CommitHistory) -> tuple[HistoryEntry, ...]:
     return (*regressions, *suspected, *others, *joint, *common)
 
 
+def name_of(history: CommitHistory, change: HistoryChange) -> str:
+    """Return the name of what changed."""
+    if change.row is not None:
+        return history.callpaths[change.row]
+    if any(each is change for each in history.found.program):
+        return PROGRAM_BESIDE_CONTROL
+    return "all call paths" if history.control is None else "the control"
+
+
+def change_levels(history: CommitHistory, change: HistoryChange) -> FloatArray:
+    """Return the levels of what changed, [T, K]: of a call path, or of the program."""
+    levels = history.found.levels
+    if change.row is not None:
+        return np.asarray(levels.own[change.row])
+    assert levels.program is not None
+    return levels.program
+
+
 def _of_change(history: CommitHistory, change: HistoryChange, status: EntryStatus) -> HistoryEntry:
-    name = "all call paths" if change.row is None else history.callpaths[change.row]
+    name = name_of(history, change)
     leading = change.leading
     dates = leading.earliest, leading.likely, leading.latest, change.raised
     said = ", ".join(
@@ -184,7 +204,13 @@ def _commits(
 def verdict(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
     """Return the verdict in one sentence."""
     newest = history.newest.commit
-    worse = len({each.row for each in found if each.failed})
+    worse = len({each.row for each in found if each.failed} - {None})
+    if any(each.failed and each.row is None for each in found):
+        beside = f", and so {'is' if worse == 1 else 'are'} {counted(worse, 'call path')}"
+        return (
+            f"The program is worse at commit {newest} than before, relative to the control"
+            f"{beside if worse else ''}."
+        )
     if worse:
         verb = "is" if worse == 1 else "are"
         return f"{counted(worse, 'call path')} {verb} worse at commit {newest} than before."
@@ -194,8 +220,12 @@ def verdict(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
     if len(history.records) < LEAST_TO_JUDGE:
         number = counted(len(history.records), "record")
         return f"{number}: too few for an alarm; about 8 show a slowdown by half."
-    return f"No call path is worse at commit {newest} than before."
+    program = "" if history.control is None else ", nor is the program relative to the control"
+    return f"No call path is worse at commit {newest} than before{program}."
 
+
+PROGRAM_BESIDE_CONTROL = "the program, relative to the control"
+"""Name of what the call paths beside a control share."""
 
 LEAST_TO_JUDGE = 5
 """Fewest records with which an alarm is possible in practice."""
@@ -211,8 +241,19 @@ def basis(history: CommitHistory) -> str:
     return (
         f"{newest.metric}, {counted(len(history.records), 'record')}, "
         f"{counted(len(history.callpaths), 'call path')}, {newest.parameter} = {span}{target}, "
-        f"false alarms in at most {rate} of histories"
+        f"false alarms in at most {rate} of histories{_control(history)}"
     )
+
+
+def _control(history: CommitHistory) -> str:
+    """Return what the control did, as an addition to the basis."""
+    change = history.control_change()
+    if change is None or history.control is None:
+        return ""
+    number = counted(int(history.control.sum()), "call path")
+    if math.isnan(change):
+        return f"; control of {number}"
+    return f"; control of {number}: {signed_percent(change)} now against the median of earlier ones"
 
 
 def history_text(
@@ -266,8 +307,15 @@ def _advice(history: CommitHistory, found: Sequence[HistoryEntry]) -> list[str]:
     if any(each.status in {EntryStatus.COMMON, EntryStatus.JOINT} for each in found):
         said.append(
             "Changes that many call paths share come from the machine, a library or the whole "
-            "program: run an older commit once more to tell them apart."
+            "program: run an older commit once more to tell them apart, or name kernels that did "
+            "not change: --control."
+            if history.control is None
+            else "COMMON changes are those of the control, so they come from the machine or a "
+            "library. JOINT changes are relative to the control."
         )
+    lacking = int(np.isnan(history.found.levels.common).all(axis=1).sum())
+    if history.control is not None and lacking:
+        said.append(f"{counted(lacking, 'record')} with too few values of the control not judged.")
     if history.others:
         said.append(f"{counted(history.others, 'record')} of other metrics or labels not judged.")
     return said
@@ -290,8 +338,18 @@ def history_table(history: CommitHistory, found: Sequence[HistoryEntry]) -> Tabl
         "target": history.target,
         "false_alarms": history.rule.false_alarms,
         "efficiency": efficiency_json(history),
+        "control": _control_json(history),
     }
     return Table(columns, {}, header)
+
+
+def _control_json(history: CommitHistory) -> dict[str, object] | None:
+    """Return the control and how much it moved; None = there is none."""
+    change = history.control_change()
+    if change is None or history.control is None:
+        return None
+    names = [history.callpaths[row] for row in np.flatnonzero(history.control).tolist()]
+    return {"callpaths": names, "change": json_number(change)}
 
 
 _NOTHING = HistoryEntry(EntryStatus.PAST, "", None, "")

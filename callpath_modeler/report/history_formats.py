@@ -15,7 +15,13 @@ from callpath_modeler.printable import (
     json_text,
     markdown_text,
 )
-from callpath_modeler.report.history import EntryStatus, HistoryEntry, basis, verdict
+from callpath_modeler.report.history import (
+    PROGRAM_BESIDE_CONTROL,
+    EntryStatus,
+    HistoryEntry,
+    basis,
+    verdict,
+)
 from callpath_modeler.report.history_efficiency import efficiency_rows, efficiency_title
 from callpath_modeler.report.junit import CaseStatus, JUnitCase, junit_xml
 from callpath_modeler.report.page.markup import tag
@@ -111,7 +117,7 @@ def to_history_junit(history: CommitHistory, found: Sequence[HistoryEntry], sour
         if each.row is not None and each.status in _LEVELS:
             told.setdefault(each.row, each)
     metric, newest = history.newest.metric, history.newest.commit
-    cases = []
+    cases = [_program_case(history, found)] if history.control is not None else []
     for row, name in enumerate(history.callpaths):
         entry = told.get(row)
         if entry is None:
@@ -122,6 +128,17 @@ def to_history_junit(history: CommitHistory, found: Sequence[HistoryEntry], sour
         message = f"{entry.status.upper()}: {entry.said}"
         cases.append(JUnitCase(name, metric, status, message, "history", entry.dated))
     return junit_xml("cpmodel watch", source, cases)
+
+
+def _program_case(history: CommitHistory, found: Sequence[HistoryEntry]) -> JUnitCase:
+    """Return the test case of the program, relative to the control."""
+    name, metric = PROGRAM_BESIDE_CONTROL, history.newest.metric
+    failed = [each for each in found if each.failed and each.row is None]
+    if not failed:
+        said = f"not worse at commit {history.newest.commit}"
+        return JUnitCase(name, metric, CaseStatus.PASSED, said, "history")
+    message = f"{failed[0].status.upper()}: {failed[0].said}"
+    return JUnitCase(name, metric, CaseStatus.FAILED, message, "history", failed[0].dated)
 
 
 _LETTER, _PAD, _HEIGHT = 6.6, 7.0, 20

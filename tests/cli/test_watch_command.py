@@ -422,3 +422,94 @@ def test_impossible_factors_are_refused(history, factors):
                 np.ones((1, 4, 1)), np.ones(4), efficiency=np.array(factors),
             ),
         )  # fmt: skip
+
+
+def beside_control(values, commit):
+    if commit >= SLOW:
+        values[:14] *= 1.3
+
+
+CONTROL = ("--control", "main/f1{4,5,6}", "--control", "f1{7,8,9}")
+
+
+def test_a_slower_program_beside_a_control_fails_everywhere(run, history, tmp_path):
+    kept(history, commits(24), beside_control)
+    assert run("watch", "status", history).status == 0
+    words = ("watch", "status", history, *CONTROL)
+    done = run(*words, "--junit", tmp_path / "watch.xml")
+    assert done.status == 1
+    assert "The program is worse at commit c23 than before, relative to the control." in done.out
+    text = " ".join(done.out.split())
+    assert re.search(r"control of 6 call paths: [-+][\d.]+ % now", text)
+    assert "WORSE the program, relative to the control +" in text
+    found = json.loads(run(*words, "-f", "json").out)
+    assert found["control"]["callpaths"] == [f"main/f{k}" for k in range(14, 20)]
+    assert abs(found["control"]["change"]) < 0.3
+    row = found["rows"][0]
+    assert (row["status"], row["failed"]) == ("worse", True)
+    assert row["low"] < 0.3 < row["high"]
+    comment = run(*words, "-f", "comment").out
+    assert comment.startswith("**The program is worse at commit c23")
+    assert "control of 6 call paths" in comment
+    page = run(*words, "-f", "html").out
+    assert "relative to the control" in page
+    assert page.count('class="band"') >= 1
+    assert "::error title=WORSE the program" in run(*words, "-f", "github").out
+    assert "1 worse" in run(*words, "-f", "badge").out
+    suites = ET.parse(tmp_path / "watch.xml").getroot()  # noqa: S314 - our own output
+    failed = [
+        each.get("name") for each in suites.iter("testcase") if each.find("failure") is not None
+    ]
+    assert failed == ["the program, relative to the control"]
+    bisected = run("watch", "bisect", history, *CONTROL)
+    assert bisected.status == 0
+    assert "the program, relative to the control" in bisected.out
+    accepted = run(*words, "--accept", "c23")
+    assert accepted.status == 0
+    assert "PAST" in accepted.out
+
+
+def test_a_slowdown_that_the_control_shares_is_that_of_the_machine(run, history):
+    def upgraded(values, commit):
+        if commit >= SLOW:
+            values *= 2
+
+    kept(history, commits(24), upgraded)
+    done = run("watch", "status", history, *CONTROL)
+    text = " ".join(done.out.split())
+    assert done.status == 0
+    assert "nor is the program relative to the control" in text
+    assert "COMMON the control +" in text
+    assert "come from the machine or a library" in text
+
+
+def test_a_control_that_names_nothing_or_too_few_or_all_is_an_error(run, history):
+    kept(history, commits(6))
+    status = ("watch", "status", history, "--control")
+    run(*status, "nix").fails(2, "no judged call path matches 'nix'", "--junit FILE")
+    run(*status, "main").fails(2, "no judged call path matches 'main'", "--junit FILE")
+    run(*status, "f33").fails(2, "did you mean")
+    run(*status, "f{1,2}").fails(2, "2 call paths", "name 3 or more")
+    run(*status, "**").fails(2, "nothing is left to judge")
+    run(*status, "").fails(2, "empty call-path pattern")
+
+
+def test_a_newest_commit_without_values_of_the_control_is_an_error(run, history):
+    def gone(values, commit):
+        if commit == 5:
+            values[14:18] = np.nan
+
+    kept(history, commits(6), gone)
+    done = run("watch", "status", history, *CONTROL)
+    done.fails(4, "commit c05 has fewer than 3 call paths of the control", "all commits have")
+
+
+def test_earlier_records_without_values_of_the_control_are_counted(run, history):
+    def missing(values, commit):
+        if commit < 2:
+            values[14:18] = np.nan
+
+    kept(history, commits(), missing)
+    done = run("watch", "status", history, *CONTROL)
+    assert done.status == 0
+    assert "2 records with too few values of the control not judged" in " ".join(done.out.split())

@@ -28,7 +28,7 @@ def run_strictly(script, workplace):
 
 
 def test_the_shell_recipes_keep_judge_and_write(workplace):
-    keep, _, write, _ = blocks(PAGE, "sh")
+    keep, _, _, write, _ = blocks(PAGE, "sh")
     done = run_strictly(keep, workplace)
     assert (done.returncode, done.stdout.splitlines()[0][:8]) == (0, "1 record"), done.stderr
     assert [each.commit for each in read(workplace / "history.db")] == ["4f2c9e1"]

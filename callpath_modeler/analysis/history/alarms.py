@@ -102,7 +102,11 @@ class Replayed:
 
 
 def replay(
-    values: FloatArray, errors: FloatArray, weights: FloatArray, rule: AlarmRule
+    values: FloatArray,
+    errors: FloatArray,
+    weights: FloatArray,
+    rule: AlarmRule,
+    usual: BoolArray | None = None,
 ) -> Replayed:
     """Return the alarms of series.
 
@@ -114,9 +118,11 @@ def replay(
     values : [n, T] levels of series; NaN = missing
     errors : [n, T] squared standard errors of the levels, as far as repetitions show them; records
         may scatter more
-    weights : [n] weights of the series; they add up to at most 1
+    weights : [n] weights of the series; they add up to at most 1; a series of weight 0 raises none
+    usual : [n] series that do not change on their own, so that they tell what happens to many at
+        once; None = all series tell it, except for a few
     """
-    return _Replay(Sums.of(values, errors), weights, rule).run()
+    return _Replay(Sums.of(values, errors), weights, rule, usual).run()
 
 
 @dataclass(eq=False)
@@ -152,13 +158,21 @@ class _Look:
 class _Replay:
     """The state of a replay: where each series starts, and how many alarms it has raised."""
 
-    def __init__(self, sums: Sums, weights: FloatArray, rule: AlarmRule) -> None:
+    def __init__(
+        self, sums: Sums, weights: FloatArray, rule: AlarmRule, usual: BoolArray | None
+    ) -> None:
+        self._usual = slice(None) if usual is None else np.flatnonzero(usual)
+        # Half of few series may change on their own: fewer than half tell what is usual.
+        self._few = rule.few if len(weights) >= LEAST_CROWD else 0.5
+        if usual is not None:
+            self._few = 0.0
         self._rule = rule
         self._sums = sums
         self._records = sums.columns.shape[1] - 1
         self._start = np.zeros(len(weights), np.intp)
         self._alarms_of_row = np.zeros(len(weights))
-        self._log_weight = np.log(weights)
+        with np.errstate(divide="ignore"):
+            self._log_weight = np.log(weights)
         self._prior = np.log(record_weights(self._records + 1))
         self._found: list[_Open] = []
 
@@ -217,8 +231,7 @@ class _Replay:
         some = np.flatnonzero(bound >= needed)
         if len(some):
             prior, few = self._prior[changes], found.take(some)
-            # Half of few series may change on their own: fewer than half tell what is usual.
-            excess = crowd(found, self._rule.few if len(needed) >= LEAST_CROWD else 0.5)
+            excess = crowd(found.take(self._usual), self._few)
             log_probability[some] = prior + log_factors(few.t, few.dof, few.size)
             own[some] = _log_sum(prior + log_factors(few.t / excess, few.dof, few.size))
             whole[some] = _log_sum(log_probability[some])

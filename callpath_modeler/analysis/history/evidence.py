@@ -76,7 +76,7 @@ class Splits:
     dof: FloatArray
     size: FloatArray
 
-    def take(self, rows: IntArray) -> Splits:
+    def take(self, rows: IntArray | slice) -> Splits:
         """Return the comparisons of some series."""
         return Splits(self.difference[rows], self.t[rows], self.dof[rows], self.size[rows])
 
@@ -136,21 +136,23 @@ def largest_log_factors(found: Splits) -> FloatArray:
 def crowd(found: Splits, few: float) -> FloatArray:
     """Return by how much all series deviate more than chance explains, [w]; at least 1.
 
-    A share `few` of the series, and at least one of several, may deviate by any amount. The others
-    are an empirical null distribution (Efron: Large-scale simultaneous hypothesis testing, 2004):
-    an event of many series at once is no change of one of them.
+    A share `few` of the series, and at least one of several, may deviate by any amount; none may
+    if the share is 0. The others are an empirical null distribution (Efron: Large-scale
+    simultaneous hypothesis testing, 2004): an event of many series at once is no change of one of
+    them.
 
     Parameters
     ----------
     found : comparisons of all series
-    few : share of the series that may change together
+    few : share of the series that may change together; 0 = none may change
     """
     t, there = found.t, ~np.isnan(found.t)
     count = there.sum(axis=0)
-    on_their_own = np.minimum(np.maximum(np.floor(few * count), 1), np.maximum(count - 1, 0))
+    most = np.maximum(count - 1, 0)
+    on_their_own = np.minimum(np.maximum(np.floor(few * count), few > 0), most)
     ordered = np.sort(np.where(there, np.abs(t), -1.0), axis=0)  # missing ones come first
     seen = ordered[len(t) - 1 - on_their_own.astype(int), np.arange(t.shape[1])]
-    share = 1.0 - on_their_own / np.maximum(count, 1) / 2.0
+    share = 1.0 - (on_their_own if few else 0.5) / np.maximum(count, 1) / 2.0
     dof = np.where(there, found.dof, 1.0).max(axis=0, initial=1.0)
     return np.asarray(np.maximum(seen / student_quantile(dof, share), 1.0))
 

@@ -88,6 +88,7 @@ class JudgedHistory:
     common : changes that all call paths share, the newest first
     joint : changes of many call paths by different amounts, the newest first
     suspected : [n] True = the newest record alone deviates, and one more like it raises an alarm
+    program : changes that the call paths beside a control share relative to it, the newest first
     """
 
     levels: Levels
@@ -95,10 +96,15 @@ class JudgedHistory:
     common: tuple[HistoryChange, ...]
     joint: tuple[JointChange, ...]
     suspected: BoolArray
+    program: tuple[HistoryChange, ...] = ()
 
 
 def judge(
-    values: FloatArray, scales: FloatArray, target: float | None, rule: AlarmRule
+    values: FloatArray,
+    scales: FloatArray,
+    target: float | None,
+    rule: AlarmRule,
+    control: BoolArray | None = None,
 ) -> JudgedHistory:
     """Return the judgement of a history.
 
@@ -109,10 +115,13 @@ def judge(
     scales : [K] values of the parameter
     target : value of the parameter that the third question is about; None = it is not asked
     rule : when evidence is an alarm
+    control : [n] call paths that did not change: what they share is noise of the machine, and what
+        the others share beyond it is a change of the program. None = there are none
     """
-    levels = relative_levels(values)
+    levels = relative_levels(values, control)
     asked = questions(scales, target)
-    shares = _shares(values) / len(asked)
+    # The program is one more series. It has half of the false-alarm rate, the call paths the rest.
+    shares = _shares(values) / len(asked) / (1 if control is None else 2)
     replayed = {
         name: replay(_sum(levels.own, weights), _sum(levels.error, weights**2), shares, rule)
         for name, weights in asked.items()
@@ -131,7 +140,29 @@ def judge(
         tuple(replace(each, row=None) for each in _own_changes(common)),
         _joint_changes(replayed),
         suspected,
+        () if control is None else _program_changes(levels, control, asked, rule),
     )
+
+
+def _program_changes(
+    levels: Levels, control: BoolArray, asked: Mapping[str, FloatArray], rule: AlarmRule
+) -> tuple[HistoryChange, ...]:
+    """Return the changes that the call paths beside a control share, relative to it.
+
+    The factor of a control is only as sure as its call paths agree. If they change by different
+    amounts at one time, the evidence of a change of the program counts for less.
+    """
+    assert levels.program is not None
+    assert levels.program_error is not None
+    own = np.concatenate([levels.program[None], levels.own[control]])
+    error = np.concatenate([levels.program_error[None], levels.error[control]])
+    is_program = np.arange(len(own)) == 0
+    share = np.where(is_program, 0.5 / len(asked), 0.0)
+    replayed = {
+        name: replay(_sum(own, each), _sum(error, each**2), share, rule, ~is_program)
+        for name, each in asked.items()
+    }
+    return tuple(replace(each, row=None) for each in _own_changes(replayed))
 
 
 def questions(scales: FloatArray, target: float | None) -> dict[str, FloatArray]:

@@ -1,4 +1,8 @@
-"""Levels of call paths in a history, without the noise that all call paths of a run share."""
+"""Levels of call paths in a history, without the noise that all call paths of a run share.
+
+A control is a set of call paths that did not change. With a control, the noise is what its call
+paths share, and what all others share beyond it is a change of the program.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.analysis.common_noise import shared_deviations
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling import centre
+
+LEAST_CONTROL = 3
+"""Fewest call paths of a control: fewer do not tell how sure their factor is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,20 +27,27 @@ class Levels:
     own : [n, T, K] centre of the repetitions after the common deviation is taken out; NaN = missing
     error : [n, T, K] squared standard error of `own` by the scatter of the repetitions; 0 = there
         is one
-    common : [T, K] centre of the deviations that all call paths share; NaN = scale not measured
+    common : [T, K] centre of the deviations that all call paths share, or those of the control;
+        NaN = scale not measured, or too few values of the control
+    program : [T, K] centre of what the call paths beside the control share, relative to it; None =
+        there is no control
+    program_error : [T, K] squared standard error of `program` by the scatter of the repetitions
     """
 
     own: FloatArray
     error: FloatArray
     common: FloatArray
+    program: FloatArray | None = None
+    program_error: FloatArray | None = None
 
 
-def relative_levels(values: FloatArray) -> Levels:
+def relative_levels(values: FloatArray, control: BoolArray | None = None) -> Levels:
     """Return the levels of a history. The levels of a record depend only on it and earlier ones.
 
     Parameters
     ----------
     values : [n, T, K, R] call paths, records, scales and repetitions; NaN or 0 = missing
+    control : [n] call paths that did not change; None = all are compared with each other
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(values > 0, np.log(values), np.nan)
@@ -42,9 +56,13 @@ def relative_levels(values: FloatArray) -> Levels:
     own = np.full((rows, records, scales), np.nan)
     error = np.zeros((rows, records, scales))
     common = np.full((records, scales), np.nan)
+    program, program_error = np.full((2, records, scales), np.nan)
     for record in range(records):
         deviation = logs[:, record] - first[:, :, None]
-        shared = shared_deviations(deviation.reshape(rows, -1)).reshape(scales, repetitions)
+        if control is None:
+            shared = shared_deviations(deviation.reshape(rows, -1)).reshape(scales, repetitions)
+        else:
+            shared = _of_control(logs[control, record], deviation[control])
         measured = ~np.isnan(logs[:, record]).all(axis=0)
         centred = centre(logs[:, record] - shared)
         error[:, record] = _squared_error(logs[:, record] - shared)
@@ -52,7 +70,28 @@ def relative_levels(values: FloatArray) -> Levels:
         first[new] = centred[new]
         own[:, record] = centred - first
         common[record] = centre(np.where(measured, shared, np.nan)[None])[0]
-    return Levels(own, error, common)
+        if control is not None:
+            beyond = (logs[:, record] - shared - first[:, :, None])[~control]
+            found = shared_deviations(beyond.reshape(len(beyond), -1), 1)
+            found = np.where(np.isnan(beyond).all(axis=0), np.nan, found.reshape(shared.shape))
+            program[record], program_error[record] = centre(found[None])[0], _squared_error(found)
+    if control is None:
+        return Levels(own, error, common)
+    return Levels(own, error, common, program, program_error)
+
+
+def _of_control(logs: FloatArray, deviation: FloatArray) -> FloatArray:
+    """Return the deviation that a control shares, [K, R]; NaN = too few of it have values.
+
+    Parameters
+    ----------
+    logs : [n, K, R] logarithms of the values of the control
+    deviation : [n, K, R] the same relative to the first records; NaN = there is no earlier record
+    """
+    has_begun = (~np.isnan(deviation)).any(axis=(0, 2), keepdims=True)
+    known = np.where(has_begun, deviation, logs)
+    shared = shared_deviations(deviation.reshape(len(deviation), -1), 1).reshape(logs.shape[1:])
+    return np.where((~np.isnan(known)).sum(axis=0) >= LEAST_CONTROL, shared, np.nan)
 
 
 def _squared_error(logs: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from callpath_modeler.analysis.history.judgement import LARGEST
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.commit_history import CommitHistory
-from callpath_modeler.report.history import HistoryEntry, basis, verdict
+from callpath_modeler.report.history import PROGRAM_BESIDE_CONTROL, HistoryEntry, basis, verdict
 from callpath_modeler.report.history_efficiency import efficiency_rows, efficiency_title
 from callpath_modeler.report.page.document import document
 from callpath_modeler.report.page.markup import Html, cell, head, joined, plain_table, table, tag
@@ -49,7 +49,8 @@ def history_page(history: CommitHistory, found: Sequence[HistoryEntry], source: 
     rows = list(dict.fromkeys(each.row for each in found if each.row is not None))
     costly = np.argsort(-np.nan_to_num(np.nanmax(history.values[:, -1, -1], axis=-1)))
     listed = [*rows, *(row for row in costly.tolist() if row not in rows)]
-    sections["common"] = ("What all call paths share", _common(history))
+    shared = "What all call paths share" if history.control is None else "Control and program"
+    sections["common"] = (shared, _common(history, found))
     sections["callpaths"] = ("Call paths", _cards(history, found, listed[:_MOST_CHARTS]))
     title = f"{source}: {history.newest.metric} at commit {history.newest.commit}"
     return document(title, lede, sections, style=_STYLE)
@@ -67,11 +68,20 @@ def _changes(found: Sequence[HistoryEntry]) -> Html:
     return table(titles, rows, caption="Changes of the history")
 
 
-def _common(history: CommitHistory) -> Html:
-    levels = history.found.levels.common[:, -1]
-    label = "Factor that all call paths of a record share at the largest scale"
-    card = tag("div", _chart(history, levels, [], "common", label), class_="card")
-    return tag("div", card, class_="history")
+def _common(history: CommitHistory, found: Sequence[HistoryEntry]) -> Html:
+    levels, control = history.found.levels, history.control is not None
+    who = "the call paths of the control" if control else "all call paths"
+    label = f"Factor that {who} of a record share at the largest scale"
+    title = tag("h3", "the control") if control else ""
+    chart = _chart(history, levels.common[:, -1], [], "common", label)
+    cards = [tag("div", title, chart, class_="card")]
+    if levels.program is not None:
+        mine = [each for each in found if each.name == PROGRAM_BESIDE_CONTROL]
+        said = [tag("p", each.said, class_=str(each.status)) for each in mine]
+        label = "Factor that all other call paths share, relative to the control"
+        chart = _chart(history, levels.program[:, -1], mine, "program", label)
+        cards.append(tag("div", tag("h3", PROGRAM_BESIDE_CONTROL), *said, chart, class_="card"))
+    return tag("div", *cards, class_="history")
 
 
 def _cards(history: CommitHistory, found: Sequence[HistoryEntry], rows: Sequence[int]) -> Html:

@@ -27,8 +27,13 @@ def history(seed, records=50, rows=30, own=0.03, shared=0.1):
     return size * np.exp(noise)
 
 
-def judged(values, target=256.0):
-    return judge(values, SCALES, target, RULE)
+def judged(values, target=256.0, control=None):
+    return judge(values, SCALES, target, RULE, control)
+
+
+def of(number, rows=30):
+    """Return a control of the last call paths."""
+    return np.arange(rows) >= rows - number
 
 
 def test_the_rate_of_false_alarms_holds_for_whole_histories():
@@ -173,3 +178,74 @@ def test_odd_repetitions_are_no_change():
         values[:3] *= np.where(odd, 1.5, 1.0)
         named += bool(judged(values).own)
     assert named <= 1
+
+
+def allowed(number, rate=RULE.false_alarms):
+    """Return the largest number of histories with a false alarm: the rate + 2 standard errors."""
+    return number * rate + 2 * np.sqrt(number * rate * (1 - rate))
+
+
+@pytest.mark.parametrize("number", [3, 10])
+def test_histories_without_a_change_have_no_more_false_alarms_with_a_control(number):
+    """Own noise of 1, 3 and 10 %, common noise of 0, 5 and 10 %."""
+    named, cells = 0, [(own, shared) for own in (0.01, 0.03, 0.1) for shared in (0.0, 0.05, 0.1)]
+    for own, shared in cells:
+        for seed in range(4):
+            values = history([seed, number], own=own, shared=shared)
+            found = judged(values, control=of(number))
+            named += bool(found.own or found.program)
+    assert named <= allowed(4 * len(cells))
+
+
+@pytest.mark.parametrize("number", [3, 4, 10])
+def test_an_upgrade_that_moves_the_control_too_is_no_change_of_the_program(
+    number,
+):
+    """A factor of few call paths is sure only as far as they agree."""
+    named, histories = 0, 16
+    for seed in range(histories):
+        values = history([seed, number], own=0.01, shared=0.05)
+        slower = np.random.default_rng([seed, 7]).normal(0.08, 0.03, (30, 1, 1, 1))
+        values[:, 25:] *= np.exp(slower)
+        named += bool(judged(values, control=of(number)).program)
+    assert named <= allowed(histories)
+
+
+@pytest.mark.parametrize("number", [3, 10])
+@pytest.mark.parametrize("own", [0.01, 0.1])
+def test_a_slower_program_beside_a_quiet_control_is_named_within_three_records(number, own):
+    soon = 0
+    for seed in range(20):
+        values = history([seed, number], own=0.01, shared=0.05)
+        random, shape = np.random.default_rng([seed, 5]), values[~of(number)].shape
+        values[~of(number)] *= np.exp(own * random.standard_normal(shape))
+        values[~of(number), 30:] *= 1.2
+        found = judged(values, control=of(number))
+        soon += any(each.is_worse and 30 <= each.raised <= 32 for each in found.program)
+    assert soon >= 18
+
+
+def test_a_slower_program_is_no_change_of_the_program_if_the_control_shares_it():
+    values = history(1, shared=0.02)
+    values[:, 25:] *= 1.2
+    found = judged(values, control=of(6))
+    assert (found.own, found.program) == ((), ())
+    assert [each.is_worse for each in found.common] == [True]
+
+
+def test_the_size_of_a_change_of_the_program_is_relative_to_the_control():
+    values = history(2, own=0.02, shared=0.05)
+    values[:, 20:] *= 0.9
+    values[~of(8), 30:] *= 1.2
+    (change,) = judged(values, control=of(8)).program
+    assert change.leading.earliest <= 30 <= change.leading.latest
+    assert change.answers[LARGEST].low < np.log(1.2) < change.answers[LARGEST].high
+
+
+def test_one_slower_call_path_is_named_beside_a_control_and_the_program_is_not():
+    values = history(3)
+    row = int(np.argmax(values[:20, 0, -1].mean(axis=-1)))
+    values[row, 30:] *= 1.5
+    found = judged(values, control=of(8))
+    assert [each.row for each in found.own] == [row]
+    assert found.program == ()

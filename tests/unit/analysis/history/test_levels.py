@@ -63,3 +63,39 @@ def test_the_error_is_that_of_repetitions_without_the_common_noise():
     levels = relative_levels(measured(own=0.03, shared=0.1))
     assert np.sqrt(levels.error[:, 1:].mean()) == pytest.approx(0.03 / np.sqrt(3), rel=0.1)
     assert (relative_levels(measured(shape=(10, 3, 2, 1))).error == 0).all()
+
+
+def test_the_noise_is_that_of_the_control_and_the_rest_is_the_program():
+    values, control = measured(shared=0.1), np.arange(40) < 10
+    values[:, 2:] *= 0.8
+    values[~control, 3:] *= 1.2
+    levels = relative_levels(values, control)
+    assert np.abs(levels.own[control]).max() < 0.05
+    assert levels.own[~control, 3:].mean() == pytest.approx(np.log(1.2), abs=0.01)
+    assert levels.program[3:] == pytest.approx(np.log(1.2), abs=0.03)
+    assert levels.program[:3] == pytest.approx(0, abs=0.03)
+    assert levels.common[3:].mean() == pytest.approx(np.log(0.8), abs=0.1)
+
+
+def test_records_with_too_few_values_of_the_control_have_no_level():
+    values, control = measured(), np.arange(40) < 4
+    values[2:4, [0, 3]] = np.nan
+    levels = relative_levels(values, control)
+    for lacking in (levels.own, levels.program[None], levels.common[None]):
+        assert np.isnan(lacking[:, [0, 3]]).all()
+    known = [1, 2, 4, 5]
+    assert np.isfinite(levels.own[:, known]).all()
+    assert levels.own[4:, known].std() < 0.03
+    values[:2] = np.nan
+    assert np.isnan(relative_levels(values, control).own).all()
+
+
+def test_the_error_of_the_program_is_that_of_its_factor_and_of_the_control():
+    few, many = (
+        np.mean([
+            relative_levels(measured(seed, own=0.05), np.arange(40) < k).program_error[1:].mean()
+            for seed in range(6)
+        ])
+        for k in (4, 20)
+    )  # fmt: skip
+    assert few > 2 * many > 0
