@@ -18,6 +18,7 @@ import pytest
 from callpath_modeler import pipeline
 from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.pair_forecast import pair_forecast
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
@@ -235,8 +236,12 @@ def test_the_command_of_a_view_in_the_browser_is_complete(run, stored, tmp_path)
         of_time.high.tolist(), nan_ok=True
     )
     inputs = here.compare(str(stored), fitted, False)
-    line = here.command(replace(session.view_request(), sort=Sort.DIFFERENCE), inputs, 500.0)
-    assert run(*shlex.split(line)[1:], "-f", "csv").out.count("\n") > 50
+    two = Session(
+        pair_forecast(inputs, 500.0), replace(session.view_request(), sort=Sort.DIFFERENCE)
+    )
+    line = here.command(two.view_request(), inputs, 500.0)
+    rows = list(csv.DictReader(io.StringIO(run(*shlex.split(line)[1:], "-f", "csv").out)))
+    assert [row["path"] for row in rows] == node_columns(two.outline)["path"]
 
 
 def test_what_is_told_of_the_newer_of_two_has_the_options_of_both(run, series, tmp_path):
