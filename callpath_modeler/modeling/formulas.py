@@ -19,9 +19,6 @@ from callpath_modeler.modeling.products import Product, Shape, factor_text
 
 Names = str | Sequence[str]
 
-_MOST_CODES = 2**62
-"""Number of codes from which they are counted anew, so that they stay within 64 bits."""
-
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
@@ -132,7 +129,8 @@ def _codes(columns: Sequence[npt.NDArray[np.integer]]) -> npt.NDArray[np.int64]:
     code, most = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
         size = int(column.max(initial=0)) + 1
-        if most * size > _MOST_CODES:
+        # Codes are counted anew before they exceed 64 bits.
+        if most * size > np.iinfo(np.int64).max:
             distinct, code = np.unique(code, return_inverse=True)
             most = len(distinct)
         code, most = code * size + column, most * size
