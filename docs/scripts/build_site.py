@@ -92,7 +92,7 @@ def write_source() -> None:
 
     shutil.rmtree(SOURCE, ignore_errors=True)
     shutil.copytree(
-        ROOT / "docs", SOURCE, ignore=shutil.ignore_patterns("*.py", "scripts", "__pycache__")
+        ROOT / "docs", SOURCE, ignore=shutil.ignore_patterns("conf.py", "scripts", "__pycache__")
     )
     originals = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")}
     for page in sorted(originals | (BESIDE.keys() - {"README.md"})):
