@@ -428,9 +428,10 @@ class CallTree:
         pairs = (divmod(pair, len(self.annotations)) for pair in code.tolist())
         names = [self._spelled(region, note).encode() for region, note in pairs]
         below = [b"/" + name for name in names]
-        found: list[bytes] = []
+        found, size = bytearray(_DIGEST_SIZE * len(self)), _DIGEST_SIZE
         stack: list[hashlib.blake2b | None] = []
-        for name, depth in zip(of_row.tolist(), self.depth().tolist(), strict=True):
+        pairs_of_rows = zip(of_row.tolist(), self.depth().tolist(), strict=True)
+        for row, (name, depth) in enumerate(pairs_of_rows):
             del stack[depth:]
             above = stack[-1] if stack else None
             if above is None:
@@ -438,9 +439,9 @@ class CallTree:
             else:
                 state = above.copy()
                 state.update(below[name])
-            found.append(state.digest())
+            found[size * row : size * (row + 1)] = state.digest()
             stack.append(state if stack or names[name] != _PROGRAM else None)
-        return np.frombuffer(b"".join(found), np.uint8).reshape(len(found), _DIGEST_SIZE)
+        return np.frombuffer(found, np.uint8).reshape(len(self), size)
 
 
 _copies: WeakValueDictionary[bytes, CallTree] = WeakValueDictionary()
