@@ -96,7 +96,7 @@ class HistoryRequest:
 
     def _remember(self, console: Console, ranking: Ranking, store: Path) -> None:
         from callpath_modeler import prediction_store
-        from callpath_modeler.commit_history import prediction_of
+        from callpath_modeler.run_records import prediction_of
         from callpath_modeler.units import counted
 
         record = prediction_of(ranking, time.time(), self.labels)

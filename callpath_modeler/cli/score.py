@@ -56,10 +56,10 @@ def command(
     hold by marks of trust. `rank --calibrated STORE` corrects later bands by these scores.
     """
     from callpath_modeler import prediction_store
-    from callpath_modeler.commit_history import outcomes_of
     from callpath_modeler.loading import load as load_experiment
     from callpath_modeler.prediction_scores import chosen, scored
     from callpath_modeler.report.scores import scores_table, scores_text
+    from callpath_modeler.run_records import outcomes_of
 
     form, told = table.form, labels_of(labels)
     predictions = prediction_store.predictions(store)

@@ -159,7 +159,7 @@ def add(
     predictions at that scale are kept as well.
     """
     from callpath_modeler import history_store, prediction_store
-    from callpath_modeler.commit_history import record_of
+    from callpath_modeler.run_records import record_of
     from callpath_modeler.units import counted
 
     if not commit.strip():
