@@ -12,20 +12,20 @@ from rich.text import Text
 from callpath_modeler.analysis.pair_forecast import NodeDifferences, PairForecast
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.comparison import Compared
-from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.groups import Costs, Rows
-from callpath_modeler.profile.outline import SumCheck
+from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.groups import Rows
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.diff import NOISE_UNKNOWN, heading
 from callpath_modeler.report.diff_table import VERDICTS, comparison_header
 from callpath_modeler.report.difference_columns import difference_cells, difference_text_of
-from callpath_modeler.report.formats import Cell, Table, json_number
+from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.layout import TextColumn, wrap
 from callpath_modeler.report.outlined_view import (
-    OutlinedView,
+    ViewOfForecast,
     node_columns,
     sum_check_text,
     tree_lines,
+    view_header,
 )
 from callpath_modeler.report.text_style import TextStyle
 
@@ -38,7 +38,7 @@ _SHOWN = (
 
 
 @dataclass(frozen=True, eq=False)
-class DifferenceView(OutlinedView):
+class DifferenceView(ViewOfForecast):
     """Two experiments in one of the three views.
 
     Attributes
@@ -50,34 +50,9 @@ class DifferenceView(OutlinedView):
     forecast: PairForecast
     request: ViewRequest
 
-    @property
-    def tree(self) -> CallTree:
-        """The call paths of both."""
-        return self.forecast.tree
-
-    @property
-    def costs(self) -> Costs:
-        """The values that decide on the size of lines: the sum of both."""
-        return self.forecast.decides
-
-    @property
-    def whole(self) -> float:
-        """The sum of these values."""
-        return self.forecast.whole
-
     def worth(self) -> Callable[[Rows], FloatArray]:
         """Return the function from nodes to the losses that the hot path follows."""
         return lambda nodes: self.forecast.worth(self.view, nodes, inclusive=self.inclusive)
-
-    @cached_property
-    def check(self) -> SumCheck:
-        """Whether the lines add up to the totals of base and of new."""
-        return self.forecast.check(self.outline)
-
-    @property
-    def order(self) -> Callable[[Rows], FloatArray] | None:
-        """The order of siblings."""
-        return self.forecast.order(self.view, self.request.sort, inclusive=self.inclusive)
 
     @cached_property
     def values(self) -> tuple[NodeDifferences, NodeDifferences]:
@@ -176,12 +151,6 @@ def difference_view_table(shown: DifferenceView, compared: Compared) -> Table:
     header = {
         **comparison_header(compared),
         "view": str(shown.request.kind),
-        "hot_path": [shown.view.name(node) for node in shown.hot],
-        "hidden_callpaths": len(shown.outline.hidden),
-        "sum_check": {
-            "lines": [json_number(float(value)) for value in shown.check.counted],
-            "total": [json_number(float(value)) for value in shown.check.total],
-            "holds": shown.check.holds,
-        },
+        **view_header(shown),
     }
     return Table(columns, units, header)

@@ -18,6 +18,7 @@ from callpath_modeler.report.excess_view import ExcessView, Overlaps
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.outlined_view import (
     node_columns,
+    view_header,
 )
 from callpath_modeler.report.pair_columns import expected_json
 
@@ -163,11 +164,5 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
             "pairs": count,
             "excess": json_number(float(mean.total[0])) if count else None,
         },
-        "hot_path": [shown.view.name(node) for node in shown.hot],
-        "hidden_callpaths": len(shown.outline.hidden),
-        "sum_check": {
-            "lines": shown.check.counted.tolist(),
-            "total": shown.check.total.tolist(),
-            "holds": shown.check.holds,
-        },
+        **view_header(shown),
     }

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.text import Text
@@ -19,10 +20,13 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.view_request import ViewRequest, node_path
 from callpath_modeler.profile.views import Flat, View, ViewKind, open_view
-from callpath_modeler.report.formats import Cell
+from callpath_modeler.report.formats import Cell, json_number
 from callpath_modeler.report.layout import TextColumn, shorten, tree_table
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import counted
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.pair_forecast import ViewForecast
 
 NAMED = 60
 """Width of a call path in a sentence, in cells."""
@@ -123,11 +127,60 @@ class OutlinedView(ABC):
         return hot[-1], ", called by ".join(names) if by_caller else shorten(names, NAMED)
 
 
+class ViewOfForecast(OutlinedView):
+    """A forecast of one or of two experiments in one of the three views.
+
+    Attributes
+    ----------
+    forecast : the values of call paths
+    """
+
+    forecast: ViewForecast
+
+    @property
+    def tree(self) -> CallTree:
+        """The call paths."""
+        return self.forecast.tree
+
+    @property
+    def costs(self) -> Costs:
+        """The values that decide on the size of lines."""
+        return self.forecast.decides
+
+    @property
+    def whole(self) -> float:
+        """The sum of these values."""
+        return self.forecast.whole
+
+    @cached_property
+    def check(self) -> SumCheck:
+        """Whether the lines add up to the totals of the forecast."""
+        return self.forecast.check(self.outline)
+
+    @property
+    def order(self) -> Callable[[Rows], FloatArray] | None:
+        """The order of siblings, or None for the order of costs."""
+        return self.forecast.order(self.view, self.request.sort, inclusive=self.inclusive)
+
+
 def title(outline: Outline) -> str:
     """Return the heading of the column of names."""
     if isinstance(outline.view, Flat):
         return ", ".join("function" if by == "region" else str(by) for by in outline.view.by)
     return TITLES[outline.view.kind]
+
+
+def view_header(shown: OutlinedView) -> dict[str, object]:
+    """Return the fields of JSON that all views have: hot path, hidden call paths, sum check."""
+    return {
+        "hot_path": [shown.view.name(node) for node in shown.hot],
+        "hidden_callpaths": len(shown.outline.hidden),
+        "sum_check": {
+            "lines": [json_number(value) for value in shown.check.counted.tolist()],
+            "total": [json_number(value) for value in shown.check.total.tolist()],
+            "holds": shown.check.holds,
+        },
+    }
 
 
 def tree_lines(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,9 +13,8 @@ from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.groups import Costs, Rows
-from callpath_modeler.profile.outline import SumCheck
+from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import (
@@ -48,10 +47,11 @@ from callpath_modeler.report.measured_only import (
     scales_note,
 )
 from callpath_modeler.report.outlined_view import (
-    OutlinedView,
+    ViewOfForecast,
     node_columns,
     sum_check_text,
     tree_lines,
+    view_header,
 )
 from callpath_modeler.report.pair_columns import (
     pair_cells,
@@ -77,7 +77,7 @@ _GREY = "dim"
 
 
 @dataclass(frozen=True, eq=False)
-class ForecastView(OutlinedView):
+class ForecastView(ViewOfForecast):
     """A forecast in one of the three views.
 
     Attributes
@@ -90,34 +90,9 @@ class ForecastView(OutlinedView):
     request: ViewRequest
 
     @property
-    def tree(self) -> CallTree:
-        """The call paths."""
-        return self.forecast.fitted.experiment.tree
-
-    @property
-    def costs(self) -> Costs:
-        """The values that order the lines: at the target, or shares in the limit."""
-        return self.forecast.decides
-
-    @property
     def leads(self) -> Costs:
         """The values that the hot path follows."""
         return self.forecast.leads
-
-    @property
-    def whole(self) -> float:
-        """The sum of the values that order the lines."""
-        return self.forecast.whole
-
-    @cached_property
-    def check(self) -> SumCheck:
-        """Whether the lines add up to the totals at the largest scale and at the target."""
-        return self.forecast.check(self.outline)
-
-    @property
-    def order(self) -> Callable[[Rows], FloatArray] | None:
-        """The order of siblings, or None for the order of shares."""
-        return self.forecast.order(self.view, self.request.sort, inclusive=self.inclusive)
 
     @cached_property
     def values(self) -> tuple[NodeForecasts, NodeForecasts]:
@@ -172,7 +147,6 @@ def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
 def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, object]:
     forecast, fitted = shown.forecast, shown.forecast.fitted
     total, low, high = (json_number(number) for number in forecast.total)
-    check = shown.check
     return {
         **provenance(fitted.experiment, findings),
         "metric": fitted.metric.name,
@@ -196,13 +170,7 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
             "share": forecast.inputs.unmodelled_share,
         },
         **pair_header(forecast.inputs),
-        "hot_path": [shown.view.name(node) for node in shown.hot],
-        "hidden_callpaths": len(shown.outline.hidden),
-        "sum_check": {
-            "lines": [json_number(float(value)) for value in check.counted],
-            "total": [json_number(float(value)) for value in check.total],
-            "holds": check.holds,
-        },
+        **view_header(shown),
         "fit": fit_settings(fitted),
     }
 
