@@ -10,20 +10,16 @@ import numpy as np
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.ensemble import Losses
 from callpath_modeler.analysis.excess import efficiency_of
-from callpath_modeler.analysis.excess_patterns import (
-    overlap,
-)
+from callpath_modeler.analysis.excess_patterns import overlap
 from callpath_modeler.analysis.target_excess import band_of_total, bands_at_target
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.report.outlined_view import (
-    OutlinedView,
-)
+from callpath_modeler.report.outlined_view import OutlinedView
 
 Overlaps = tuple[BoolArray, BoolArray] | None
-"""Whether repetitions overlap: inclusive and exclusive, each [lines]; None = not repeated."""
+"""Overlap of repetitions: inclusive and exclusive, each [lines]; None = not repeated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +52,7 @@ class ExcessView(OutlinedView):
 
     @cached_property
     def overlaps(self) -> list[Overlaps]:
-        """Whether repetitions overlap, per pair: inclusive and exclusive, each [lines]."""
+        """Overlap of repetitions, per pair: inclusive and exclusive, each [lines]."""
         found: list[Overlaps] = []
         for pair in range(len(self.losses.pairs)):
             runs = self.losses.repetitions(pair)

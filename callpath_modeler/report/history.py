@@ -38,7 +38,7 @@ _MOST_COMMON = 3
 
 
 class EntryStatus(StrEnum):
-    """What an entry says.
+    """Verdict of an entry.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ def entries(history: CommitHistory) -> tuple[HistoryEntry, ...]:
 
 
 def name_of(history: CommitHistory, change: HistoryChange) -> str:
-    """Return the name of what changed."""
+    """Return the name of the changed call path, or of the part of the program."""
     if change.row is not None:
         return history.callpaths[change.row]
     if any(each is change for each in history.found.program):
@@ -127,7 +127,7 @@ def name_of(history: CommitHistory, change: HistoryChange) -> str:
 
 
 def change_levels(history: CommitHistory, change: HistoryChange) -> FloatArray:
-    """Return the levels of what changed, [T, K]: of a call path, or of the program."""
+    """Return the levels of the changed call path, or of the program, [T, K]."""
     levels = history.found.levels
     if change.row is not None:
         return np.asarray(levels.own[change.row])
@@ -225,7 +225,7 @@ def verdict(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
 
 
 PROGRAM_BESIDE_CONTROL = "the program, relative to the control"
-"""Name of what the call paths beside a control share."""
+"""Name of a change that the call paths beside a control share."""
 
 LEAST_TO_JUDGE = 5
 """Fewest records with which an alarm is possible in practice."""
@@ -344,7 +344,7 @@ def history_table(history: CommitHistory, found: Sequence[HistoryEntry]) -> Tabl
 
 
 def _control_json(history: CommitHistory) -> dict[str, object] | None:
-    """Return the control and how much it moved; None = there is none."""
+    """Return the control and its change; None = no control."""
     change = history.control_change()
     if change is None or history.control is None:
         return None

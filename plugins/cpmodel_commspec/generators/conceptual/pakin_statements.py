@@ -25,7 +25,7 @@ class PakinStatement:
 
     @property
     def is_said(self) -> bool:
-        """Whether it is more than comments."""
+        """Whether the program has a line for it."""
         return bool(self.text)
 
 
