@@ -15,8 +15,8 @@ from callpath_modeler import modeling
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import predict
 from callpath_modeler.analysis.run_time import larger, run_time_at
-from callpath_modeler.analysis.sums import addable, ends_of_sums
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling.sums import addable, ends_of_sums
 from callpath_modeler.profile.experiment import Experiment
 
 Total = tuple[float, float, float]

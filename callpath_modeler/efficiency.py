@@ -23,7 +23,6 @@ from callpath_modeler.analysis.efficiency import (
     without_communication,
 )
 from callpath_modeler.analysis.predict import predict, with_callees
-from callpath_modeler.analysis.sums import as_normal, scores
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
@@ -31,6 +30,7 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Centre
 from callpath_modeler.modeling.distributions import normal_share
+from callpath_modeler.modeling.row_quantiles import as_normal, scores
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.balance import PARTS, Part
 from callpath_modeler.profile.calltree import ROOT, CallTree

@@ -62,7 +62,7 @@ class Ideal(ABC):
     def added(self, scale: float) -> FloatArray | None:
         """Return additive numbers for bands of an expected cost; None = it has no band.
 
-        They are [call paths, columns], as those of `analysis.sums.addable`.
+        They are [call paths, columns], as those of `modeling.sums.addable`.
         """
         del scale
         return None

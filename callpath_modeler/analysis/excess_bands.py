@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
-from callpath_modeler.analysis.sums import COLUMNS, ends_of_sums
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.modeling.constants.sums import COLUMNS
+from callpath_modeler.modeling.sums import ends_of_sums
 
 
 def expected_band(expected: FloatArray, addends: FloatArray | None, one: float) -> Band:

@@ -1,7 +1,7 @@
 """Values of nodes of a view at a target, measured or predicted.
 
 Values, shares and excess work are exclusive values of call paths and add up to the values of nodes,
-in each of the three views. Bands add up as in `analysis.sums`, and intervals of measured values are
+in each of the three views. Bands add up as in `modeling.sums`, and intervals of measured values are
 those of the sums of each run, as in `analysis.measured`.
 
 Predicted values of 10^6 call paths take a tenth of a second, and their bands take seconds. So a
@@ -36,11 +36,12 @@ from callpath_modeler.analysis.rank import (
     share_at_target,
 )
 from callpath_modeler.analysis.run_time import RunTime, run_time_at
-from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
 from callpath_modeler.analysis.target_costs import Total, basis_of, deviation, total_at
 from callpath_modeler.analysis.trust import LIMITS, at_most, limited, marks_of_trust
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling.constants.sums import COLUMNS
+from callpath_modeler.modeling.sums import addable, ends_of_sums
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.groups import Codes, Costs, Rows
 from callpath_modeler.profile.outline import Outline, SumCheck

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import stretched
-from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
 from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models, Prediction
+from callpath_modeler.modeling.constants.sums import COLUMNS
+from callpath_modeler.modeling.sums import addable, ends_of_sums
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import inclusive_values
 

@@ -17,7 +17,6 @@ from callpath_modeler.analysis.changes import Changes, change_of
 from callpath_modeler.analysis.diff import Differences, PredictedPair, direction_of
 from callpath_modeler.analysis.pairing import AlignedExperiment
 from callpath_modeler.analysis.sample import Sample, pool_of, sample_at
-from callpath_modeler.analysis.sums import ends_of_sums
 from callpath_modeler.analysis.two_samples import (
     SampleComparison,
     compare_bands,
@@ -27,6 +26,7 @@ from callpath_modeler.analysis.two_samples import (
 )
 from callpath_modeler.arrays import FloatArray, Int8Array
 from callpath_modeler.modeling.mixture.repetition_noise import Pool
+from callpath_modeler.modeling.sums import ends_of_sums
 from callpath_modeler.profile.groups import Costs
 
 Sums = Callable[[Costs], FloatArray]

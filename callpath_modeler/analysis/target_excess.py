@@ -11,10 +11,10 @@ from callpath_modeler.analysis.ensemble import Losses, PredictedTarget, relative
 from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.excess_bands import excess_band, expected_band
 from callpath_modeler.analysis.forecast import ModelBands, forecast
-from callpath_modeler.analysis.sums import COLUMNS
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling.constants.sums import COLUMNS
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.outline import Outline
 from callpath_modeler.units import parameter_value, setting_text

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from callpath_modeler.modeling.model_columns import ModelColumns
     from callpath_modeler.modeling.noise import Centre
     from callpath_modeler.modeling.predictive import ShapeTables
-    from callpath_modeler.modeling.uncertainty import Mixture
+    from callpath_modeler.modeling.uncertainty import Mixture, Prediction
 
 _IMPLEMENTATIONS = ("compiled", "reference")
 """Packages with a module `kernels`, the preferred one first."""
@@ -84,6 +84,14 @@ class Kernels(Protocol):
 
         `least` is the total probability of the alternatives that are left out.
         """
+
+    def quantiles_of_bands(
+        self, models: ModelColumns, p: FloatArray, shapes: ShapeTables, band: Prediction
+    ) -> FloatArray:
+        """Return as `reference.sums.quantiles_of_bands`."""
+
+    def addends(self, quantiles: FloatArray, correlation: float, weights: FloatArray) -> FloatArray:
+        """Return as `reference.sums.addends`."""
 
     def repetition_stats(self, y: FloatArray, how: Centre) -> RepetitionStats:
         """Return as `mixture.repetition_noise.repetition_stats`."""

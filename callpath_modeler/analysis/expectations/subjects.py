@@ -12,10 +12,10 @@ from callpath_modeler.analysis.excess import ideal_cost, per_process, scaling_ov
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.measured import Measured, Sums, sum_over
 from callpath_modeler.analysis.predict import Predicted, predict, predict_sum
-from callpath_modeler.analysis.sums import ends_of_sums
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
+from callpath_modeler.modeling.sums import ends_of_sums
 from callpath_modeler.profile.experiment import inclusive_values
 
 

@@ -1,4 +1,4 @@
-"""Mixtures of the predictions of hypotheses: calls into ``bands.c`` and ``uncertainty.c``.
+"""Predictions of hypotheses and bands: calls into ``bands.c``, ``sums.c`` and ``uncertainty.c``.
 
 See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
 """
@@ -13,9 +13,12 @@ import numpy.typing as npt
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.compiled.library import call, float64_arrays
 from callpath_modeler.modeling.constants.layout import TERMS
+from callpath_modeler.modeling.constants.sums import COLUMNS, ENDS
+from callpath_modeler.modeling.distributions import normal_share
 from callpath_modeler.modeling.model_columns import ModelColumns
 from callpath_modeler.modeling.predictive import ShapeTables
-from callpath_modeler.modeling.uncertainty import Mixture
+from callpath_modeler.modeling.row_quantiles import scores
+from callpath_modeler.modeling.uncertainty import Mixture, Prediction
 
 
 def quantiles(mixture: Mixture, probabilities: FloatArray) -> FloatArray:
@@ -54,6 +57,26 @@ def mixtures(models: ModelColumns, p: FloatArray, shapes: ShapeTables) -> Mixtur
     weight = np.empty(size[:2])
     call("mixtures", *_columns(models, p, shapes), centre, below, above, weight)
     return Mixture(centre, below, above, weight)
+
+
+def quantiles_of_bands(
+    models: ModelColumns, p: FloatArray, shapes: ShapeTables, band: Prediction
+) -> FloatArray:
+    """Return as `reference.sums.quantiles_of_bands`."""
+    score = scores(models.confidence)
+    found = np.empty((*band.value.shape, len(score)))
+    asked = normal_share(np.delete(score, ENDS))
+    of_band = float64_arrays(band.value, band.low, band.high, score, asked)
+    call("quantiles_of_bands", *_columns(models, p, shapes), *of_band, found)
+    return found
+
+
+def addends(quantiles: FloatArray, correlation: float, weights: FloatArray) -> FloatArray:
+    """Return as `reference.sums.addends`."""
+    found = np.empty((len(quantiles), COLUMNS))
+    given = float64_arrays(quantiles), float64_arrays(weights)
+    call("addends", len(quantiles), *given[0], float(correlation), *given[1], found)
+    return found
 
 
 def _parts(mixture: Mixture) -> list[FloatArray]:

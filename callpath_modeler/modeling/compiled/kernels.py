@@ -32,7 +32,7 @@ from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypoth
 from callpath_modeler.modeling.model_columns import MIN_POINTS, ModelColumns
 from callpath_modeler.modeling.noise import Centre
 from callpath_modeler.modeling.predictive import ShapeTables
-from callpath_modeler.modeling.uncertainty import Mixture
+from callpath_modeler.modeling.uncertainty import Mixture, Prediction
 
 
 class CompiledKernels:
@@ -85,6 +85,16 @@ class CompiledKernels:
     ) -> tuple[FloatArray, FloatArray]:
         """Return as `predictive.prediction_interval`, without change points."""
         return bands.bands(models, p, shapes, least)
+
+    def quantiles_of_bands(
+        self, models: ModelColumns, p: FloatArray, shapes: ShapeTables, band: Prediction
+    ) -> FloatArray:
+        """Return as `reference.sums.quantiles_of_bands`."""
+        return bands.quantiles_of_bands(models, p, shapes, band)
+
+    def addends(self, quantiles: FloatArray, correlation: float, weights: FloatArray) -> FloatArray:
+        """Return as `reference.sums.addends`."""
+        return bands.addends(quantiles, correlation, weights)
 
     def repetition_stats(self, y: FloatArray, how: Centre) -> RepetitionStats:
         """Return as `repetition_noise.repetition_stats`."""

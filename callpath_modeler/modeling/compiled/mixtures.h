@@ -1,4 +1,4 @@
-/* Quantiles of mixtures: repeats `_quantile` and `_apart_quantile` of `modeling/uncertainty.py`.
+/* Quantiles of mixtures: repeats `quantiles` of `modeling/reference/bands.py`.
    Each lane has the mixture of one row; arrays are [parts][LANES]. */
 #ifndef CALLPATH_MODELER_MIXTURES_H
 #define CALLPATH_MODELER_MIXTURES_H
@@ -10,10 +10,10 @@
 static const double SETTLED = 1e-10;
 enum { STEPS = 80 };
 
-/* `Mixture` at one target, with one row in each lane. */
+/* `Mixture` at one target, with one row in each lane. `run_up` writes `running`. */
 typedef struct {
     int64_t count;
-    double *centre, *below, *above, *weight;
+    double *centre, *below, *above, *weight, *running;
 } Parts;
 
 /* The smallest and the largest quantile of the parts, which bracket that of the mixture. */
@@ -32,13 +32,9 @@ static void bracket(const Parts *of, double deviate, double *low, double *high)
         }
 }
 
-/* `_apart_quantile`: if the parts did not overlap, the quantile would be in the smallest part
-   that reaches the probability together with all parts below it. */
-static void apart_quantile(const Parts *of, double probability, double *at)
+/* The weight of all parts up to each one, in the order of their centres. */
+static void run_up(const Parts *of)
 {
-    double best[LANES];
-    for (int lane = 0; lane < LANES; lane++)
-        best[lane] = INFINITY, at[lane] = 0;
     for (int64_t part = 0; part < of->count; part++) {
         double running[LANES] = {0};
         for (int64_t other = 0; other < of->count; other++)
@@ -49,16 +45,35 @@ static void apart_quantile(const Parts *of, double probability, double *at)
                 int before = (its < mine) | ((its == mine) & (other <= part));
                 running[lane] += before ? of->weight[other * LANES + lane] : 0;
             }
+        memcpy(of->running + part * LANES, running, sizeof running);
+    }
+}
+
+/* If the parts did not overlap, the quantile would be in the smallest part that reaches the
+   probability together with all parts below it. */
+static void apart_quantile(const Parts *of, double probability, double *at)
+{
+    double best[LANES], weight[LANES], centre[LANES], below[LANES], above[LANES];
+    for (int lane = 0; lane < LANES; lane++)
+        best[lane] = INFINITY, weight[lane] = 1, centre[lane] = below[lane] = above[lane] = 0;
+    for (int64_t part = 0; part < of->count; part++)
 #pragma omp simd
         for (int lane = 0; lane < LANES; lane++) {
             int64_t k = part * LANES + lane;
-            double its = of->weight[k], share = (probability - running[lane] + its) / its;
-            double z = normal_quantile(smaller(larger(share, 1e-9), 1 - 1e-9));
-            double here = of->centre[k] + z * (z < 0 ? of->below[k] : of->above[k]);
-            int enough = (its > 0) & (running[lane] >= probability) & (running[lane] < best[lane]);
-            at[lane] = enough ? here : at[lane];
-            best[lane] = enough ? running[lane] : best[lane];
+            double its = of->weight[k], running = of->running[k];
+            int enough = (its > 0) & (running >= probability) & (running < best[lane]);
+            best[lane] = enough ? running : best[lane];
+            weight[lane] = enough ? its : weight[lane];
+            centre[lane] = enough ? of->centre[k] : centre[lane];
+            below[lane] = enough ? of->below[k] : below[lane];
+            above[lane] = enough ? of->above[k] : above[lane];
         }
+#pragma omp simd
+    for (int lane = 0; lane < LANES; lane++) {
+        double share = (probability - best[lane] + weight[lane]) / weight[lane];
+        double z = normal_quantile(smaller(larger(share, 1e-9), 1 - 1e-9));
+        double here = centre[lane] + z * (z < 0 ? below[lane] : above[lane]);
+        at[lane] = best[lane] < INFINITY ? here : 0;
     }
 }
 
@@ -153,6 +168,7 @@ static void quantiles_of(const Parts *of, int64_t probabilities, const double *p
     double otherwise[LANES];
     int64_t usable[LANES];
     prepare(of, otherwise, usable);
+    run_up(of);
     for (int64_t which = 0; which < probabilities; which++, found += LANES) {
         int64_t going[LANES];
         memcpy(going, usable, sizeof going);
@@ -165,12 +181,13 @@ static void quantiles_of(const Parts *of, int64_t probabilities, const double *p
 static int allocate(Parts *of, int64_t count)
 {
     *of = (Parts){.count = count};
-    of->centre = new_zeros(4 * count * LANES);
+    of->centre = new_zeros(5 * count * LANES);
     if (!of->centre)
         return 0;
     of->below = of->centre + count * LANES;
     of->above = of->below + count * LANES;
     of->weight = of->above + count * LANES;
+    of->running = of->weight + count * LANES;
     return 1;
 }
 

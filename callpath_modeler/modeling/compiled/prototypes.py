@@ -21,7 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.constants.layout import ELEMENTS, NUMBERS, TERMS
+from callpath_modeler.modeling.constants.sums import COLUMNS, CORRELATIONS, SCORES, STEPS
 
+_FINELY = STEPS * (SCORES - 1) + 1
 _TEXT = f"""
 normal_shares: n, f8 z[n], f8 found[n]
 log_normal_shares: n, f8 z[n], f8 found[n]
@@ -46,6 +48,14 @@ mixtures: n, others, shapes, targets, i2 terms[n,{TERMS}], f8 numbers[n,{NUMBERS
     f8 drift[n], f8 peak[shapes], f8 least[shapes], f8 most[shapes], f8 at[targets,shapes],
     f8 beyond[targets], f8 centre[n,1+others,targets], f8 below[n,1+others,targets],
     f8 above[n,1+others,targets], f8 share[n,1+others]
+quantiles_of_bands: n, others, shapes, targets, i2 terms[n,{TERMS}], f8 numbers[n,{NUMBERS}],
+    f8 weight[n], i2 other_terms[n,others,{TERMS}], f8 other_numbers[n,others,{NUMBERS}],
+    f4 other_weight[n,others], f4 root[n,1+others,{ELEMENTS}], f8 unit[n], f8 spread[n],
+    f8 drift[n], f8 peak[shapes], f8 least[shapes], f8 most[shapes], f8 at[targets,shapes],
+    f8 beyond[targets], f8 value[n,targets], f8 low[n,targets], f8 high[n,targets],
+    f8 score[{SCORES}], f8 probability[{SCORES - 2}], f8 found[n,targets,{SCORES}]
+addends: n, f8 quantiles[n,{SCORES}], double correlation,
+    f8 weights[2,{CORRELATIONS},{_FINELY}], f8 found[n,{COLUMNS}]
 sum_up: n, repetitions, how, f8 y[n,repetitions], f8 centre[n], f8 count[n], f8 squares[n]
 state: n, points, repetitions, enough, f8 y[n,points,repetitions], f8 centre[n,points],
     f8 count[n,points], i1 codes[4], i1 status[n]

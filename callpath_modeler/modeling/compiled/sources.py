@@ -45,6 +45,10 @@ CONSTANTS: Mapping[str, tuple[str, ...]] = {
         *("EVEN", "FALLS", "FEWEST_FOR_PAIRS", "OUT_OF_QUESTION", "ROUNDING", "SCATTERED"),
         *("TIED", "UNEXPLAINED", "WITHIN"),
     ),
+    "sums": (
+        *("ALIKE", "COLUMNS", "CORRELATIONS", "DECADES", "LARGEST", "NEGLIGIBLE", "SCORES"),
+        *("STEPS", "WIDE"),
+    ),
 }
 """Names of the constants that the sources share with Python, by module of ``constants``.
 

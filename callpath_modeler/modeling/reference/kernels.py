@@ -17,7 +17,13 @@ from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
 from callpath_modeler.modeling.mixture.posterior import Posterior
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-from callpath_modeler.modeling.reference import bands, repetitions, screening, special_functions
+from callpath_modeler.modeling.reference import (
+    bands,
+    repetitions,
+    screening,
+    special_functions,
+    sums,
+)
 
 
 class ReferenceKernels:
@@ -37,6 +43,8 @@ class ReferenceKernels:
     quantiles = staticmethod(bands.quantiles)
     mixture = staticmethod(bands.mixture)
     bands = staticmethod(bands.bands)
+    quantiles_of_bands = staticmethod(sums.quantiles_of_bands)
+    addends = staticmethod(sums.addends)
 
     repetition_stats = staticmethod(repetitions.repetition_stats)
     row_spread = staticmethod(repetitions.row_spread)

@@ -9,6 +9,8 @@ import pytest
 from scipy import special
 
 from callpath_modeler.modeling import Mixture, Models, fit
+from callpath_modeler.modeling.constants.sums import ENDS, SCORES
+from callpath_modeler.modeling.sums import addable, as_addends
 from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows
 
@@ -72,6 +74,44 @@ def test_mixtures_are_those_of_numpy(kind: str) -> None:
         # The smallest values are logarithms of numbers near one.
         wanted = getattr(expected, name)
         np.testing.assert_allclose(getattr(found, name), wanted, rtol=1e-9, atol=1e-15)
+
+
+def assert_close(found: np.ndarray, expected: np.ndarray, high: np.ndarray, digits: float) -> None:
+    """Compare additive numbers [..., columns] of rows; differences are rounded as their terms."""
+    known = np.isfinite(expected)
+    np.testing.assert_array_equal(found[~known], expected[~known])
+    unit = np.minimum(np.nan_to_num(high), 1e150)[..., None]
+    scale = np.concatenate([np.repeat(unit, 4, axis=-1), np.repeat(unit**2, 2, axis=-1)], axis=-1)
+    scale = np.maximum(scale, np.abs(np.where(known, expected, 0.0)))
+    away = np.where(known, found, 0.0) - np.where(known, expected, 0.0)
+    assert (np.abs(away) <= digits * scale).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("confidence", [0.3, 0.95, 0.999])
+def test_addends_are_those_of_numpy(kind: str, confidence: float) -> None:
+    models = replace(models_of(kind), confidence=confidence)
+    targets = np.array([0.7, 3e2, np.inf, 4e6])
+    band = models.predict(targets)
+    found = addable(models, targets, band)
+    with in_numpy():
+        expected = addable(models, targets, band)
+    # Quantiles between two parts of a mixture that are far apart depend on rounding.
+    assert_close(found, expected, band.high, 1e-6)
+
+
+def test_addends_of_odd_quantiles_are_those_of_numpy() -> None:
+    random = np.random.default_rng(7)
+    rows = np.cumsum(10.0 ** random.uniform(-3, 3, (300, SCORES)), axis=1)
+    rows[:8, -1], rows[8:16, -3:], rows[16:24] = np.inf, np.inf, 0.0
+    rows[24:32, :4], rows[32:40], rows[40:48] = 0.0, np.inf, 1e-320
+    rows[48:56] *= 1e160
+    rows[56:64, 1:] = rows[56:64, :1]
+    for correlation in (0.0, 0.25, 1.0):
+        found = as_addends(rows, correlation, 0.95)
+        with in_numpy():
+            expected = as_addends(rows, correlation, 0.95)
+        assert_close(found, expected, rows[:, ENDS[1]], 1e-12)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 5, 15])

@@ -9,18 +9,13 @@ import pytest
 
 from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.predict import predict, predict_sum, total_of, with_callees
-from callpath_modeler.analysis.sums import (
-    COLUMNS,
-    addable,
-    as_addends,
-    as_normal,
-    ends_of_sums,
-    scores,
-)
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Prediction
 from callpath_modeler.modeling.constants.learning import LEAST_IN_SUMS
+from callpath_modeler.modeling.constants.sums import COLUMNS
+from callpath_modeler.modeling.row_quantiles import as_normal, scores
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
+from callpath_modeler.modeling.sums import addable, as_addends, ends_of_sums
 from synthetic import fitted
 
 CONFIDENCE = 0.95
