@@ -180,4 +180,9 @@ def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 def sum_over(values: FloatArray) -> FloatArray:
     """Return sums of columns [call paths, ...]; NaN = none of the call paths occurs."""
-    return np.where(np.isnan(values).all(axis=0), np.nan, np.nansum(values, axis=0))
+    found = np.asarray(values.sum(axis=0))
+    lacking = np.isnan(found)
+    if lacking.any():
+        some = values[..., lacking]
+        found[lacking] = np.where(np.isnan(some).all(axis=0), np.nan, np.nansum(some, axis=0))
+    return found

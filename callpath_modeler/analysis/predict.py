@@ -64,7 +64,8 @@ def predict(fitted: Fitted, target: float) -> Predicted:
     band = _prediction(models, where)
     ends = stretched(band.value, band.low, band.high, fitted.band_factor)
     value, low, high = (np.where(modelled, column[:, 0], np.nan) for column in (band.value, *ends))
-    added = np.where(modelled[:, None], addable(models, where, band)[:, 0], 0.0)
+    added = addable(models, where, band)[:, 0]
+    added[~modelled] = 0.0
     growth = np.where(modelled, models.growth_rank(), -1)
     lead = np.where(modelled, models.leading_coefficient(), 0.0)
     leader = np.where(modelled, np.arange(len(value)), -1)

@@ -448,11 +448,11 @@ def _order(
 ) -> IntArray:
     """Return the rows that have a value, worst first."""
     growth = view.growth.astype(float)
-    ties = [view.lead, growth] if np.isinf(target) else [found.value]
     key = growth if by is By.GROWTH or (by is By.VALUE and np.isinf(target)) else columns[by]
-    first = np.arange(len(key))
-    ties = [-np.nan_to_num(tie, nan=-1.0) for tie in ties]
-    order = np.lexsort((first, *ties, -np.where(np.isnan(key), -np.inf, key)))
+    ties = [view.lead, growth] if np.isinf(target) else [found.value]
+    ties = [-np.nan_to_num(tie, nan=-1.0) for tie in ties if tie is not key]
+    # The sort is stable, so what is left is ordered by position.
+    order = np.lexsort((*ties, -np.where(np.isnan(key), -np.inf, key)))
     has_value = ~np.isnan(found.value) if found.repetitions else view.leader >= 0
     ranked: IntArray = order[has_value[order]]
     return ranked

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.analysis.bands import stretched
-from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.measured import Measured, sum_over
 from callpath_modeler.analysis.predict import predict
 from callpath_modeler.analysis.target_costs import Total
 from callpath_modeler.arrays import FloatArray
@@ -137,9 +137,8 @@ def sum_is_a_bound(fitted: Fitted) -> bool:
     values = line.columns[fitted.metric.name]
     if experiment.reduction not in _AT_MOST_MEANS or values.run_time is None:
         return False
-    known = ~np.isnan(values.exclusive).all(axis=0) & ~np.isnan(values.run_time)
-    sums, run_times = np.nansum(values.exclusive[:, known], axis=0), values.run_time[known]
-    return bool((sums <= run_times * (1 + _TOLERANCE)).all())
+    sums = sum_over(values.exclusive)
+    return not (sums > values.run_time * (1 + _TOLERANCE)).any()
 
 
 def larger(one: Total, other: Total) -> Total:

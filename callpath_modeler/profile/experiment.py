@@ -133,6 +133,11 @@ class MetricValues:
             None if self.run_time is None else self.run_time[chosen],
         )
 
+    def of_rows(self, chosen: IntArray) -> MetricValues:
+        """Return the values of some call paths; those of the program stay."""
+        imbalance = None if self.imbalance is None else self.imbalance[chosen]
+        return replace(self, exclusive=self.exclusive[chosen], imbalance=imbalance)
+
     def means(self, reduction: Reduction) -> FloatArray:
         """Return means over processes, [call paths, runs], from maxima and imbalance.
 
@@ -381,7 +386,9 @@ class Experiment(HtmlReprMixin):
             lines=(),
         )
 
-    def means(self, metric: str, runs: IntArray | None = None) -> FloatArray:
+    def means(
+        self, metric: str, runs: IntArray | None = None, rows: IntArray | None = None
+    ) -> FloatArray:
         """Return means over processes, [call paths, runs], SI base units.
 
         NaN = the call path did not occur. The values are returned as they are if the profiles do
@@ -390,14 +397,16 @@ class Experiment(HtmlReprMixin):
         Parameters
         ----------
         metric : name of the metric
-        runs : the runs; None = all
+        runs, rows : the runs and the call paths; None = all
         """
-        values = self._of_runs(metric, runs)
+        values = self._part(metric, runs, rows)
         if self.reduction is Reduction.SUM:
             return values.exclusive / self._processes(runs)
         return values.means(self.reduction)
 
-    def maxima(self, metric: str, runs: IntArray | None = None) -> FloatArray:
+    def maxima(
+        self, metric: str, runs: IntArray | None = None, rows: IntArray | None = None
+    ) -> FloatArray:
         """Return maxima over processes, [call paths, runs], SI base units.
 
         NaN = the maximum is not known, or the call path did not occur.
@@ -405,9 +414,9 @@ class Experiment(HtmlReprMixin):
         Parameters
         ----------
         metric : name of the metric
-        runs : the runs; None = all
+        runs, rows : the runs and the call paths; None = all
         """
-        values, processes = self._of_runs(metric, runs), self._processes(runs)
+        values, processes = self._part(metric, runs, rows), self._processes(runs)
         if self.reduction is Reduction.MAX:
             return values.exclusive
         nothing = np.broadcast_to(np.nan, values.exclusive.shape)  # without memory for each
@@ -419,11 +428,12 @@ class Experiment(HtmlReprMixin):
             return nothing
         alone = np.where(processes == 1, 1.0, np.nan)
         ratio = alone if values.imbalance is None else np.fmax(values.imbalance, alone)
-        return self.means(metric, runs) * np.where(is_zero, 1.0, ratio)
+        return self.means(metric, runs, rows) * np.where(is_zero, 1.0, ratio)
 
-    def _of_runs(self, metric: str, runs: IntArray | None) -> MetricValues:
-        column = self.columns[metric]
-        return column if runs is None else column.of_runs(runs)
+    def _part(self, metric: str, runs: IntArray | None, rows: IntArray | None) -> MetricValues:
+        values = self.columns[metric]
+        values = values if rows is None else values.of_rows(rows)
+        return values if runs is None else values.of_runs(runs)
 
     def _processes(self, runs: IntArray | None) -> FloatArray:
         """Return the number of processes of each run, at least 1, [runs]."""

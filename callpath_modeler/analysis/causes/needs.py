@@ -12,7 +12,7 @@ import numpy as np
 from callpath_modeler import modeling
 from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
 from callpath_modeler.modeling.distributions import normal_quantile
@@ -249,8 +249,10 @@ def _times(fitted: Fitted, rows: IntArray) -> tuple[FloatArray, FloatArray]:
 def _pool(fitted: Fitted) -> Pool:
     """Return the noise of repetitions of all call paths."""
     if fitted not in _POOLS:
-        count = len(fitted.experiment.tree)
-        parts = []
+        of_run = fitted.line.settings([fitted.parameter])[:, 0]
+        is_repeated = len(np.unique(of_run)) < len(of_run)
+        count = len(fitted.experiment.tree) if is_repeated else 0
+        parts = [_repetitions(fitted, slice(0, 0))]
         for start in range(0, count, _CHUNK):
             part = _repetitions(fitted, slice(start, start + _CHUNK))
             # Rows without repetitions tell nothing, and there may be 10^6.
@@ -301,7 +303,8 @@ def _over_processes(
     _, ratio, error, scatter = _cube(fitted, known[rows].astype(np.float64))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = error / ratio
-    mean, largest = (by_point(fitted, each[rows]) for each in (line.means(name), line.maxima(name)))
+    mean = by_point(fitted, line.means(name, rows=rows))
+    largest = by_point(fitted, line.maxima(name, rows=rows))
     return mean, largest, error, scatter
 
 
@@ -397,31 +400,37 @@ def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | No
     if not waiting:
         return None, source
     line, name = fitted.line, fitted.metric.name
-    computes = (sources.above > 0)[:, None]
-    longer = np.maximum(np.nan_to_num(line.maxima(name) - line.means(name)), 0.0)
-    longer = np.where(computes, longer, 0.0)
+    callers, of_waiting = np.unique([near[k] for k in waiting], return_inverse=True)
+    # Only computation with imbalance at the largest scale makes others wait.
+    ends = tree.end[callers]
+    uneven = np.flatnonzero((sources.above > 0) & _covered(len(tree), callers, ends))
+    longer = line.maxima(name, rows=uneven) - line.means(name, rows=uneven)
+    longer = np.maximum(np.nan_to_num(longer), 0.0)
     upto = np.vstack([np.zeros(longer.shape[1]), np.cumsum(longer, axis=0)])
     above = by_point(fitted, longer)
     gain = np.nan_to_num(above[:, -1] - above[:, 0])
-    most: dict[int, int] = {}
-    delays = np.zeros((len(waiting), longer.shape[1]))
-    for number, k in enumerate(waiting):
-        caller = near[k]
-        assert caller is not None  # only call paths that wait
-        end = int(tree.end[caller])
-        delays[number] = upto[end] - upto[caller]
-        if caller not in most:
-            # Only computation with imbalance at the largest scale makes others wait.
-            uneven = np.where(sources.above[caller:end] > 0, gain[caller:end], -np.inf)
-            most[caller] = caller + int(np.argmax(uneven))
-        source[k] = most[caller]
+    first, last = np.searchsorted(uneven, [callers, ends])
+    # A program with several roots may have a root without such computation.
+    most = callers.copy()
+    for k in np.flatnonzero(first < last).tolist():
+        most[k] = uneven[first[k] + np.argmax(gain[first[k] : last[k]])]
+    source[waiting] = most[of_waiting]
+    delays = (upto[last] - upto[first])[of_waiting]
     cube, _, scatter, _ = _cube(fitted, delays)
-    of_waiting, _ = amounts_at(fitted, cube, target)
+    found, _ = amounts_at(fitted, cube, target)
     values, error = np.zeros((len(rows), len(fitted.points) + 1)), np.zeros(len(rows))
-    values[waiting], error[waiting] = of_waiting.values, of_waiting.error
+    values[waiting], error[waiting] = found.values, found.error
     of_points = np.zeros((len(rows), len(fitted.points)))
     of_points[waiting] = scatter
     return Amounts(values, error, of_points), source
+
+
+def _covered(count: int, first: IntArray, last: IntArray) -> BoolArray:
+    """Return whether each of `count` rows is in any of some ranges of rows."""
+    change = np.zeros(count + 1, np.intp)
+    np.add.at(change, first, 1)
+    np.add.at(change, last, -1)
+    return np.cumsum(change[:-1]) > 0
 
 
 def _cube(
