@@ -386,9 +386,7 @@ class Experiment(HtmlReprMixin):
             lines=(),
         )
 
-    def means(
-        self, metric: str, runs: IntArray | None = None, rows: IntArray | None = None
-    ) -> FloatArray:
+    def means(self, metric: str, runs: IntArray | None = None) -> FloatArray:
         """Return means over processes, [call paths, runs], SI base units.
 
         NaN = the call path did not occur. The values are returned as they are if the profiles do
@@ -397,16 +395,11 @@ class Experiment(HtmlReprMixin):
         Parameters
         ----------
         metric : name of the metric
-        runs, rows : the runs and the call paths; None = all
+        runs : the runs; None = all
         """
-        values = self._part(metric, runs, rows)
-        if self.reduction is Reduction.SUM:
-            return values.exclusive / self._processes(runs)
-        return values.means(self.reduction)
+        return self._means(self._of_runs(metric, runs), self._processes(runs))
 
-    def maxima(
-        self, metric: str, runs: IntArray | None = None, rows: IntArray | None = None
-    ) -> FloatArray:
+    def maxima(self, metric: str, runs: IntArray | None = None) -> FloatArray:
         """Return maxima over processes, [call paths, runs], SI base units.
 
         NaN = the maximum is not known, or the call path did not occur.
@@ -414,9 +407,21 @@ class Experiment(HtmlReprMixin):
         Parameters
         ----------
         metric : name of the metric
-        runs, rows : the runs and the call paths; None = all
+        runs : the runs; None = all
         """
-        values, processes = self._part(metric, runs, rows), self._processes(runs)
+        return self._maxima(self._of_runs(metric, runs), self._processes(runs))
+
+    def means_and_maxima(self, metric: str, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the `means` and the `maxima` of some call paths, each [rows, runs]."""
+        values, processes = self.columns[metric].of_rows(rows), self._processes(None)
+        return self._means(values, processes), self._maxima(values, processes)
+
+    def _means(self, values: MetricValues, processes: FloatArray) -> FloatArray:
+        if self.reduction is Reduction.SUM:
+            return values.exclusive / processes
+        return values.means(self.reduction)
+
+    def _maxima(self, values: MetricValues, processes: FloatArray) -> FloatArray:
         if self.reduction is Reduction.MAX:
             return values.exclusive
         nothing = np.broadcast_to(np.nan, values.exclusive.shape)  # without memory for each
@@ -428,12 +433,11 @@ class Experiment(HtmlReprMixin):
             return nothing
         alone = np.where(processes == 1, 1.0, np.nan)
         ratio = alone if values.imbalance is None else np.fmax(values.imbalance, alone)
-        return self.means(metric, runs, rows) * np.where(is_zero, 1.0, ratio)
+        return self._means(values, processes) * np.where(is_zero, 1.0, ratio)
 
-    def _part(self, metric: str, runs: IntArray | None, rows: IntArray | None) -> MetricValues:
-        values = self.columns[metric]
-        values = values if rows is None else values.of_rows(rows)
-        return values if runs is None else values.of_runs(runs)
+    def _of_runs(self, metric: str, runs: IntArray | None) -> MetricValues:
+        column = self.columns[metric]
+        return column if runs is None else column.of_runs(runs)
 
     def _processes(self, runs: IntArray | None) -> FloatArray:
         """Return the number of processes of each run, at least 1, [runs]."""

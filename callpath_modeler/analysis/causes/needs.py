@@ -303,8 +303,7 @@ def _over_processes(
     _, ratio, error, scatter = _cube(fitted, known[rows].astype(np.float64))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = error / ratio
-    mean = by_point(fitted, line.means(name, rows=rows))
-    largest = by_point(fitted, line.maxima(name, rows=rows))
+    mean, largest = (by_point(fitted, each) for each in line.means_and_maxima(name, rows))
     return mean, largest, error, scatter
 
 
@@ -404,9 +403,11 @@ def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | No
     # Only computation with imbalance at the largest scale makes others wait.
     ends = tree.end[callers]
     uneven = np.flatnonzero((sources.above > 0) & _covered(len(tree), callers, ends))
-    longer = line.maxima(name, rows=uneven) - line.means(name, rows=uneven)
-    longer = np.maximum(np.nan_to_num(longer), 0.0)
-    upto = np.vstack([np.zeros(longer.shape[1]), np.cumsum(longer, axis=0)])
+    mean, largest = line.means_and_maxima(name, uneven)
+    # A difference that is not known adds nothing.
+    longer = np.fmax(largest - mean, 0.0)
+    upto = np.zeros((len(uneven) + 1, longer.shape[1]))
+    np.cumsum(longer, axis=0, out=upto[1:])
     above = by_point(fitted, longer)
     gain = np.nan_to_num(above[:, -1] - above[:, 0])
     first, last = np.searchsorted(uneven, [callers, ends])
