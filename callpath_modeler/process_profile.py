@@ -181,7 +181,8 @@ def process_profiles(
     asked = [np.asarray(rows, np.intp) for rows in choices]
     masks = [_mask(experiment, rows, inclusive=inclusive) for rows in asked]
     renumbered = [each.subject for each in experiment.findings if each.code == RENUMBERED]
-    common = CommonTree(experiment.tree, options.ignore, options.hide, renumbered)
+    wanted = np.logical_or.reduce(masks)
+    common = CommonTree(experiment.tree, options.ignore, options.hide, renumbered, wanted)
     registry = Registry.of_installed(options.reader)
     found: list[dict[int, ProcessValues]] = [{} for _ in asked]
     skipped: list[dict[str, DataError]] = [{} for _ in asked]

@@ -37,6 +37,7 @@ class CommonTree:
     ignored : patterns of call paths that were excluded together with their callees
     hidden : patterns of call paths that were folded into their callers
     renumbered : names of regions that only their order identifies, as in `profile.unify.Unified`
+    wanted : [call paths] which are searched for, so that others need not be found; None = all
     """
 
     def __init__(
@@ -45,11 +46,19 @@ class CommonTree:
         ignored: Iterable[str] = (),
         hidden: Iterable[str] = (),
         renumbered: Iterable[str] = (),
+        wanted: BoolArray | None = None,
     ) -> None:
         self._renumbered = frozenset(renumbered)
-        self._tree = tree
         self._ignored, self._hidden = tuple(ignored), tuple(hidden)
         self._names, self._lines, self._places = _Numbers(), _Numbers(), _Numbers()
+        self._regions = _Numbers()
+        self._along: list[Int64Array] | None = None
+        self._of_tree = np.arange(len(tree))
+        # With folded call paths, a call has another depth in a run.
+        if wanted is not None and not self._hidden:
+            self._along = self._names_along(tree, wanted)
+            tree, self._of_tree = self._narrowed(tree, self._along)
+        self._tree = tree
         self._calls, calls = np.unique(self._calls_of(tree), return_inverse=True)
         self._rows, self._start, self._count = _siblings(tree, calls)
         first = self._rows[self._start]
@@ -61,6 +70,39 @@ class CommonTree:
         code = _code(group[several], _of_regions(tree, _place, self._places)[rows])
         self._placed, first_placed = np.unique(code, return_index=True)
         self._row_of_placed = rows[first_placed]
+
+    def _names_along(self, tree: CallTree, wanted: BoolArray) -> list[Int64Array]:
+        """Return the numbers of the names of wanted call paths and their callers, by depth."""
+        needed = wanted.copy()
+        rows: NDArray[np.integer] = np.flatnonzero(wanted)
+        while len(rows):
+            callers = np.unique(tree.parent[rows])
+            rows = callers[(callers != ROOT) & ~needed[callers]]
+            needed[rows] = True
+        names, found = _of_regions(tree, _name, self._regions), []
+        rows = np.flatnonzero((tree.parent == ROOT) & needed)
+        while len(rows):
+            found.append(np.unique(names[rows]))
+            below = tree.called_by(rows)
+            rows = below[needed[below]]
+        return found
+
+    def _narrowed(self, tree: CallTree, along: Sequence[Int64Array]) -> tuple[CallTree, IntArray]:
+        """Return the call paths whose names are `along` the wanted ones, and their rows.
+
+        All siblings of one name are among them, or none.
+        """
+        names, parts = _of_regions(tree, _name, self._regions), []
+        rows: NDArray[np.integer] = tree.roots
+        for known in along:
+            rows = rows[np.isin(names[rows], known)]
+            parts.append(rows)
+            rows = tree.called_by(rows)
+        kept = np.sort(np.concatenate([*parts, np.empty(0, np.intp)])).astype(np.intp)
+        callers = tree.parent[kept]
+        parent = np.where(callers == ROOT, ROOT, np.searchsorted(kept, callers))
+        columns = (tree.region[kept], tree.regions, tree.annotation[kept], tree.annotations)
+        return CallTree.from_parents(parent, *columns, tree.site[kept]), kept
 
     def _calls_of(self, tree: CallTree) -> Int64Array:
         """Return a number for the name and the relative line of each call, [call paths]."""
@@ -89,8 +131,17 @@ class CommonTree:
         -------
         ndarray
             intp [call paths of `own`], rows of the common tree. A folded call path has the row of
-            its caller. `ROOT` = the common tree does not have the call path.
+            its caller. `ROOT` = the common tree does not have the call path, or it is not wanted.
         """
+        found = np.full(len(own), ROOT, np.intp)
+        some, rows = (
+            (own, np.arange(len(own))) if self._along is None else self._narrowed(own, self._along)
+        )
+        found[rows] = np.append(self._of_tree, ROOT)[self._rows_of(some)]
+        return found
+
+    def _rows_of(self, own: CallTree) -> IntArray:
+        """Return the row of each call path in the narrowed tree."""
         if not self._tree.has_sites:
             own = without_call_sites(own)
         united = unify([own])
@@ -178,6 +229,10 @@ def _ordinal(annotation: str) -> int:
 
 def _without_ordinal(annotation: str) -> str:
     return _ORDINAL.sub("", without_site(annotation))
+
+
+def _name(region: Region) -> str:
+    return region.common_name
 
 
 def _place(region: Region) -> tuple[int, str]:

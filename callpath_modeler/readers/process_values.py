@@ -136,17 +136,18 @@ def _values_at_once(
     """Return the values of some choices, as `process_values` does."""
     assert isinstance(source, ThreadSource)
     # Call paths with the same code are in the same choices, so they are one group.
-    code = np.zeros(len(rows), np.int64)
+    matched = np.flatnonzero(rows != ROOT)
+    here, code = rows[matched], np.zeros(len(matched), np.int64)
     refused: list[DataError | None] = []
     for number, choice in enumerate(choices):
-        is_here = np.append(choice.chosen, False)[rows]
-        is_checked = is_here & (rows == choice.row) & (choice.row != ROOT)
+        is_here = choice.chosen[here]
+        is_checked = is_here & (here == choice.row)
         refused.append(_refused(choice, is_here, is_checked))
         code |= (is_here.astype(np.int64) | is_checked.astype(np.int64) << 1) << (2 * number)
-    known = np.flatnonzero(code)
-    codes, of_code = np.unique(code[known], return_inverse=True)
+    matched, code = matched[code > 0], code[code > 0]
+    codes, of_code = np.unique(code, return_inverse=True)
     group = np.full(len(rows), ROOT)
-    group[known] = of_code
+    group[matched] = of_code
     before = {*source.findings()}
     sums = source.sums_of_threads(declared.metric.name, group, len(codes)) if len(codes) else None
     findings = tuple(each for each in source.findings() if each not in before)
@@ -160,7 +161,7 @@ def _values_at_once(
         bits = codes >> (2 * number) & 3
         own = ThreadSums(sums.values[bits == 3], sums.process)
         whole = ThreadSums(sums.values[bits > 0].sum(axis=0)[np.newaxis], sums.process)
-        occurrences = int(np.count_nonzero(code[known] >> (2 * number) & 2))
+        occurrences = int(np.count_nonzero(code >> (2 * number) & 2))
         try:
             found.append(
                 _of_choice(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.matching import CommonTree
@@ -50,6 +51,33 @@ def test_excluded_call_paths_have_no_row_and_folded_ones_that_of_their_caller():
     common = call_tree(["main", "main/a", "main/a/c"])
     rows = CommonTree(common, ignored=["main/d"], hidden=["**/b"]).rows_of(own)
     assert rows.tolist() == [0, 1, 1, 2, ROOT, ROOT]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_wanted_call_paths_are_found_as_among_all(seed):
+    random = np.random.default_rng(seed)
+    regions = [Region(f"f{k % 4}", file="a.c", line=int(10 * (k // 4))) for k in range(6)]
+    trees = []
+    for _ in range(3):
+        parents = [ROOT]
+        for row in range(1, 60):
+            callers = [row - 1]
+            while callers[-1] != ROOT:
+                callers.append(parents[callers[-1]])
+            parents.append(int(random.choice(callers)))
+        trees.append(CallTree.from_parents(parents, random.integers(0, 6, 60), regions))
+    united = unify(trees)
+    wanted = random.uniform(size=len(united.tree)) < random.choice([0.02, 0.1, 1.0])
+    for ignored in ([], ["**/f2"]):
+        given = {"ignored": ignored, "renumbered": united.renumbered}
+        whole = CommonTree(united.tree, **given)
+        some = CommonTree(united.tree, **given, wanted=wanted)
+        for tree in trees:
+            expected = whole.rows_of(tree)
+            found = some.rows_of(tree)
+            asked = (expected != ROOT) & np.append(wanted, False)[expected]
+            np.testing.assert_array_equal(found[asked], expected[asked])
+            assert ((found == expected) | (found == ROOT)).all()
 
 
 def test_call_paths_that_the_common_tree_lacks_have_no_row():
