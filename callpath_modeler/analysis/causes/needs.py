@@ -403,13 +403,16 @@ def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | No
     # Only computation with imbalance at the largest scale makes others wait.
     ends = tree.end[callers]
     uneven = np.flatnonzero((sources.above > 0) & _covered(len(tree), callers, ends))
-    mean, largest = line.means_and_maxima(name, uneven)
-    # A difference that is not known adds nothing.
-    longer = np.fmax(largest - mean, 0.0)
-    upto = np.zeros((len(uneven) + 1, longer.shape[1]))
-    np.cumsum(longer, axis=0, out=upto[1:])
-    above = by_point(fitted, longer)
-    gain = np.nan_to_num(above[:, -1] - above[:, 0])
+    upto, gain = np.zeros((len(uneven) + 1, len(line.runs))), np.empty(len(uneven))
+    for start in range(0, len(uneven), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        mean, largest = line.means_and_maxima(name, uneven[part])
+        # A difference that is not known adds nothing.
+        longer = np.fmax(largest - mean, 0.0)
+        above = by_point(fitted, longer)
+        gain[part] = np.nan_to_num(above[:, -1] - above[:, 0])
+        upto[1:][part] = longer
+    np.cumsum(upto, axis=0, out=upto)
     first, last = np.searchsorted(uneven, [callers, ends])
     # A program with several roots may have a root without such computation.
     most = callers.copy()
