@@ -7,6 +7,7 @@
 #include "lanes.h"
 #include "memory.h"
 
+/* Error of the logarithm of a quantile. */
 static const double SETTLED = 1e-10;
 enum { STEPS = 80 };
 
@@ -94,8 +95,10 @@ static void share_below(const Parts *of, const double *at, double *share, double
         }
 }
 
-/* `_quantile`, with `centre` in logarithms, for the lanes that are `going`. */
-static void quantile_of(const Parts *of, double probability, int64_t *going, double *at)
+/* `_quantile`, with `centre` in logarithms, for the lanes that are `going`. A step of Newton's method
+   up to `short_step` is the last one. */
+static void quantile_of(const Parts *of, double probability, const double *short_step,
+                        int64_t *going, double *at)
 {
     double low[LANES], high[LANES], share[LANES], density[LANES], last[LANES], before[LANES];
     double deviate = probability <= 0   ? -INFINITY
@@ -123,7 +126,8 @@ static void quantile_of(const Parts *of, double probability, int64_t *going, dou
             after = good ? after : (low[lane] + high[lane]) / 2;
             before[lane] = last[lane];
             last[lane] = fabs(after - at[lane]);
-            int moves = (last[lane] > SETTLED) & (high[lane] - low[lane] > SETTLED);
+            double enough = good ? short_step[lane] : SETTLED;
+            int moves = (last[lane] > enough) & (high[lane] - low[lane] > SETTLED);
             at[lane] = going[lane] ? after : at[lane];
             going[lane] = going[lane] & moves;
             any |= going[lane];
@@ -133,14 +137,15 @@ static void quantile_of(const Parts *of, double probability, int64_t *going, dou
     }
 }
 
-/* Replace centres by their logarithms. Write the lanes that need a search, and the quantiles of
-   the others. */
-static void prepare(const Parts *of, double *otherwise, int64_t *usable)
+/* Replace centres by their logarithms. Write the lanes that need a search, the quantiles of the
+   others, and the length of a last step: the error after a step of Newton's method is about the
+   square of the step, relative to the smallest spread. */
+static void prepare(const Parts *of, double *otherwise, int64_t *usable, double *short_step)
 {
-    double largest[LANES] = {0};
+    double largest[LANES] = {0}, least[LANES];
     int64_t fits[LANES], any[LANES] = {0};
     for (int lane = 0; lane < LANES; lane++)
-        fits[lane] = 1;
+        fits[lane] = 1, least[lane] = INFINITY;
     for (int64_t part = 0; part < of->count; part++)
 #pragma omp simd
         for (int lane = 0; lane < LANES; lane++) {
@@ -154,10 +159,13 @@ static void prepare(const Parts *of, double *otherwise, int64_t *usable)
             of->centre[k] = log_of(centre);
             of->below[k] = of->below[k] > BANDS_LEAST_SPREAD ? of->below[k] : BANDS_LEAST_SPREAD;
             of->above[k] = of->above[k] > BANDS_LEAST_SPREAD ? of->above[k] : BANDS_LEAST_SPREAD;
+            double spread = smaller(of->below[k], of->above[k]);
+            least[lane] = there ? smaller(spread, least[lane]) : least[lane];
         }
     for (int lane = 0; lane < LANES; lane++) {
         usable[lane] = fits[lane] & any[lane];
         otherwise[lane] = largest[lane] == 0 ? 0 : INFINITY;
+        short_step[lane] = sqrt(SETTLED * smaller(least[lane], 1));
     }
 }
 
@@ -165,14 +173,14 @@ static void prepare(const Parts *of, double *otherwise, int64_t *usable)
 static void quantiles_of(const Parts *of, int64_t probabilities, const double *probability,
                          double *found)
 {
-    double otherwise[LANES];
+    double otherwise[LANES], short_step[LANES];
     int64_t usable[LANES];
-    prepare(of, otherwise, usable);
+    prepare(of, otherwise, usable, short_step);
     run_up(of);
     for (int64_t which = 0; which < probabilities; which++, found += LANES) {
         int64_t going[LANES];
         memcpy(going, usable, sizeof going);
-        quantile_of(of, probability[which], going, found);
+        quantile_of(of, probability[which], short_step, going, found);
         for (int lane = 0; lane < LANES; lane++)
             found[lane] = usable[lane] ? exp_of(found[lane]) : otherwise[lane];
     }
