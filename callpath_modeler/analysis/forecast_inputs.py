@@ -9,8 +9,8 @@ import numpy as np
 
 from callpath_modeler.analysis.ensemble import Losses, ensemble_of, losses_of_pairs
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
+from callpath_modeler.analysis.losses import total_at_largest, unmodelled
 from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.rank import total_at_largest, unmodelled
 from callpath_modeler.analysis.run_time import maxima_at_largest
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import UsageError

@@ -10,7 +10,8 @@ from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.ensemble import Losses, PredictedTarget, relative_excess
 from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.excess_bands import excess_band, expected_band
-from callpath_modeler.analysis.forecast import ModelBands, forecast
+from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.forecast_bands import ModelBands
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from callpath_modeler.analysis.causes import NOTHING, find_causes
-from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
+from callpath_modeler.analysis.forecast import Forecast
+from callpath_modeler.analysis.forecast_bands import NodeForecasts
 from callpath_modeler.analysis.line_losses import LineLosses, line_losses
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.fitted import Fitted

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
+from callpath_modeler.analysis.forecast import Forecast
+from callpath_modeler.analysis.forecast_bands import NodeForecasts
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding

@@ -10,7 +10,8 @@ import numpy as np
 from rich.cells import cell_len
 from rich.text import Text
 
-from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
+from callpath_modeler.analysis.forecast import Forecast
+from callpath_modeler.analysis.forecast_bands import NodeForecasts
 from callpath_modeler.analysis.pair_forecast import NodeDifferences, PairForecast, ViewForecast
 from callpath_modeler.modeling import Growth
 from callpath_modeler.profile.outline import SHARED

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
+from callpath_modeler.analysis.forecast import Forecast
+from callpath_modeler.analysis.forecast_bands import NodeForecasts
 from callpath_modeler.analysis.pair_forecast import NodeDifferences, ViewForecast
 from callpath_modeler.profile.groups import Rows
 from callpath_modeler.profile.outline import Outline
