@@ -13,6 +13,7 @@ from callpath_modeler.analysis.history.judgement import (
     judge,
     questions,
 )
+from callpath_modeler.analysis.history.power import least_program_change
 
 SCALES = np.array([8.0, 16.0, 32.0, 64.0])
 RULE = AlarmRule()
@@ -267,6 +268,23 @@ def test_a_third_of_the_call_paths_that_become_slower_are_a_slower_program(numbe
         found = judged(values, control=of(number))
         soon += any(each.is_worse and 30 <= each.raised <= 32 for each in found.program)
     assert soon >= 18
+
+
+@pytest.mark.parametrize(("number", "own"), [(3, 0.03), (10, 0.1)])
+def test_the_slowdown_that_a_control_is_said_to_show_is_named_and_half_of_it_is_not(number, own):
+    named = dict.fromkeys((0.5, 1.0, 2.0), 0)
+    for seed in range(20):
+        values = history([seed, number], records=33, own=own, shared=0.05)
+        before = judged(values[:, :30], control=of(number))
+        least = least_program_change(before, RULE, number)
+        for share in named:
+            later = values.copy()
+            later[~of(number), 30:] *= np.exp(share * least)
+            found = judged(later, control=of(number)).program
+            named[share] += any(each.is_worse and each.raised >= 30 for each in found)
+    assert named[0.5] <= 5
+    assert named[1.0] >= 14
+    assert named[2.0] == 20
 
 
 def test_a_new_call_path_slows_the_program():
