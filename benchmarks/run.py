@@ -10,9 +10,9 @@ Temporary files (about 2 GB) are deleted at the end. Environments stay, and so d
 Extra-P, which take minutes.
 
 ``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py. ``real``,
-``run-times``, ``scales``, ``marked``, ``slices``, ``ablation`` and ``generated`` need the
-measurements in DIR/data. DIR is given with ``--shared DIR``; by default, it is the folder
-``shared`` next to the project. ``generated`` also needs MPI and an idle machine, and
+``real-histories``, ``run-times``, ``scales``, ``marked``, ``slices``, ``ablation`` and
+``generated`` need the measurements in DIR/data. DIR is given with ``--shared DIR``; by default, it
+is the folder ``shared`` next to the project. ``generated`` also needs MPI and an idle machine, and
 ``tuned-rules`` needs Open MPI 4.
 ``far`` and ``far-ranks`` need the profiles of ``make cluster``.
 """
@@ -48,6 +48,7 @@ import kernels
 import mechanisms
 import next_scales
 import noises
+import real_histories
 import real_series
 import reduce
 import regressions
@@ -121,6 +122,7 @@ BENCHMARKS = {
     "slowdowns": Benchmark(regressions.slowdowns, regressions.SLOWER_NOTES, ()),
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
     "histories": Benchmark(histories.table, histories.NOTES, (OTAVA,)),
+    "real-histories": Benchmark(real_histories.table, real_histories.NOTES, ()),
     "guidelines": Benchmark(guidelines.table, guidelines.NOTES, ()),
     "guideline-errors": Benchmark(guideline_errors.errors, guideline_errors.ERROR_NOTES, ()),
     "guideline-files": Benchmark(guideline_errors.filed_errors, guideline_errors.FILE_NOTES, ()),

@@ -7,6 +7,7 @@ grid. The words for people are in `report.history`.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import numpy as np
 from callpath_modeler.analysis.history.alarms import AlarmRule
 from callpath_modeler.analysis.history.judgement import HistoryChange, JudgedHistory, judge
 from callpath_modeler.analysis.history.levels import LEAST_CONTROL
+from callpath_modeler.analysis.history.power import least_program_change
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
 from callpath_modeler.history_store import MOST_RECORDS, HistoryRecord
@@ -109,6 +111,16 @@ class CommitHistory:
         if not len(earlier):
             return float("nan")
         return float(np.expm1(min(column[-1] - np.median(earlier), 700.0)))
+
+    def least_program_change(self) -> float | None:
+        """Return the smallest relative slowdown of the program that the third record with it shows.
+
+        None = there is no control. Infinity = no slowdown is named so soon.
+        """
+        if self.control is None:
+            return None
+        least = least_program_change(self.found, self.rule, int(self.control.sum()))
+        return math.expm1(least) if least < 700.0 else math.inf
 
     def levels(self, row: int) -> FloatArray:
         """Return the centre of the values of a call path at the largest scale, [T]."""

@@ -253,7 +253,7 @@ def prediction_of(
         raise DataError("no call path has a prediction", hint="see `cpmodel fit`")
     whole = ranking.total if ranking.run_time is None else ranking.run_time.total
     bands = np.column_stack([ranking.value, ranking.low, ranking.high])[rows]
-    held = {**experiment.constants, **fitted.held}
+    held = {**experiment.own_constants, **fitted.held}
     held.pop(fitted.parameter, None)
     return PredictionRecord(
         time=time,

@@ -290,19 +290,24 @@ def _apart(
     return {name: at[name] for name in others}, {}, assumed
 
 
-def pair_findings(pair: ExperimentPair) -> list[Finding]:
-    """Return findings about differences of parameters, programs and names."""
+def findings_of_constants(pair: ExperimentPair, subject: str) -> list[Finding]:
+    """Return a finding on `subject` for each constant parameter whose value differs."""
     before, after = (side.experiment.constants for side in pair.sides)
     shared = (name for name in before if name in after and name != pair.parameter)
-    found = [
+    return [
         Finding(
             "CPM131",
-            "base and new",
+            subject,
             f"{setting_text({name: before[name]})} and {parameter_value(after[name])}",
         )
         for name in shared
         if before[name] != after[name]
     ]
+
+
+def pair_findings(pair: ExperimentPair) -> list[Finding]:
+    """Return findings about differences of parameters, programs and names."""
+    found = findings_of_constants(pair, "base and new")
     if not of_one_program(*(side.experiment.tree for side in pair.sides)):
         found.append(Finding("CPM121", "base and new", "share hardly a function"))
     return found + [

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.analysis.measured import sum_over
-from callpath_modeler.analysis.pairing import common_line, pair_up
+from callpath_modeler.analysis.pairing import common_line, findings_of_constants, pair_up
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.target_costs import Total, deviation
 from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.experiment import Experiment, inclusive_values
 from callpath_modeler.profile.schema import Reduction
@@ -40,6 +41,7 @@ class Verification:
     total : measured run time, or the sum of the call paths if no run time was predicted
     predicted : the prediction of it, with its band
     unknown : measured total of the call paths that no run of the models has
+    findings : constants that differ between the runs of the models and these runs
     """
 
     runs: int
@@ -50,6 +52,7 @@ class Verification:
     total: float
     predicted: Total
     unknown: float
+    findings: tuple[Finding, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -116,6 +119,7 @@ def verify(ranking: Ranking, experiment: Experiment) -> Verification:
         total=total,
         predicted=predicted,
         unknown=float(np.nansum(centre[~known])),
+        findings=tuple(findings_of_constants(pair, "models and measured runs")),
     )
 
 
@@ -123,7 +127,7 @@ def _at_target(experiment: Experiment, ranking: Ranking) -> Experiment:
     """Return the runs at the target, and at the fixed values of the other parameters."""
     fitted = ranking.fitted
     parameter = fitted.parameter
-    asked = {**fitted.experiment.constants, **fitted.at(ranking.target)}
+    asked = {**fitted.experiment.own_constants, **fitted.at(ranking.target)}
     there = runs_at(experiment, parameter, asked)
     if there is None:
         known = experiment.runs[0].parameters

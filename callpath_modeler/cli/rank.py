@@ -151,6 +151,7 @@ def command(
     checks = {value: check_ranking(ranking, verdicts) for value, (ranking, _) in groups.items()}
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     findings, notes = of_groups(group_by, groups), Notes.FULL
+    findings += [each for one in verified.values() if one for each in one.findings]
     if plot is not None:
         _plot(console, groups[""][0], chosen[""], table, plot)
     if form == "table":

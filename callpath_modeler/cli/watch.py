@@ -71,7 +71,7 @@ _HISTORY = (
         metavar="PATTERN",
         multiple=True,
         help="Call paths that did not change, without their callees, e.g. '**/kernel_*'. What they "
-        "share is the machine's. What all others share beyond it is a change of the program.",
+        "share is the machine's. The cost of all others relative to it is the program's.",
     ),
 )
 

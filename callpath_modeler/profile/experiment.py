@@ -94,12 +94,14 @@ class RunNumber:
     values : its values, as text
     place : its position: file names, directory names, or a column
     reason : the interpretation, with the reason for it
+    common_constant : the constant that only the name of the directory of all runs states; "" = none
     """
 
     name: str
     values: str
     place: str
     reason: str
+    common_constant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,15 @@ class Experiment(HtmlReprMixin):
         points = (f"{counted(len(p.values), 'point')} of {p.name}" for p in self.parameters)
         said = ", ".join([counted(len(self.tree), "call path"), *points, *self.columns])
         return f"<Experiment {self.name}: {said}>"
+
+    @property
+    def own_constants(self) -> dict[str, float]:
+        """Constants without those that only the name of the directory of all runs states.
+
+        Runs elsewhere need not have these.
+        """
+        common = {number.common_constant for number in self.numbers}
+        return {name: value for name, value in self.constants.items() if name not in common}
 
     def metric(self, name: str | None = None) -> Metric:
         """Return the metric called `name`, or the first duration.

@@ -41,6 +41,7 @@ class NumberColumn:
     values : [runs]; None = the names of the run lack the number
     joined : True if word and number form one piece in all names, as in ``p64``
     place : position of the number, for messages
+    common : True if only the name of the directory of all runs has the number
     """
 
     label: str
@@ -48,6 +49,7 @@ class NumberColumn:
     values: Values
     joined: bool = True
     place: str = "run names"
+    common: bool = False
 
     @property
     def shown(self) -> str:
@@ -70,24 +72,24 @@ def columns_of(names: Sequence[Sequence[str]]) -> list[NumberColumn]:
         the name of the file or of a directory.
     """
     parts: dict[Key, dict[tuple[int, int], dict[int, NumberToken]]] = {}
+    common: dict[Key, bool] = {}
     different, shared = _different(names)
     for run, own in enumerate(different):
         for key, level, occurrence, token in _keyed(own):
-            if (
-                level
-                and level >= len(own) - shared
-                and word_of(key[0]) in {NameWord.OTHER, NameWord.NONE}
-            ):
+            is_common = 0 < level >= len(own) - shared
+            if is_common and word_of(key[0]) in {NameWord.OTHER, NameWord.NONE}:
                 continue
+            common[key] = is_common and common.get(key, True)
             parts.setdefault(key, {}).setdefault((level, occurrence), {})[run] = token
     columns = []
-    for (word, *_), places in parts.items():
+    for key, places in parts.items():
+        word = key[0]
         level, tokens = _merged(places, len(names))
         kind, place = word_of(word), _place(level)
         is_split = _is_split(tokens.values(), kind)
         joined = all(token.joined for token in tokens.values())
         whole = _values(tokens, len(names), is_split=is_split)
-        columns.append(NumberColumn(word, kind, whole, joined, place))
+        columns.append(NumberColumn(word, kind, whole, joined, place, common[key]))
         if is_split:
             columns.append(
                 NumberColumn("", NameWord.NONE, _endings(tokens, len(names)), False, place)

@@ -20,10 +20,11 @@ def named_number(decision: Decision) -> RunNumber:
     shown = [parameter_value(value) for value in values]
     if len(shown) > _MOST:
         shown = [*shown[:2], "...", shown[-1]]
-    role = decision.reason
+    role, constant = decision.reason, ""
     if decision.role is Role.CONSTANT:
         role = "never varies, not modelled"
-    return RunNumber(column.label or "number", " ".join(shown), column.place, role)
+        constant = decision.name if column.common else ""
+    return RunNumber(column.label or "number", " ".join(shown), column.place, role, constant)
 
 
 def refuse_undecided(decisions: Sequence[Decision], runs: Sequence[str]) -> None:

@@ -33,6 +33,9 @@ from callpath_modeler.units import counted, parameter_value, percent, setting_te
 _WORD = 10
 """Width of the status, in cells."""
 
+_NOISY = 0.2
+"""Smallest slowdown that a control shows, above which it is noisy."""
+
 _MOST_COMMON = 3
 """Largest number of common changes, and of joint ones, that text lists."""
 
@@ -221,7 +224,24 @@ def verdict(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
         number = counted(len(history.records), "record")
         return f"{number}: too few for an alarm; about 8 show a slowdown by half."
     program = "" if history.control is None else ", nor is the program relative to the control"
+    shared = _slower_together(history)
+    if shared:
+        return (
+            f"No call path is worse on its own at commit {newest} than before{program}, {shared}."
+        )
     return f"No call path is worse at commit {newest} than before{program}."
+
+
+def _slower_together(history: CommitHistory) -> str:
+    """Return what became slower together last, with its conjunction; "" = nothing, or accepted."""
+    found = history.found
+    if found.joint and found.joint[0].latest >= history.accepted and not found.joint[0].change < 0:
+        number = counted(len(history.callpaths), "call path")
+        return f"but {len(found.joint[0].rows)} of {number} changed together"
+    common = found.common[0] if found.common and history.control is None else None
+    if common and common.is_worse and common.leading.latest >= history.accepted:
+        return "but all changed by one factor"
+    return ""
 
 
 PROGRAM_BESIDE_CONTROL = "the program, relative to the control"
@@ -246,14 +266,17 @@ def basis(history: CommitHistory) -> str:
 
 
 def _control(history: CommitHistory) -> str:
-    """Return what the control did, as an addition to the basis."""
+    """Return what the control did and can show, as an addition to the basis."""
     change = history.control_change()
     if change is None or history.control is None:
         return ""
-    number = counted(int(history.control.sum()), "call path")
-    if math.isnan(change):
-        return f"; control of {number}"
-    return f"; control of {number}: {signed_percent(change)} now against the median of earlier ones"
+    said = f"; control of {counted(int(history.control.sum()), 'call path')}"
+    if not math.isnan(change):
+        said += f": {signed_percent(change)} now against the median of earlier ones"
+    least = history.least_program_change()
+    if least is None or math.isinf(least):
+        return f"{said}; too few records to name a slowdown of the program within three commits"
+    return f"{said}; a slowdown of the program by {percent(least)} is named within three commits"
 
 
 def history_text(
@@ -313,6 +336,13 @@ def _advice(history: CommitHistory, found: Sequence[HistoryEntry]) -> list[str]:
             else "COMMON changes are those of the control, so they come from the machine or a "
             "library. JOINT changes are relative to the control."
         )
+    least = history.least_program_change()
+    if least is not None and _NOISY < least < math.inf:
+        said.append(
+            "The program scatters much relative to the control, so small slowdowns are named late "
+            "or never. Name more call paths that did not change, or less noisy ones, or add "
+            "records."
+        )
     lacking = int(np.isnan(history.found.levels.common).all(axis=1).sum())
     if history.control is not None and lacking:
         said.append(f"{counted(lacking, 'record')} with too few values of the control not judged.")
@@ -349,7 +379,12 @@ def _control_json(history: CommitHistory) -> dict[str, object] | None:
     if change is None or history.control is None:
         return None
     names = [history.callpaths[row] for row in np.flatnonzero(history.control).tolist()]
-    return {"callpaths": names, "change": json_number(change)}
+    least = history.least_program_change()
+    return {
+        "callpaths": names,
+        "change": json_number(change),
+        "least_change": None if least is None else json_number(least),
+    }
 
 
 _NOTHING = HistoryEntry(EntryStatus.PAST, "", None, "")

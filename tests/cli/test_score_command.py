@@ -182,6 +182,14 @@ def test_another_machine_or_statistic_is_not_compared(run, known, store, tmp_pat
     run("score", store, far, "-m", "visits").fails(2, "no remembered prediction of 'visits'")
 
 
+def test_the_directory_of_all_runs_is_no_part_of_a_prediction(run, store, tmp_path):
+    for name in ("s44", "s45"):
+        (tmp_path / name).mkdir()
+    remember(run, write(tmp_path / "s44" / "app.csv", SCALES), store)
+    done = run("score", store, write(tmp_path / "s45" / "far.csv", (1024,), seed=2))
+    assert (done.status, "prediction bands hold" in done.out) == (0, True), done.err
+
+
 def test_inclusive_predictions_are_held_against_inclusive_values(run, known, store, tmp_path):
     remember(run, known, store, "--inclusive")
     run("score", store, write(tmp_path / "far.csv", (1024,), noise=0))

@@ -122,6 +122,21 @@ def test_only_runs_with_the_same_other_parameters_count(run, tmp_path):
     told.fails(4, "n = 50")
 
 
+def test_runs_elsewhere_need_not_lie_in_a_directory_of_the_same_number(run, tmp_path):
+    """`s44` names the directory of all runs, so it is no parameter of later runs."""
+    for name in ("s44", "s45"):
+        (tmp_path / name).mkdir()
+    known = write(tmp_path / "s44" / "app.csv", SCALES)
+    far = write(tmp_path / "s45" / "far.csv", (1024,))
+    asked = ("rank", known, "--target", "1024", "--verify", far)
+    done = run(*asked)
+    assert (done.status, "the band holds." in done.out) == (0, True), done.err
+    assert "models and measured runs: s = 44 and 45" in done.err
+    run(*asked, "--param", "s").fails(4, "no run at s = 44")
+    stated = write(tmp_path / "s44" / "app.s44.csv", SCALES)
+    run("rank", stated, "--target", "1024", "--verify", far).fails(4, "no run at s = 44")
+
+
 def test_a_file_that_is_not_there_is_one_error(run, known):
     told = run("rank", known, "--target", "1024", "--verify", "nowhere")
     told.fails(3, "nowhere")

@@ -445,6 +445,10 @@ def test_a_slower_program_beside_a_control_fails_everywhere(run, history, tmp_pa
     found = json.loads(run(*words, "-f", "json").out)
     assert found["control"]["callpaths"] == [f"main/f{k}" for k in range(14, 20)]
     assert abs(found["control"]["change"]) < 0.3
+    assert 0.01 < found["control"]["least_change"] < 0.2
+    said = re.search(r"a slowdown of the program by (\d+) % is named within three commits", text)
+    assert float(said[1]) == round(100 * found["control"]["least_change"])
+    assert "The program scatters much" not in text
     row = found["rows"][0]
     assert (row["status"], row["failed"]) == ("worse", True)
     assert row["low"] < 0.3 < row["high"]
@@ -481,6 +485,48 @@ def test_a_slowdown_that_the_control_shares_is_that_of_the_machine(run, history)
     assert "nor is the program relative to the control" in text
     assert "COMMON the control +" in text
     assert "come from the machine or a library" in text
+
+
+def test_a_noisy_control_says_that_it_shows_little(run, history):
+    def noisy(values, commit):
+        scatter = np.random.default_rng(commit).standard_normal((6, *values.shape[1:2], 1))
+        values[14:] *= np.exp(0.2 * scatter)
+
+    kept(history, commits(24), noisy)
+    done = run("watch", "status", history, *CONTROL)
+    assert "The program scatters much relative to the control" in " ".join(done.out.split())
+    kept(history.with_name("new.db"), commits(3))
+    done = run("watch", "status", history.with_name("new.db"), *CONTROL)
+    assert "too few records to name a slowdown of the program" in " ".join(done.out.split())
+
+
+def test_call_paths_that_become_slower_together_are_in_the_verdict(run, history):
+    """Without a control, this may be the machine, so it is no failure."""
+
+    def slower(values, commit):
+        if commit >= SLOW:
+            values[:7] *= np.linspace(1.3, 1.5, 7)[:, None, None]
+
+    kept(history, commits(24), slower)
+    done = run("watch", "status", history)
+    assert done.status == 0
+    verdict = "No call path is worse on its own at commit c23 than before"
+    assert f"{verdict}, but 7 of 20 call paths changed together." in done.out
+    assert "JOINT" in done.out
+    accepted = run("watch", "status", history, "--accept", "c23").out
+    assert "No call path is worse at commit c23 than before." in accepted
+    assert run("watch", "status", history, *CONTROL).status == 1
+
+
+def test_a_factor_of_all_call_paths_is_in_the_verdict(run, history):
+    def slower(values, commit):
+        if commit >= SLOW:
+            values *= 2
+
+    kept(history, commits(24), slower)
+    done = run("watch", "status", history)
+    assert done.status == 0
+    assert "worse on its own at commit c23 than before, but all changed by one factor." in done.out
 
 
 def test_a_control_that_names_nothing_or_too_few_or_all_is_an_error(run, history):

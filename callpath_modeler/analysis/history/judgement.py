@@ -21,6 +21,9 @@ from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 LARGEST, GROWTH, TARGET = "largest", "growth", "target"
 """Questions: value at the largest common scale, growth, and value at the target."""
 
+PROGRAM_SHARE = 0.5
+"""Share of the program in the false-alarm rate of a history with a control."""
+
 LEAST_SCALES = 3
 """Fewest common scales of the questions of growth and of the target."""
 
@@ -88,7 +91,9 @@ class JudgedHistory:
     common : changes that all call paths share, the newest first
     joint : changes of many call paths by different amounts, the newest first
     suspected : [n] True = the newest record alone deviates, and one more like it raises an alarm
-    program : changes that the call paths beside a control share relative to it, the newest first
+    program : changes of the cost of all call paths beside a control relative to it, the newest
+        first
+    questions : number of questions that were asked of each call path
     """
 
     levels: Levels
@@ -97,6 +102,7 @@ class JudgedHistory:
     joint: tuple[JointChange, ...]
     suspected: BoolArray
     program: tuple[HistoryChange, ...] = ()
+    questions: int = 1
 
 
 def judge(
@@ -115,13 +121,13 @@ def judge(
     scales : [K] values of the parameter
     target : value of the parameter that the third question is about; None = it is not asked
     rule : when evidence is an alarm
-    control : [n] call paths that did not change: what they share is noise of the machine, and what
-        the others share beyond it is a change of the program. None = there are none
+    control : [n] call paths that did not change: what they share is noise of the machine, and the
+        cost of all others relative to it is that of the program. None = there are none
     """
     levels = relative_levels(values, control)
     asked = questions(scales, target)
-    # The program is one more series. It has half of the false-alarm rate, the call paths the rest.
-    shares = _shares(values) / len(asked) / (1 if control is None else 2)
+    # With a control, the program is one more series.
+    shares = _shares(values) / len(asked) * (1.0 if control is None else 1.0 - PROGRAM_SHARE)
     replayed = {
         name: replay(_sum(levels.own, weights), _sum(levels.error, weights**2), shares, rule)
         for name, weights in asked.items()
@@ -141,13 +147,14 @@ def judge(
         _joint_changes(replayed),
         suspected,
         () if control is None else _program_changes(levels, control, asked, rule),
+        len(asked),
     )
 
 
 def _program_changes(
     levels: Levels, control: BoolArray, asked: Mapping[str, FloatArray], rule: AlarmRule
 ) -> tuple[HistoryChange, ...]:
-    """Return the changes that the call paths beside a control share, relative to it.
+    """Return the changes of the cost of all call paths beside a control, relative to it.
 
     The factor of a control is only as sure as its call paths agree. If they change by different
     amounts at one time, the evidence of a change of the program counts for less.
@@ -157,7 +164,7 @@ def _program_changes(
     own = np.concatenate([levels.program[None], levels.own[control]])
     error = np.concatenate([levels.program_error[None], levels.error[control]])
     is_program = np.arange(len(own)) == 0
-    share = np.where(is_program, 0.5 / len(asked), 0.0)
+    share = np.where(is_program, PROGRAM_SHARE / len(asked), 0.0)
     replayed = {
         name: replay(_sum(own, each), _sum(error, each**2), share, rule, ~is_program)
         for name, each in asked.items()

@@ -1,7 +1,7 @@
 """Levels of call paths in a history, without the noise that all call paths of a run share.
 
 A control is a set of call paths that did not change. With a control, the noise is what its call
-paths share, and what all others share beyond it is a change of the program.
+paths share, and the cost of all others relative to it is that of the program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Levels:
         is one
     common : [T, K] centre of the deviations that all call paths share, or those of the control;
         NaN = scale not measured, or too few values of the control
-    program : [T, K] centre of what the call paths beside the control share, relative to it; None =
+    program : [T, K] centre of the cost of all call paths beside the control, relative to it; None =
         there is no control
     program_error : [T, K] squared standard error of `program` by the scatter of the repetitions
     """
@@ -57,6 +57,7 @@ def relative_levels(values: FloatArray, control: BoolArray | None = None) -> Lev
     error = np.zeros((rows, records, scales))
     common = np.full((records, scales), np.nan)
     program, program_error = np.full((2, records, scales), np.nan)
+    first_cost = np.full(scales, np.nan)
     for record in range(records):
         deviation = logs[:, record] - first[:, :, None]
         if control is None:
@@ -71,10 +72,11 @@ def relative_levels(values: FloatArray, control: BoolArray | None = None) -> Lev
         own[:, record] = centred - first
         common[record] = centre(np.where(measured, shared, np.nan)[None])[0]
         if control is not None:
-            beyond = (logs[:, record] - shared - first[:, :, None])[~control]
-            found = shared_deviations(beyond.reshape(len(beyond), -1), 1)
-            found = np.where(np.isnan(beyond).all(axis=0), np.nan, found.reshape(shared.shape))
-            program[record], program_error[record] = centre(found[None])[0], _squared_error(found)
+            # The sum sees changes of any number of call paths, and new call paths.
+            cost = _log_sum(logs[~control, record] - shared)
+            level, program_error[record] = centre(cost[None])[0], _squared_error(cost)
+            first_cost = np.where(np.isnan(first_cost), level, first_cost)
+            program[record] = level - first_cost
     if control is None:
         return Levels(own, error, common)
     return Levels(own, error, common, program, program_error)
@@ -92,6 +94,13 @@ def _of_control(logs: FloatArray, deviation: FloatArray) -> FloatArray:
     known = np.where(has_begun, deviation, logs)
     shared = shared_deviations(deviation.reshape(len(deviation), -1), 1).reshape(logs.shape[1:])
     return np.where((~np.isnan(known)).sum(axis=0) >= LEAST_CONTROL, shared, np.nan)
+
+
+def _log_sum(logs: FloatArray) -> FloatArray:
+    """Return the logarithm of the sum over call paths [n, K, R]; NaN = there is no value."""
+    most = np.fmax.reduce(logs, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(np.nansum(np.exp(logs - most), axis=0)) + most)
 
 
 def _squared_error(logs: FloatArray) -> FloatArray:

@@ -184,8 +184,10 @@ int64_t addends(int64_t n, const double *quantiles, double correlation, const do
                 double common = ends[end];
                 if (its[(SCORES - 1) * LANES + lane] < INFINITY)
                     common = smaller(larger(end_of(table, lane, step, some), low), high);
-                /* The mean of what has a long tail may lie on the other side of the middle. */
-                double centre = end ? smaller(middle, common) : larger(middle, common);
+                /* The mean of what has a long tail may lie on the other side of the middle. Improbable
+                   huge values do not raise the lower end, because all parts may be small at once. */
+                common = end ? common : smaller(middle, common);
+                double centre = end ? smaller(middle, common) : middle;
                 double linear = fabs(centre - common), whole = fabs(ends[end] - centre);
                 linear = linear == linear ? linear : 0;
                 /* What is larger than its square can be is taken as common to all. */

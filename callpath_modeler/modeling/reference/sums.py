@@ -74,8 +74,10 @@ def _addends(quantiles: FloatArray, correlation: float, weights: FloatArray) -> 
             means = table @ weights[end].T
             mean = (1 - share) * means[every, first] + share * means[every, first + 1]
             common[usable, end] = np.clip(mean, low[usable], high[usable])
-    # The mean of what has a long tail may lie on the other side of the middle.
-    centre = np.stack([np.maximum(middle, common[:, 0]), np.minimum(middle, common[:, 1])], axis=1)
+    # The mean of what has a long tail may lie on the other side of the middle. Improbable huge
+    # values do not raise the lower end, because all parts may be small at once.
+    common[:, 0] = np.minimum(middle, common[:, 0])
+    centre = np.stack([middle, np.minimum(middle, common[:, 1])], axis=1)
     with np.errstate(invalid="ignore", over="ignore"):
         linear = np.abs(np.nan_to_num(centre - common, nan=0.0, posinf=np.inf, neginf=-np.inf))
         whole = np.stack([centre[:, 0] - low, high - centre[:, 1]], axis=1)

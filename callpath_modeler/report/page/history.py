@@ -78,7 +78,7 @@ def _common(history: CommitHistory, found: Sequence[HistoryEntry]) -> Html:
     if levels.program is not None:
         mine = [each for each in found if each.name == PROGRAM_BESIDE_CONTROL]
         said = [tag("p", each.said, class_=str(each.status)) for each in mine]
-        label = "Factor that all other call paths share, relative to the control"
+        label = "Cost of all other call paths at the largest scale, relative to the control"
         chart = _chart(history, levels.program[:, -1], mine, "program", label)
         cards.append(tag("div", tag("h3", PROGRAM_BESIDE_CONTROL), *said, chart, class_="card"))
     return tag("div", *cards, class_="history")

@@ -80,6 +80,20 @@ def wide(rng: np.random.Generator, rows: int) -> np.ndarray:
     return np.asarray(np.exp(level + spread * at + jump))
 
 
+def drawn_sums(
+    rng: np.random.Generator, quantiles: np.ndarray, of_scores: np.ndarray, correlation: float
+) -> np.ndarray:
+    """Draw 4,000 sums of rows from their quantiles [rows, 2001], with correlated errors."""
+    decades = (np.log(of_scores[:, -2] / of_scores[:, 1]) / 4) ** 2
+    alike = correlation + max(0.6 - correlation, 0) * decades / (1 + decades)
+    common = np.sqrt(alike) * rng.standard_normal((4_000, 1))
+    drawn = common + np.sqrt(1 - alike) * rng.standard_normal((4_000, len(quantiles)))
+    drawn = np.clip(drawn, SCORES[0], SCORES[-1])
+    at = np.linspace(-5, 5, quantiles.shape[1])
+    each = [np.interp(drawn[:, k], at, row) for k, row in enumerate(quantiles)]
+    return np.asarray(np.sum(each, axis=0))
+
+
 @pytest.mark.parametrize(("rows", "correlation"), [(2, 0.3), (5, 0.25), (30, 0.25), (30, 0.6)])
 def test_ends_are_those_of_sums_that_are_drawn(rows: int, correlation: float) -> None:
     off = []
@@ -88,13 +102,8 @@ def test_ends_are_those_of_sums_that_are_drawn(rows: int, correlation: float) ->
         quantiles, at = wide(rng, rows), np.linspace(-5, 5, 2001)
         of_scores = np.array([np.interp(SCORES, at, row) for row in quantiles])
         added = as_addends(of_scores, correlation, CONFIDENCE)
-        decades = (np.log(of_scores[:, -2] / of_scores[:, 1]) / 4) ** 2
-        alike = correlation + max(0.6 - correlation, 0) * decades / (1 + decades)
-        common = np.sqrt(alike) * rng.standard_normal((4_000, 1))
-        drawn = common + np.sqrt(1 - alike) * rng.standard_normal((4_000, rows))
-        drawn = np.clip(drawn, SCORES[0], SCORES[-1])
-        each = [np.interp(drawn[:, k], at, row) for k, row in enumerate(quantiles)]
-        truth = np.quantile(np.sum(each, axis=0), [0.025, 0.975])
+        drawn = drawn_sums(rng, quantiles, of_scores, correlation)
+        truth = np.quantile(drawn, [0.025, 0.975])
         middle = np.array(of_scores[:, len(SCORES) // 2].sum())
         ends = ends_of_sums(middle, added.sum(axis=0))
         off.append(np.log(np.array(ends) / truth))
@@ -113,6 +122,35 @@ def test_the_low_end_of_what_is_wrong_alike_is_far_below_the_value() -> None:
     added = as_addends(rows, LEAST_IN_SUMS, CONFIDENCE).sum(axis=0)
     low, high = ends_of_sums(np.array(rows[:, -2].sum()), added)
     assert low < 0.1 * rows[:, -2].sum() < high
+
+
+@pytest.mark.parametrize(("rows", "correlation"), [(2, 0.0), (2, 0.3), (10, 0.25), (100, 0.25)])
+@pytest.mark.parametrize("high", [1e2, 1e8, np.inf])
+def test_the_low_end_of_parts_that_may_be_huge_is_below_the_value(
+    rows: int, correlation: float, high: float
+) -> None:
+    """All parts may be small at once, however large each of them may be."""
+    one = np.ones(rows)
+    low, _ = of_bands(one, 1e-4 * one, high * one, correlation)
+    assert 1e-4 <= low < 0.99 * rows
+
+
+@pytest.mark.parametrize(("rows", "correlation"), [(2, 0.0), (5, 0.25), (30, 0.25), (30, 0.6)])
+def test_low_ends_of_parts_that_may_jump_are_those_of_sums_that_are_drawn(
+    rows: int, correlation: float
+) -> None:
+    off = []
+    for seed in range(20):
+        rng, at = np.random.default_rng([seed, rows]), np.linspace(-5, 5, 2001)
+        jump = rng.uniform(3, 12, (rows, 1)) * (at > rng.uniform(0.1, 1.5, (rows, 1)))
+        quantiles = np.exp(rng.normal(0, 1, (rows, 1)) + 0.2 * at + jump)
+        of_scores = np.array([np.interp(SCORES, at, row) for row in quantiles])
+        value = np.array(of_scores[:, len(SCORES) // 2].sum())
+        added = as_addends(of_scores, correlation, CONFIDENCE).sum(axis=0)
+        drawn = drawn_sums(rng, quantiles, of_scores, correlation)
+        truth = min(np.quantile(drawn, 0.025), float(value))
+        off.append(float(np.log(ends_of_sums(value, added)[0] / truth)))
+    assert abs(np.median(off)) < 0.18
 
 
 def test_a_sum_is_the_same_in_any_order_and_unit() -> None:

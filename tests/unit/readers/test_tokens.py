@@ -68,6 +68,13 @@ def test_what_the_file_lacks_is_taken_from_the_directories_above():
     assert {c.label: c.values for c in columns} == {"p": (16, 8, 4), "n": (100, 200, 400)}
 
 
+def test_numbers_of_the_directory_of_all_runs_are_marked():
+    runs = [[f"app.p{p}.n30", "s44.n30", "old"] for p in (8, 16)]
+    assert {c.label: c.common for c in columns_of(runs)} == {"p": False, "n": False, "s": True}
+    apart = [["profile", f"p{p}.s44", "runs"] for p in (8, 16)]
+    assert {c.label: c.common for c in columns_of(apart)} == {"p": False, "s": False}
+
+
 def test_a_number_behind_a_count_is_another_number():
     names = [[f"lulesh.p{p}.{r}", "runs"] for p in (8, 27) for r in (1, 2)]
     assert [(c.label, c.values) for c in columns_of(names)] == [

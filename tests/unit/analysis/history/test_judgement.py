@@ -13,6 +13,7 @@ from callpath_modeler.analysis.history.judgement import (
     judge,
     questions,
 )
+from callpath_modeler.analysis.history.power import least_program_change
 
 SCALES = np.array([8.0, 16.0, 32.0, 64.0])
 RULE = AlarmRule()
@@ -242,10 +243,54 @@ def test_the_size_of_a_change_of_the_program_is_relative_to_the_control():
     assert change.answers[LARGEST].low < np.log(1.2) < change.answers[LARGEST].high
 
 
-def test_one_slower_call_path_is_named_beside_a_control_and_the_program_is_not():
+def test_one_slower_call_path_is_named_beside_a_control_and_slows_the_program():
     values = history(3)
     row = int(np.argmax(values[:20, 0, -1].mean(axis=-1)))
     values[row, 30:] *= 1.5
     found = judged(values, control=of(8))
     assert [each.row for each in found.own] == [row]
-    assert found.program == ()
+    (change,) = found.program
+    cost = values[:22, :, -1].sum(axis=0).mean(axis=1)
+    size = np.log(cost[30:].mean() / cost[:30].mean())
+    assert change.answers[LARGEST].low < size < change.answers[LARGEST].high
+    assert 0 < size < np.log(1.5) / 2
+
+
+@pytest.mark.parametrize("number", [3, 10])
+def test_a_third_of_the_call_paths_that_become_slower_are_a_slower_program(number):
+    """They are too many to be named on their own, and too few to move the median."""
+    soon = 0
+    for seed in range(20):
+        values = history([seed, number], own=0.02, shared=0.05)
+        random = np.random.default_rng([seed, 9])
+        rows = random.choice(np.flatnonzero(~of(number)), 9, replace=False)
+        values[rows, 30:] *= random.uniform(1.3, 1.7, (9, 1, 1, 1))
+        found = judged(values, control=of(number))
+        soon += any(each.is_worse and 30 <= each.raised <= 32 for each in found.program)
+    assert soon >= 18
+
+
+@pytest.mark.parametrize(("number", "own"), [(3, 0.03), (10, 0.1)])
+def test_the_slowdown_that_a_control_is_said_to_show_is_named_and_half_of_it_is_not(number, own):
+    named = dict.fromkeys((0.5, 1.0, 2.0), 0)
+    for seed in range(20):
+        values = history([seed, number], records=33, own=own, shared=0.05)
+        before = judged(values[:, :30], control=of(number))
+        least = least_program_change(before, RULE, number)
+        for share in named:
+            later = values.copy()
+            later[~of(number), 30:] *= np.exp(share * least)
+            found = judged(later, control=of(number)).program
+            named[share] += any(each.is_worse and each.raised >= 30 for each in found)
+    assert named[0.5] <= 5
+    assert named[1.0] >= 14
+    assert named[2.0] == 20
+
+
+def test_a_new_call_path_slows_the_program():
+    values = history(6, own=0.01, shared=0.05)
+    values[0] *= 0.2 / values[0].mean() * values[1:].sum(axis=0).mean()
+    values[0, :30] = np.nan
+    (change,) = judged(values, control=of(8)).program
+    assert change.is_worse
+    assert change.leading.earliest <= 30 <= change.leading.latest
