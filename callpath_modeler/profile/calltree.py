@@ -556,15 +556,16 @@ def _is_preorder(parent: Int32Array, end: Int32Array) -> bool:
     """Return whether rows are in preorder and `end` is the result of `subtree_ends`."""
     n = len(parent)
     row = np.arange(n, dtype=np.int32)
-    called = np.flatnonzero(parent != ROOT)
-    caller = parent[called]
-    if not (((caller >= 0) & (caller < called)).all() and ((row < end) & (end <= n)).all()):
+    if not ((parent >= ROOT) & (parent < row) & (row < end) & (end <= n)).all():
         return False
-    # The subtrees of the callees fill the rows between a call path and its end.
-    size = end - row
-    below = np.bincount(caller, size[called], minlength=n)
-    inside = (end[called] <= end[caller]).all() and (called < end[caller]).all()
-    return bool(inside and (below == size - 1).all() and size[parent == ROOT].sum() == n)
+    # A subtree is inside that of its caller, and a root ends somewhere before the end of all rows.
+    # `take` is twice as fast as an index.
+    limit = np.append(end, np.int32(n)).take(parent)
+    # A subtree with further rows begins with a callee. Where it ends, its caller either ends, too,
+    # or has its next callee. So every row has one place, which its caller and `end` determine.
+    begins = (parent[1:] == row[:-1]) | (end[:-1] == row[1:])
+    follows = np.append(parent, np.int32(ROOT)).take(end) == parent
+    return bool((end <= limit).all() and begins.all() and (follows | (end == limit)).all())
 
 
 def _no_lines(count: int) -> Int32Array:
