@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.constants.limits import FEW_ROWS
 from callpath_modeler.modeling.model_columns import METHODS, column_names
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import CENTRES, Centre
@@ -22,8 +23,6 @@ from callpath_modeler.modeling.terms import SearchSpace
 
 _VERSION = 5
 """Version of the format of stored models."""
-_MANY = 8
-"""If more than one model in so many is taken, all are checked, so that no row is checked twice."""
 
 
 def to_arrays(models: Models) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
@@ -109,7 +108,7 @@ class StoredModels(Models):
         else:
             rows = np.asarray(rows)
             number = int(rows.sum()) if rows.dtype == bool else rows.size
-        if number * _MANY > count or not number:
+        if number * FEW_ROWS > count or not number:
             return replace(self).take(rows)
         its = self._checks.of_rows(rows)
         self._check(its, tuple(COLUMNS))
