@@ -60,6 +60,8 @@ second. Columns of models in larger ones are checked when they are used."""
 _LARGEST = 1e200
 """Largest stored value; readers accept values up to 1e100, and a store may hold sums of them."""
 _PIECE = 2**20
+_READ_FROM = "read from"
+"""Attribute of a tree with the store that it was read from, so that no header is read twice."""
 _COLUMNS_OF_TREES = 4
 _OTHER = "differs from its checksum"
 _MAKE_ANEW = "make a new store from the profiles: cpmodel fit PROFILES -o NAME.cpm"
@@ -312,6 +314,9 @@ def _chains(store: _Store, count: int) -> dict[int, tuple[str, ...]]:
 
 def _holds(store: _Store, tree: CallTree) -> bool:
     """Return whether a stored experiment has these call paths."""
+    known: _Store | None = vars(tree).get(_READ_FROM)
+    if known is not None and known.header is store.header:
+        return True
     columns, header = _array(store, "tree", "<i4"), store.header
     return (
         np.array_equal(columns, tree.columns)
@@ -337,6 +342,7 @@ def _tree(store: _Store) -> CallTree:
         tree.know_long_ids(ids)
     except ValueError as cause:
         raise _broken(store.path, f"ids.npy: {cause}") from cause
+    vars(tree)[_READ_FROM] = store
     return tree
 
 
@@ -348,7 +354,7 @@ def read_models(
     If the experiment has other call paths than the stored one, there are none: some may have been
     excluded or joined after the models were stored.
     """
-    store = _open(path)
+    store = _open(path, vars(experiment.tree).get(_READ_FROM))
     if not _holds(store, experiment.tree):
         return None
     for k, header in enumerate(store.header.models):
@@ -452,7 +458,8 @@ def _checksum(path: Path) -> int:
     return checksum
 
 
-def _open(path: Path) -> _Store:
+def _open(path: Path, known: _Store | None = None) -> _Store:
+    """Return an open store, or the `known` one if its header is still the same."""
     try:
         content = (path / _HEADER).read_bytes()
     except OSError as cause:
@@ -460,6 +467,11 @@ def _open(path: Path) -> _Store:
             f"{path}: not a stored experiment: {cause.strerror}",
             hint="make one: cpmodel fit PROFILES -o NAME.cpm",
         ) from cause
+    if known is not None and (known.path, known.checksums.get(_HEADER)) == (
+        path,
+        zlib.crc32(content),
+    ):
+        return replace(known, checksums=_checksums(path))
     try:
         header = msgspec.json.decode(content, type=_Header)
     except (msgspec.DecodeError, UnicodeDecodeError) as cause:

@@ -326,12 +326,18 @@ class CallTree:
         The deepest level comes first. In preorder, the callees of one caller are adjacent in their
         level.
         """
-        found = []
-        for rows in reversed(self.levels()[1:]):
-            parent = self.parent[rows]
-            start = np.flatnonzero(np.diff(parent, prepend=ROOT))
-            found.append((rows, start, parent[start]))
-        return found
+        levels = self.levels()
+        if not levels:
+            return []
+        caller = self.parent.take(np.concatenate(levels))
+        begins = np.flatnonzero(caller[1:] != caller[:-1]) + 1
+        stops = np.cumsum([len(rows) for rows in levels])
+        # Roots have no caller, so each further level begins with another caller.
+        groups = np.split(begins, np.searchsorted(begins, stops[:-1]))[1:]
+        return [
+            (rows, group - stop, caller.take(group))
+            for rows, stop, group in zip(levels[1:], stops[:-1].tolist(), groups, strict=True)
+        ][::-1]
 
     def common_path(self, row: int) -> str:
         """Return the path whose hash is the id of a call path: it is the same in every build."""
