@@ -375,9 +375,6 @@ def _stored(
     """Return the models in the store `sources` that have these options, or None."""
     if len(sources) != 1 or load_options.where or not store.is_stored(path := Path(sources[0])):
         return None
-    # Call paths may have been excluded or joined after the models were stored.
-    if not store.holds(path, experiment.tree):
-        return None
     settings = None
     if fit_options != FitOptions():
         settings = _settings(fit_options, _parameters(experiment, fit_options))

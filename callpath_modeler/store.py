@@ -15,8 +15,9 @@ from __future__ import annotations
 import os
 import warnings
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tokenize import TokenError
 from typing import IO, TYPE_CHECKING
@@ -40,7 +41,6 @@ from callpath_modeler.profile.experiment import (
 from callpath_modeler.profile.schema import Metric, Reduction, Region
 from callpath_modeler.stored_checks import (
     check_centres,
-    check_ends,
     check_findings,
     check_measured,
     check_models,
@@ -54,11 +54,14 @@ SCHEMA = 4
 SUFFIX = ".cpm"
 _HEADER = "header.json"
 _CHECKSUMS = "checksums.json"
-_SOON_READ = 16 * 2**20
-"""Size up to which a file is checked whenever it is opened, which takes a few milliseconds."""
+_SOON_READ = 64 * 2**20
+"""Size up to which a store is checked whenever it is opened, which takes a few hundredths of a
+second. Columns of models in larger ones are checked when they are used."""
 _LARGEST = 1e200
 """Largest stored value; readers accept values up to 1e100, and a store may hold sums of them."""
 _PIECE = 2**20
+_READ_FROM = "read from"
+"""Attribute of a tree with the store that it was read from, so that no header is read twice."""
 _COLUMNS_OF_TREES = 4
 _OTHER = "differs from its checksum"
 _MAKE_ANEW = "make a new store from the profiles: cpmodel fit PROFILES -o NAME.cpm"
@@ -108,13 +111,13 @@ class _Store:
     path : the directory
     header : everything that is not an array
     checksums : CRC-32 of its files, by name
-    whole : check all values, however many there are
+    whole : check all files and all values at once
     """
 
     path: Path
     header: _Header
     checksums: Mapping[str, int]
-    whole: bool = False
+    whole: bool
 
 
 class _Counting:
@@ -309,9 +312,18 @@ def _chains(store: _Store, count: int) -> dict[int, tuple[str, ...]]:
     return {row: tuple(map(printable, names)) for row, names in chains.items()}
 
 
-def holds(path: Path, tree: CallTree) -> bool:
+def _holds(store: _Store, tree: CallTree) -> bool:
     """Return whether a stored experiment has these call paths."""
-    return _tree(_open(path)).is_same_as(tree)
+    known: _Store | None = vars(tree).get(_READ_FROM)
+    if known is not None and known.header is store.header:
+        return True
+    columns, header = _array(store, "tree", "<i4"), store.header
+    return (
+        np.array_equal(columns, tree.columns)
+        and (tuple(header.regions), tuple(header.annotations)) == (tree.regions, tree.annotations)
+        and ("sites" in header.arrays) == tree.has_sites
+        and (not tree.has_sites or np.array_equal(_array(store, "sites", "<i4"), tree.site))
+    )
 
 
 def _tree(store: _Store) -> CallTree:
@@ -330,14 +342,21 @@ def _tree(store: _Store) -> CallTree:
         tree.know_long_ids(ids)
     except ValueError as cause:
         raise _broken(store.path, f"ids.npy: {cause}") from cause
+    vars(tree)[_READ_FROM] = store
     return tree
 
 
 def read_models(
     path: Path, experiment: Experiment, metric: str, settings: dict[str, str] | None
 ) -> Fitted | None:
-    """Return the stored models of `metric` with `settings`, or with any; None if there are none."""
-    store = _open(path)
+    """Return the stored models of `metric` with `settings`, or with any; None if there are none.
+
+    If the experiment has other call paths than the stored one, there are none: some may have been
+    excluded or joined after the models were stored.
+    """
+    store = _open(path, vars(experiment.tree).get(_READ_FROM))
+    if not _holds(store, experiment.tree):
+        return None
     for k, header in enumerate(store.header.models):
         if header.metric != metric or (settings is not None and header.settings != settings):
             continue
@@ -361,24 +380,28 @@ def _models(store: _Store, prefix: str, header: _ModelsHeader, experiment: Exper
     from callpath_modeler.fitted import Fitted, Surface, sliced
     from callpath_modeler.modeling.stored import from_arrays
 
-    columns = [name for name in header.columns if name != "measured"]
-    arrays = {name: _array(store, f"{prefix}-{name}") for name in columns}
-    measured = None
+    rows = len(experiment.tree)
     try:
-        models = from_arrays(arrays, header.models, len(experiment.tree))
+        arrays = {
+            name: _array(store, f"{prefix}-{name}") for name in header.columns if name != "measured"
+        }
+        measured = None
+        if not header.parameters:
+            measured = arrays["measured"] = _measured(store, f"{prefix}-measured", "<f8")
+        models = from_arrays(arrays, header.models, rows, partial(_broken, store.path))
         if header.metric not in experiment.columns:
             raise _broken(store.path, f"{prefix}: there is no metric {header.metric!r}")
         names = header.parameters or [header.parameter]
         check_models(models, names, header.settings, experiment)
         check_findings(header.findings)
-        if header.parameters:
+        if measured is not None and measured.shape != (rows, len(models.points)):
+            raise _broken(store.path, f"{prefix}-measured.npy: wrong shape {measured.shape}")
+        if store.whole:
+            models.require()
+        if measured is None:
             check_measured(models, names, experiment, header.metric)
-        else:
-            shape = len(models), len(models.points)
-            measured = _measured(store, f"{prefix}-measured", "<f8", shape)
-            check_ends(models, measured)
-            if store.whole or experiment.columns[header.metric].exclusive.nbytes <= _SOON_READ:
-                check_centres(models, names, experiment, header.metric, measured)
+        elif store.whole:
+            check_centres(models, names, experiment, header.metric, measured)
     except (KeyError, TypeError, ValueError, OverflowError) as cause:
         raise _broken(store.path, str(cause)) from cause
     described, found = experiment.columns[header.metric].metric, tuple(header.findings)
@@ -435,7 +458,8 @@ def _checksum(path: Path) -> int:
     return checksum
 
 
-def _open(path: Path) -> _Store:
+def _open(path: Path, known: _Store | None = None) -> _Store:
+    """Return an open store, or the `known` one if its header is still the same."""
     try:
         content = (path / _HEADER).read_bytes()
     except OSError as cause:
@@ -443,6 +467,11 @@ def _open(path: Path) -> _Store:
             f"{path}: not a stored experiment: {cause.strerror}",
             hint="make one: cpmodel fit PROFILES -o NAME.cpm",
         ) from cause
+    if known is not None and (known.path, known.checksums.get(_HEADER)) == (
+        path,
+        zlib.crc32(content),
+    ):
+        return replace(known, checksums=_checksums(path))
     try:
         header = msgspec.json.decode(content, type=_Header)
     except (msgspec.DecodeError, UnicodeDecodeError) as cause:
@@ -455,11 +484,19 @@ def _open(path: Path) -> _Store:
             checksums = _checksums(path)
             if zlib.crc32(content) != checksums.get(_HEADER):
                 raise _broken(path, f"{_HEADER}: {_OTHER}")
-            return _Store(path, header, checksums)
+            return _Store(path, header, checksums, _is_soon_read(path, checksums))
     raise InputError(
         f"{path}: this store has schema {schema}, but this version reads schema {SCHEMA}",
         hint=_MAKE_ANEW,
     )
+
+
+def _is_soon_read(path: Path, names: Iterable[str]) -> bool:
+    """Return whether all files together are small."""
+    try:
+        return sum((path / name).stat().st_size for name in names) <= _SOON_READ
+    except (OSError, ValueError):
+        return True  # whoever reads this file gets an error
 
 
 def _checksums(path: Path) -> dict[str, int]:
@@ -491,8 +528,7 @@ def _array(
             # This package writes no header that numpy has to repair.
             warnings.simplefilter("error", UserWarning)
             stored = np.load(file, mmap_mode="r", allow_pickle=False)
-        is_checked = stored.nbytes <= _SOON_READ
-        is_other = is_checked and _checksum(file) != store.checksums.get(file.name)
+        is_other = store.whole and _checksum(file) != store.checksums.get(file.name)
     except OSError as cause:
         raise _broken(path, f"{name}.npy: {cause.strerror or cause}") from cause
     except (ValueError, EOFError, TokenError, SyntaxError, UserWarning) as cause:
@@ -506,10 +542,12 @@ def _array(
     return np.asarray(stored)
 
 
-def _measured(store: _Store, name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+def _measured(
+    store: _Store, name: str, dtype: str, shape: tuple[int, ...] | None = None
+) -> np.ndarray:
     """Return an array of measured values: numbers of a plausible size, or NaN."""
     array = _array(store, name, dtype, shape)
-    if array.size and (store.whole or array.nbytes <= _SOON_READ):
+    if array.size and store.whole:
         least, most = (float(each.reduce(array, axis=None)) for each in (np.fmin, np.fmax))
         if max(-least, most) > _LARGEST:
             what = f"holds a value beyond -{_LARGEST:g} and {_LARGEST:g}"

@@ -130,21 +130,6 @@ def check_measured(
         raise ValueError("a point of the models has no value")
 
 
-def check_ends(models: Models, measured: NDArray[np.float64]) -> None:
-    """Raise `ValueError` where models in one parameter are not of the points that were measured."""
-    low, high = np.full(len(measured), np.inf), np.full(len(measured), -np.inf)
-    count = np.zeros(len(measured), np.intp)
-    # One point after the other is several times as fast as along the last axis. Points ascend.
-    for k, point in enumerate(models.points.tolist()):
-        there = np.isfinite(measured[:, k])
-        low[there & (count == 0)], high[there] = point, point
-        count += there
-    if (low != models.low_p).any() or (high != models.high_p).any():
-        raise ValueError("low_p or high_p is not the first or last point with a value")
-    if (models.used > count).any():
-        raise ValueError("used is more points than have a value")
-
-
 def check_centres(
     models: Models,
     names: Sequence[str],

@@ -6,6 +6,7 @@ If the store is missing, the program fits some hundred models and assigns one to
 """
 
 import asyncio
+import gc
 import json
 import sys
 import time
@@ -84,6 +85,7 @@ def main() -> None:
         return
     from callpath_modeler import store
 
+    gc.set_threshold(10_000)  # as `cpmodel` does
     begin, started = time.process_time(), time.thread_time()
     experiment = store.read_experiment(path)
     fitted = store.read_models(path, experiment, "time", None)

@@ -4,6 +4,7 @@ python open_ours.py DATABASE
 """
 
 import asyncio
+import gc
 import json
 import sys
 import time
@@ -21,6 +22,7 @@ from callpath_modeler.tui.session import Session
 
 
 def main() -> None:
+    gc.set_threshold(10_000)  # as `cpmodel` does
     imported = time.process_time()
     options = LoadOptions(read=ReadOptions(locations=Reduction.MEAN))
     fitted, target = values_and_target_of([sys.argv[1]], PredictionQuery(), load_options=options)

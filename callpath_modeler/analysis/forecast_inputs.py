@@ -120,7 +120,9 @@ class ForecastInputs:
 
     def summed(self, own: FloatArray) -> Costs:
         """Return one column of predictions with their sums; NaN = no model."""
-        whole = self.fitted.experiment.tree.inclusive(np.nan_to_num(own, posinf=np.inf))
+        missing = np.isnan(own)
+        there = np.where(missing, 0.0, own) if missing.any() else own
+        whole = self.fitted.experiment.tree.inclusive(there)
         if self._is_without is not None:
             whole[self._is_without] = np.nan
         return Costs(own[:, None], whole[:, None])
@@ -131,18 +133,11 @@ class ForecastInputs:
         own = np.where(self.modelled, self.fitted.models.growth_rank(), -1).astype(np.int16)
         return Codes(own), Codes(self.fitted.experiment.tree.largest_below(own))
 
-    @cached_property
-    def _of_code(self) -> dict[int, Growth]:
-        codes, rows = np.unique(self.growth[0].numbers, return_index=True)
-        models = self.fitted.models
-        pairs = zip(codes.tolist(), rows.tolist(), strict=True)
-        return {code: models.growth(row) for code, row in pairs if code >= 0}
-
     def growth_of(self, code: int) -> Growth | None:
         """Return the growth of a code; None = no model."""
-        return self._of_code.get(code)
+        return self.fitted.models.shapes.growths[code] if code >= 0 else None
 
     def growth_text(self, code: int, *, pretty: bool = False) -> str | None:
         """Return the growth of a code as text; None = no model."""
-        found = self._of_code.get(code)
+        found = self.growth_of(code)
         return None if found is None else found.text(self.fitted.parameter, pretty=pretty)

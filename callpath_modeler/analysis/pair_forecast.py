@@ -12,15 +12,12 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.changes import Changes, change_of
-from callpath_modeler.analysis.diff import Differences, ExperimentDifference
 from callpath_modeler.analysis.excess_patterns import NOTICEABLE
 from callpath_modeler.analysis.forecast import Forecast
-from callpath_modeler.analysis.pairing import ExperimentPair
-from callpath_modeler.analysis.sum_changes import SumChanges
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -29,6 +26,12 @@ from callpath_modeler.profile.groups import Costs, Rows
 from callpath_modeler.profile.outline import SHARED, Outline, SumCheck
 from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import View, ViewKind
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.changes import Changes
+    from callpath_modeler.analysis.diff import Differences, ExperimentDifference
+    from callpath_modeler.analysis.pairing import ExperimentPair
+    from callpath_modeler.analysis.sum_changes import SumChanges
 
 _NO_ROWS: Rows = np.empty(0, np.intp)
 _BASE, _NEW = 0, 1
@@ -220,7 +223,7 @@ class PairForecast:
     def leads(self) -> Costs:
         """New minus base, [call paths, 1]."""
         own, whole = (
-            change_of(values[:, [_BASE]], values[:, [_NEW]])
+            _change_of(values[:, [_BASE]], values[:, [_NEW]])
             for values in (self.costs.exclusive, self.costs.inclusive)
         )
         return Costs(own, whole)
@@ -268,7 +271,7 @@ class PairForecast:
 
         orders: dict[Sort, Callable[[Rows], FloatArray]] = {
             Sort.NAME: view.alphabetical,
-            Sort.DIFFERENCE: lambda nodes: change_of(*values(nodes)[:, [_BASE, _NEW]].T),
+            Sort.DIFFERENCE: lambda nodes: _change_of(*values(nodes)[:, [_BASE, _NEW]].T),
             Sort.RATIO: lambda nodes: _ratio_or_end(values(nodes)),
             Sort.NEW: lambda nodes: values(nodes)[:, _NEW],
             Sort.BASE: lambda nodes: values(nodes)[:, _BASE],
@@ -351,7 +354,7 @@ class PairForecast:
             low[several], high[several] = np.exp(found.low), np.exp(found.high)
             p[several], mark[several] = found.p, marks
         base, new = values[:, _BASE], values[:, _NEW]
-        change = change_of(base, new)
+        change = _change_of(base, new)
         with np.errstate(divide="ignore", invalid="ignore"):
             # Siblings that share a line may be other call paths in each experiment.
             has_ratio = (base > 0) & (new > 0) & (nodes != SHARED)
@@ -398,6 +401,8 @@ def pair_forecast(inputs: PairInputs, target: float) -> PairForecast:
     is_predicted = own.changes is own.predicted
     scale = own.changes.scale
     predictions = differences.predictions(scale) if is_predicted else None
+    from callpath_modeler.analysis.sum_changes import SumChanges
+
     return PairForecast(inputs, target, (own, whole), SumChanges(differences, scale, predictions))
 
 
@@ -406,3 +411,10 @@ def _ratio_or_end(values: FloatArray) -> FloatArray:
     base, new = (np.nan_to_num(values[:, column]) for column in (_BASE, _NEW))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(new / base)
+
+
+def _change_of(base: FloatArray, new: FloatArray) -> FloatArray:
+    # A browser of one experiment knows this module, but none of those that compare two.
+    from callpath_modeler.analysis.changes import change_of
+
+    return change_of(base, new)

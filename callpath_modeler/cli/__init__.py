@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from callpath_modeler.cli.exit_status import EXIT_INTERRUPT
 
+_NEW_OBJECTS = 10_000
+"""Number of new objects from which on Python looks for unused ones; its default is 700."""
+
 
 def main() -> None:
     """Run `cpmodel` with the arguments of this process."""
+    import gc
     import os
     import warnings
 
+    # Modules, widgets and models stay until the end. The search for cycles among them takes a tenth
+    # of a start, so it waits for more of them.
+    gc.set_threshold(_NEW_OBJECTS)
     # Users cannot act on overflow warnings of numpy; a model without a number has its own message.
     warnings.simplefilter("ignore", RuntimeWarning, append=True)
     # For matrices as small as ours, further threads of the linear algebra only wait: on a login

@@ -144,7 +144,10 @@ def command(
         told = f"{counted(len(findings), 'finding')}, listed when you quit"
         given = replace(given, message=told)
     console.without_color()
-    Browser(Session(made, wanted(made)), given).run()
+    browser = Browser(Session(made, wanted(made)), given)
+    browser.run()
+    if browser.failure is not None:
+        raise browser.failure
     console.findings(findings)
 
 

@@ -132,13 +132,13 @@ class Models(ModelColumns):
         Hypotheses slower than the first and faster than the second growth each have a probability
         of at most a tenth. If both are the same, the growth is decided.
         """
-        asked = np.asarray(rows, dtype=np.intp)
-        own = self.take(asked).growth_rank()[:, None]
+        its = self.take(np.asarray(rows, dtype=np.intp))
+        own = its.growth_rank()[:, None]
         if self.method == "classic":
             return np.repeat(own, 2, axis=1)
-        others = self.alternative_terms[asked], self.alternative_coefficients[asked]
+        others = its.alternative_terms, its.alternative_coefficients
         ranks = np.concatenate([own, self.shapes.growth_rank(*others)], axis=1)
-        weight = np.concatenate([self.weight[asked, None], self.alternative_weight[asked]], axis=1)
+        weight = np.concatenate([its.weight[:, None], its.alternative_weight], axis=1)
         order = np.argsort(ranks, axis=1, kind="stable")
         ranks, weight = (np.take_along_axis(each, order, axis=1) for each in (ranks, weight))
         running = weight.cumsum(axis=1)
@@ -257,15 +257,14 @@ class Models(ModelColumns):
         self, row: int, parameter: Names = "p", *, pretty: bool = False
     ) -> tuple[Alternative, ...]:
         """Return the alternatives of one row, most probable first, with formulas like `formula`."""
-        there = np.flatnonzero(self.alternative_weight[row] > 0)
-        terms, numbers = (
-            column[row, there] for column in (self.alternative_terms, self.alternative_coefficients)
-        )
+        its = self.take([row])
+        there = np.flatnonzero(its.alternative_weight[0] > 0)
+        terms, numbers = its.alternative_terms[0, there], its.alternative_coefficients[0, there]
         return tuple(
             Alternative(
                 text,
                 self.shapes.growths[growth],
-                float(self.alternative_weight[row, slot]),
+                float(its.alternative_weight[0, slot]),
                 tuple(self.shapes[code] for code in codes if code >= 0),
                 tuple(coefficients),
             )

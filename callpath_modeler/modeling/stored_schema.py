@@ -2,16 +2,18 @@
 
 A store may come from anybody. The C library looks shapes up by the codes of terms, and reads
 weights and errors by row. A column of another shape would make it read memory beyond the column. So
-every column is checked once, in time proportional to its size.
+the shapes of all columns are checked when a store is opened, and the values of a column before its
+first use, once, in time proportional to its size.
 
 See docs/explanation/architecture.md, 'Types, in the order of the data flow'.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -103,18 +105,15 @@ COLUMNS: Mapping[str, StoredColumn] = {
 """Columns of `Models`. Codes of terms are also checked against the number of shapes."""
 
 
-def check_columns(
-    arrays: Mapping[str, npt.NDArray[np.generic]],
-    shapes: Shapes,
-    points: FloatArray,
-    rows: int,
-    method: str,
-) -> None:
-    """Check that columns are as `COLUMNS` requires and agree with each other.
+class ColumnChecks:
+    """Checks of columns of models, each of which is made once, when somebody needs the column.
+
+    A check reads whole columns. With 10^6 models, all of them take half a second, but most commands
+    use few columns.
 
     Parameters
     ----------
-    arrays : all columns, by name
+    arrays : all columns, by name, and the measured values as ``"measured"``, if they are known
     shapes : shapes that the codes of terms stand for
     points : points of the experiment, [K] or [K, D]
     rows : number of models
@@ -123,35 +122,210 @@ def check_columns(
     Raises
     ------
     ValueError
-        If a column has another type or shape, or holds a value out of its range. The message names
-        it.
+        If a column has another type or shape, or holds a value out of its range, or disagrees with
+        another one. The message names it.
     """
-    sizes = _sizes(arrays, rows, method)
-    for name, column in COLUMNS.items():
-        array = arrays[name]
-        if not array.dtype.str[1:].startswith(column.kind) or array.dtype.byteorder == ">":
-            raise ValueError(f"{name} has the type {array.dtype.str}")
-        expected = tuple(sizes[dimension] for dimension in column.shape)
-        if column.empty_with == method:
-            expected = (rows, *column.none)
-        if array.shape != expected:
-            raise ValueError(f"{name} has the shape {array.shape}, expected {expected}")
-    modelled = np.asarray(arrays["status"] < np.int8(FitStatus.TOO_FEW_POINTS))
-    for name, column in COLUMNS.items():
+
+    def __init__(
+        self,
+        arrays: Mapping[str, npt.NDArray[Any]],
+        shapes: Shapes,
+        points: FloatArray,
+        rows: int,
+        method: str,
+    ) -> None:
+        self.arrays, self.shapes, self.points, self.method = arrays, shapes, points, method
+        sizes = _sizes(arrays, rows, method)
+        for name, column in COLUMNS.items():
+            array = arrays[name]
+            if not array.dtype.str[1:].startswith(column.kind) or array.dtype.byteorder == ">":
+                raise ValueError(f"{name} has the type {array.dtype.str}")
+            expected = tuple(sizes[dimension] for dimension in column.shape)
+            if column.empty_with == method:
+                expected = (rows, *column.none)
+            if array.shape != expected:
+                raise ValueError(f"{name} has the shape {array.shape}, expected {expected}")
+        self._made: set[object] = set()
+
+    def of_rows(self, rows: Any) -> ColumnChecks:
+        """Return the checks of some rows: row numbers, a mask, or a slice."""
+        some = {name: array[rows] for name, array in self.arrays.items()}
+        return ColumnChecks(some, self.shapes, self.points, len(some["status"]), self.method)
+
+    def require(self, names: Collection[str]) -> None:
+        """Check the ranges of columns, and that they agree with the others.
+
+        Raises
+        ------
+        ValueError
+            As described for the class.
+        """
+        rules = [rule for rule in _RULES if not rule.columns.isdisjoint(names)]
+        needed = {*names}.union(*(rule.columns | rule.others for rule in rules))
+        for name in COLUMNS:
+            if name in needed:
+                self._once(name, partial(self._check_range, name))
+        for rule in rules:
+            self._once(rule, partial(rule.check, self))
+        # A command that shows some call paths reads parts of some columns only.
+        for name in needed & COLUMNS.keys():
+            forget_mapped(self.arrays[name])
+
+    def _once(self, what: object, check: Callable[[], None]) -> None:
+        if what not in self._made:
+            check()
+            self._made.add(what)
+
+    @cached_property
+    def modelled(self) -> BoolArray:
+        """Which rows have a model, by their status, [n]."""
+        return np.asarray(self.arrays["status"] < np.int8(FitStatus.TOO_FEW_POINTS))
+
+    @cached_property
+    def peak(self) -> FloatArray:
+        """The largest values of shapes at the points, see `evaluation.peaks`."""
+        return peaks(self.shapes.table(self.points))
+
+    def _check_range(self, name: str) -> None:
+        array, column = self.arrays[name], COLUMNS[name]
+        if not array.size:
+            return
         is_code = column.kind == "i2" and column.low == -1
-        high = len(shapes) - 1 if is_code else column.high
-        _check_range(name, arrays[name], column, high, modelled)
-        forget_mapped(arrays[name])
-    if (np.isnan(arrays["coefficients"][:, 0]) == modelled).any():
+        high = len(self.shapes) - 1 if is_code else column.high
+        least, most = float(array.min()), float(array.max())
+        holds_nan = np.isnan(least)
+        if holds_nan:
+            least, most = (float(each.reduce(array, axis=None)) for each in (np.fmin, np.fmax))
+        if least < column.low or most > high:
+            raise ValueError(f"{name} holds a value beyond {column.low:g} and {high:g}")
+        if not holds_nan or column.missing is MissingRule.ANYWHERE:
+            return
+        if column.missing is MissingRule.NOWHERE:
+            raise ValueError(f"{name} holds a value that is NaN")
+        # Columns with missing models have at most two dimensions, so this array is not larger.
+        missing = np.isnan(array).reshape(len(array), -1).any(axis=1)
+        if (missing & self.modelled).any():
+            raise ValueError(f"{name} holds a value that is NaN in a row with a model")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A check that relates columns to each other.
+
+    Attributes
+    ----------
+    check : the check
+    columns : the columns whose use needs it
+    others : further columns that it reads
+    """
+
+    check: Callable[[ColumnChecks], None]
+    columns: frozenset[str]
+    others: frozenset[str] = frozenset()
+
+
+def _check_status(its: ColumnChecks) -> None:
+    if (np.isnan(its.arrays["coefficients"][:, 0]) == its.modelled).any():
         raise ValueError("coefficients and status disagree on which rows have a model")
-    _check_weights(arrays, points, modelled)
-    _check_places(arrays, points)
-    if method != "classic":
-        _check_errors(arrays["root"])
-        _check_parts(arrays, peaks(shapes.table(points)))
-    # A command that shows some call paths reads parts of some columns only.
-    for array in arrays.values():
-        forget_mapped(array)
+
+
+def _check_weights(its: ColumnChecks) -> None:
+    """Refuse probabilities of a model and its alternatives that do not add up to one."""
+    others = its.arrays["alternative_weight"]
+    axes = 1 if its.points.ndim == 1 else its.points.shape[1]
+    if others.shape[1] % axes:
+        raise ValueError(f"{others.shape[1]} alternatives are not of {axes} parameters")
+    # Of several parameters, the alternatives along each stand for all.
+    each = others.reshape(len(others), axes, -1).sum(axis=2, dtype=np.float64)
+    total = np.where(its.modelled[:, None], its.arrays["weight"][:, None] + each, 1.0)
+    if total.size and np.abs(total - 1).max() > ROUNDING_OF_SUMS:
+        raise ValueError("weight and alternative_weight do not add up to one")
+
+
+def _check_places(its: ColumnChecks) -> None:
+    """Check that change points are among the points."""
+    since = its.arrays["since"]
+    if its.points.ndim > 1:
+        if since.any():
+            raise ValueError("since holds a point, but the models have several parameters")
+    elif not np.isin(since, np.append(its.points, 0.0)).all():
+        raise ValueError("since holds a value that is not one of the points")
+
+
+def _check_ends(its: ColumnChecks) -> None:
+    """Check that ends of the measurements are the points with the first and last value."""
+    if its.points.ndim > 1:
+        return
+    for name, none in (("low_p", np.inf), ("high_p", -np.inf)):
+        if not np.isin(its.arrays[name], np.append(its.points, none)).all():
+            raise ValueError(f"{name} holds a value that is not one of the points")
+    measured = its.arrays.get("measured")
+    if measured is None:
+        return
+    low, high = np.full(len(measured), np.inf), np.full(len(measured), -np.inf)
+    count = np.zeros(len(measured), np.intp)
+    # One point after the other is several times as fast as along the last axis. Points ascend.
+    for k, point in enumerate(its.points.tolist()):
+        there = np.isfinite(measured[:, k])
+        low[there & (count == 0)], high[there] = point, point
+        count += there
+    if (low != its.arrays["low_p"]).any() or (high != its.arrays["high_p"]).any():
+        raise ValueError("low_p or high_p is not the first or last point with a value")
+    if (its.arrays["used"] > count).any():
+        raise ValueError("used is more points than have a value")
+
+
+def _check_errors(its: ColumnChecks) -> None:
+    """Check that roots of covariances have no negative number on their diagonals."""
+    root, place = its.arrays["root"], -1
+    for step in range(1, MOST_TERMS + 2):
+        place += step
+        if place < root.shape[-1] and root[..., place].min(initial=0.0) < 0:
+            raise ValueError("root holds a negative error")
+
+
+def _check_model_parts(its: ColumnChecks) -> None:
+    _check_parts(its, "terms", "coefficients")
+
+
+def _check_alternative_parts(its: ColumnChecks) -> None:
+    _check_parts(its, "alternative_terms", "alternative_coefficients")
+
+
+def _check_parts(its: ColumnChecks, codes: str, numbers: str) -> None:
+    """Check that coefficients have a plausible size for values in the unit of their row."""
+    if its.method == "classic":
+        return
+    unit = its.arrays["unit"]
+    for start in range(0, len(unit), ROWS_TOGETHER):
+        some = slice(start, start + ROWS_TOGETHER)
+        most, part = LARGEST_PART * unit[some], its.arrays[numbers][some]
+        if not part.size:
+            continue
+        # The largest possible part of all rows is far below the limit, except in odd stores.
+        largest = max(np.fmax.reduce(part, axis=None), -np.fmin.reduce(part, axis=None))
+        if largest * max(1.0, its.peak.max()) <= np.fmin.reduce(most):
+            continue
+        part = np.abs(part)
+        with np.errstate(over="ignore", invalid="ignore"):
+            part[..., 1:] *= its.peak[its.arrays[codes][some]]
+        if (part.reshape(len(part), -1).max(axis=1, initial=0.0) > most).any():
+            raise ValueError(f"{numbers} and unit are of other magnitudes")
+
+
+_RULES = (
+    _Rule(_check_status, frozenset({"status", "coefficients"})),
+    _Rule(_check_weights, frozenset({"weight", "alternative_weight"})),
+    _Rule(_check_places, frozenset({"since"})),
+    _Rule(_check_ends, frozenset({"low_p", "high_p", "used"})),
+    _Rule(_check_errors, frozenset({"root"})),
+    _Rule(_check_model_parts, frozenset({"terms", "coefficients"}), frozenset({"unit"})),
+    _Rule(
+        _check_alternative_parts,
+        frozenset({"alternative_terms", "alternative_coefficients"}),
+        frozenset({"unit"}),
+    ),
+)
 
 
 def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int, method: str) -> dict[str, int]:
@@ -175,84 +349,3 @@ def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int, method: str
         "M": of_alternatives + 1,
         "R": numbers_of_root(of_terms),
     }
-
-
-def _check_range(
-    name: str,
-    array: npt.NDArray[Any],
-    column: StoredColumn,
-    high: float,
-    modelled: BoolArray,
-) -> None:
-    if not array.size:
-        return
-    least, most = float(array.min()), float(array.max())
-    holds_nan = np.isnan(least)
-    if holds_nan:
-        least, most = (float(each.reduce(array, axis=None)) for each in (np.fmin, np.fmax))
-    if least < column.low or most > high:
-        raise ValueError(f"{name} holds a value beyond {column.low:g} and {high:g}")
-    if not holds_nan or column.missing is MissingRule.ANYWHERE:
-        return
-    if column.missing is MissingRule.NOWHERE:
-        raise ValueError(f"{name} holds a value that is NaN")
-    # Columns with missing models have at most two dimensions, so this array is not larger.
-    missing = np.isnan(array).reshape(len(array), -1).any(axis=1)
-    if (missing & modelled).any():
-        raise ValueError(f"{name} holds a value that is NaN in a row with a model")
-
-
-def _check_weights(
-    arrays: Mapping[str, npt.NDArray[Any]], points: FloatArray, modelled: npt.NDArray[np.bool_]
-) -> None:
-    """Refuse probabilities of a model and its alternatives that do not add up to one."""
-    others = arrays["alternative_weight"]
-    axes = 1 if points.ndim == 1 else points.shape[1]
-    if others.shape[1] % axes:
-        raise ValueError(f"{others.shape[1]} alternatives are not of {axes} parameters")
-    # Of several parameters, the alternatives along each stand for all.
-    each = others.reshape(len(others), axes, -1).sum(axis=2, dtype=np.float64)
-    total = np.where(modelled[:, None], arrays["weight"][:, None] + each, 1.0)
-    if total.size and np.abs(total - 1).max() > ROUNDING_OF_SUMS:
-        raise ValueError("weight and alternative_weight do not add up to one")
-
-
-def _check_places(arrays: Mapping[str, npt.NDArray[Any]], points: FloatArray) -> None:
-    """Check that change points and ends of the measurements are among the points."""
-    if points.ndim > 1:
-        if arrays["since"].any():
-            raise ValueError("since holds a point, but the models have several parameters")
-        return
-    for name, none in (("since", 0.0), ("low_p", np.inf), ("high_p", -np.inf)):
-        if not np.isin(arrays[name], np.append(points, none)).all():
-            raise ValueError(f"{name} holds a value that is not one of the points")
-
-
-def _check_errors(root: npt.NDArray[Any]) -> None:
-    """Check that roots of covariances have no negative number on their diagonals."""
-    place = -1
-    for step in range(1, MOST_TERMS + 2):
-        place += step
-        if place < root.shape[-1] and root[..., place].min(initial=0.0) < 0:
-            raise ValueError("root holds a negative error")
-
-
-def _check_parts(arrays: Mapping[str, npt.NDArray[Any]], peak: FloatArray) -> None:
-    """Check that coefficients have a plausible size for values in the unit of their row."""
-    ones = ("terms", "coefficients"), ("alternative_terms", "alternative_coefficients")
-    for start in range(0, len(arrays["unit"]), ROWS_TOGETHER):
-        some = slice(start, start + ROWS_TOGETHER)
-        most = LARGEST_PART * arrays["unit"][some]
-        for codes, numbers in ones:
-            part = arrays[numbers][some]
-            if not part.size:
-                continue
-            # The largest possible part of all rows is far below the limit, except in odd stores.
-            largest = max(np.fmax.reduce(part, axis=None), -np.fmin.reduce(part, axis=None))
-            if largest * max(1.0, peak.max()) <= np.fmin.reduce(most):
-                continue
-            part = np.abs(part)
-            with np.errstate(over="ignore", invalid="ignore"):
-                part[..., 1:] *= peak[arrays[codes][some]]
-            if (part.reshape(len(part), -1).max(axis=1, initial=0.0) > most).any():
-                raise ValueError(f"{numbers} and unit are of other magnitudes")

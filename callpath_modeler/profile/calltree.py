@@ -326,12 +326,18 @@ class CallTree:
         The deepest level comes first. In preorder, the callees of one caller are adjacent in their
         level.
         """
-        found = []
-        for rows in reversed(self.levels()[1:]):
-            parent = self.parent[rows]
-            start = np.flatnonzero(np.diff(parent, prepend=ROOT))
-            found.append((rows, start, parent[start]))
-        return found
+        levels = self.levels()
+        if not levels:
+            return []
+        caller = self.parent.take(np.concatenate(levels))
+        begins = np.flatnonzero(caller[1:] != caller[:-1]) + 1
+        stops = np.cumsum([len(rows) for rows in levels])
+        # Roots have no caller, so each further level begins with another caller.
+        groups = np.split(begins, np.searchsorted(begins, stops[:-1]))[1:]
+        return [
+            (rows, group - stop, caller.take(group))
+            for rows, stop, group in zip(levels[1:], stops[:-1].tolist(), groups, strict=True)
+        ][::-1]
 
     def common_path(self, row: int) -> str:
         """Return the path whose hash is the id of a call path: it is the same in every build."""
@@ -556,15 +562,16 @@ def _is_preorder(parent: Int32Array, end: Int32Array) -> bool:
     """Return whether rows are in preorder and `end` is the result of `subtree_ends`."""
     n = len(parent)
     row = np.arange(n, dtype=np.int32)
-    called = np.flatnonzero(parent != ROOT)
-    caller = parent[called]
-    if not (((caller >= 0) & (caller < called)).all() and ((row < end) & (end <= n)).all()):
+    if not ((parent >= ROOT) & (parent < row) & (row < end) & (end <= n)).all():
         return False
-    # The subtrees of the callees fill the rows between a call path and its end.
-    size = end - row
-    below = np.bincount(caller, size[called], minlength=n)
-    inside = (end[called] <= end[caller]).all() and (called < end[caller]).all()
-    return bool(inside and (below == size - 1).all() and size[parent == ROOT].sum() == n)
+    # A subtree is inside that of its caller, and a root ends somewhere before the end of all rows.
+    # `take` is twice as fast as an index.
+    limit = np.append(end, np.int32(n)).take(parent)
+    # A subtree with further rows begins with a callee. Where it ends, its caller either ends, too,
+    # or has its next callee. So every row has one place, which its caller and `end` determine.
+    begins = (parent[1:] == row[:-1]) | (end[:-1] == row[1:])
+    follows = np.append(parent, np.int32(ROOT)).take(end) == parent
+    return bool((end <= limit).all() and begins.all() and (follows | (end == limit)).all())
 
 
 def _no_lines(count: int) -> Int32Array:

@@ -383,7 +383,7 @@ class Experiment(HtmlReprMixin):
         """
         values = self.columns[metric]
         run_time = values.run_time
-        if run_time is None or np.isnan(run_time[~np.isnan(values.exclusive).all(axis=0)]).any():
+        if run_time is None or not np.isnan(values.exclusive[:, np.isnan(run_time)]).all():
             return None
         tree = CallTree.from_parents([ROOT], [0], [Region(PROGRAM)])
         alone = MetricValues(values.metric, run_time[np.newaxis], run_time, run_time=run_time)

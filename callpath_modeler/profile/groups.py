@@ -157,14 +157,11 @@ class Groups:
         )
         return found
 
-    def chosen(self, index: Rows) -> Rows:
-        """Return the call paths of the groups `index`, group by group."""
-        if len(index) == len(self) and (np.diff(index) == 1).all():
-            return self.rows
-        length = self.start[index + 1] - self.start[index]
-        before = np.cumsum(length) - length
-        place = np.arange(length.sum()) + np.repeat(self.start[index] - before, length)
-        rows: Rows = self.rows[place]
+    def members(self, index: Rows) -> Rows:
+        """Return the call paths of the groups `index`, in the order of `rows`."""
+        is_chosen = np.zeros(len(self), bool)
+        is_chosen[index] = True
+        rows: Rows = self.rows[np.repeat(is_chosen, np.diff(self.start))]
         return rows
 
 

@@ -362,7 +362,10 @@ def _as_it_is(tree: CallTree) -> CallTree | None:
         return None
     note, of_region = text[tree.annotation], same[tree.region]
     keys = ((tree.parent.astype(np.int64) + 1) * len(names) + name[tree.region]) * len(texts) + note
-    order = np.lexsort((tree.site, keys))
+    # Without lines, calls of one function by one caller would all be the same.
+    if not tree.has_sites and not (np.diff(np.sort(keys)) > 0).all():
+        return None
+    order = np.lexsort((tree.site, keys)) if tree.has_sites else np.empty(0, np.intp)
     before, after = order[:-1], order[1:]
     twins = keys[before] == keys[after]
     if (twins & (tree.site[before] == tree.site[after])).any():
@@ -403,11 +406,14 @@ def _site_suffix(line: int) -> str:
 
 def _by_first_use(numbers: IntArray) -> tuple[list[int], IntArray]:
     """Return the distinct numbers in the order of their first use, and the place of each number."""
-    distinct, first, place = np.unique(numbers, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), np.intp)
+    low = numbers.min(initial=0)
+    first = np.full(numbers.max(initial=0) - low + 1, len(numbers))
+    # Of several uses, the one that is written last stays.
+    first[numbers[::-1] - low] = np.arange(len(numbers))[::-1]
+    order = np.argsort(first)[: np.count_nonzero(first < len(numbers))]
+    rank = np.empty(len(first), np.intp)
     rank[order] = np.arange(len(order))
-    return distinct[order].tolist(), rank[place]
+    return (order + low).tolist(), rank[numbers - low]
 
 
 def _content(tree: CallTree) -> tuple[object, ...]:

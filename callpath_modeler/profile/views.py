@@ -44,6 +44,9 @@ from callpath_modeler.profile.groups import (
 )
 from callpath_modeler.profile.schema import PROGRAM
 
+_KEPT = 4
+"""Number of groups of siblings whose call paths are kept; there may be 10^6 of them."""
+
 
 class ViewKind(StrEnum):
     """Arrangement of call paths."""
@@ -198,7 +201,7 @@ class _Grouped(View):
         self._largest = WeakKeyDictionary()
         self._sums_together: WeakKeyDictionary[Costs, dict[bytes, tuple[FloatArray, FloatArray]]]
         self._sums_together = WeakKeyDictionary()
-        self._outer_of: tuple[bytes, Rows] = b"", np.empty(0, np.int32)
+        self._outer_of: dict[bytes, Rows] = {}
 
     @abstractmethod
     def _divide(self, node: int, depth: int) -> Groups | None:
@@ -301,14 +304,17 @@ class _Grouped(View):
 
     def _outermost(self, nodes: Rows, key: bytes) -> Rows:
         """Return the call paths of several siblings that have no caller among these call paths."""
-        known, outer = self._outer_of
-        if known != key:  # several columns of values follow each other
+        outer = self._outer_of.get(key)
+        if outer is None:
             is_there = np.zeros(len(self.tree), bool)
             for family, _, index in self._by_family(nodes):
-                is_there[family.groups.chosen(index)] = True
+                is_there[family.groups.members(index)] = True
             rows = np.flatnonzero(is_there).astype(np.int32)
             outer = rows[outermost(self.tree, rows)]
-            self._outer_of = key, outer
+            # Columns of values follow each other, and so do targets.
+            if len(self._outer_of) == _KEPT:
+                self._outer_of.clear()
+            self._outer_of[key] = outer
         return outer
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shortened
-from callpath_modeler.profile.regular import Machine
 from callpath_modeler.syntax import ExpressionError
 
 _MOST_CHOICES = 1000
@@ -32,6 +31,9 @@ def matcher_of(segment: str) -> Callable[[str], object]:
     """
     if not segment.startswith("~"):
         return re.compile("|".join(map(_glob, _without_braces(segment))), re.DOTALL).fullmatch
+    # Few patterns are regular expressions.
+    from callpath_modeler.profile.regular import Machine
+
     try:
         return Machine(segment[1:]).search
     except ExpressionError as cause:

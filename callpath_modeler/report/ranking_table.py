@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.calibration import BandCalibration
-from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.analysis.verification import Verification
 from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.fitted import Fitted
@@ -28,8 +25,11 @@ from callpath_modeler.report.verification import (
 )
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.calibration import BandCalibration
+    from callpath_modeler.analysis.expectations.check import Check
     from callpath_modeler.analysis.forecast import Forecast
     from callpath_modeler.analysis.optimal_scale import ScalingOptimum
+    from callpath_modeler.analysis.verification import Verification
     from callpath_modeler.diagnostics import Finding
 
 
@@ -162,6 +162,10 @@ def ranking_table(
     UsageError
         If `ranking` is no ranking, `check` no check, or if there is no such row.
     """
+    # Most rankings are without expectations and measurements, and views need none of their modules.
+    from callpath_modeler.analysis.expectations.check import Check
+    from callpath_modeler.analysis.verification import Verification
+
     check_type(ranking, Ranking, "ranking")
     check_type(check, (Check, NoneType), "check")
     check_type(verified, (Verification, NoneType), "verified")

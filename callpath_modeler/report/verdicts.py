@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from callpath_modeler.printable import shell_word
-from callpath_modeler.report.check import STYLES, last_line
 from callpath_modeler.report.formats import Cell
 from callpath_modeler.report.layout import TextColumn
 
@@ -42,6 +41,8 @@ def verdict_cells(check: Check, rows: Sequence[int], blank: int, *, has_total: b
     blank : number of lines without a verdict that follow
     has_total : whether a line of the whole program comes last
     """
+    from callpath_modeler.report.check import STYLES
+
     known = check.of_call_paths()
     found = [*(known.get(row) for row in rows), *[None] * blank]
     found += [known.get(None)] * has_total
@@ -52,6 +53,8 @@ def verdict_cells(check: Check, rows: Sequence[int], blank: int, *, has_total: b
 
 def verdict_note(check: Check, invocation: Invocation) -> str:
     """Return counts of the results of all expectations, and the command with the details."""
+    from callpath_modeler.report.check import last_line
+
     command = invocation.line("check", shell_word(check.path))
     return f"expectations: {last_line(check)}. Details: {command}"
 

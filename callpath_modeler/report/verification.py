@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.verification import FROM
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.formats import Cell, json_number
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 
 def verification_sentences(ranking: Ranking, found: Verification, *, style: TextStyle) -> list[str]:
     """Return the measured and the predicted total, and how many bands hold."""
+    from callpath_modeler.analysis.verification import FROM
+
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
     where = f"measured at {parameter_value(ranking.target)}"
     if fitted.parameter != "p" or fitted.held:
@@ -88,6 +89,8 @@ def _holds(found: Verification, rows: IntArray) -> list[Cell]:
 
 def verification_header(found: Verification) -> dict[str, object]:
     """Return the JSON fields of a verification."""
+    from callpath_modeler.analysis.verification import FROM
+
     value, low, high = (json_number(number) for number in found.predicted)
     return {
         "runs": found.runs,

@@ -8,12 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler.analysis.pair_forecast import PairForecast
-from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.tui import keys, panes
 from callpath_modeler.tui.background import IsWanted
 from callpath_modeler.tui.bookmark_list import BookmarkList
-from callpath_modeler.tui.frame import in_words
 from callpath_modeler.tui.screens import Panel
 from callpath_modeler.tui.services import CommandAnswer
 from callpath_modeler.tui.value_keys import ValueKeys
@@ -244,11 +242,7 @@ class Browser(ValueKeys):
         self._message = meanwhile
 
         def work(is_wanted: IsWanted) -> None:
-            try:
-                answer = ask()
-            except CallpathModelerError as error:
-                self._background.show(self._complain, in_words(error))
-                return
+            answer = ask()
             if is_wanted():
                 self._background.show(self._show_answer, answer)
 

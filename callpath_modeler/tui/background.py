@@ -12,6 +12,8 @@ from typing import Any
 from textual.app import App
 from textual.worker import Worker, get_current_worker
 
+from callpath_modeler.errors import CallpathModelerError
+
 IsWanted = Callable[[], bool]
 """Returns whether the result of a thread is still needed."""
 
@@ -22,10 +24,12 @@ class Background:
     Parameters
     ----------
     app : the application
+    complain : shows an error that ends some work
     """
 
-    def __init__(self, app: App[None]) -> None:
+    def __init__(self, app: App[None], complain: Callable[[CallpathModelerError], None]) -> None:
         self._app = app
+        self._complain = complain
         self._waiting: dict[str, list[Callable[[IsWanted], None]]] = {}
         self._threads = _Threads()
 
@@ -52,8 +56,12 @@ class Background:
                 return self._app.is_running and not worker.is_cancelled
 
             def begin() -> None:
-                if waiting and is_wanted():
+                if not (waiting and is_wanted()):
+                    return
+                try:
                     waiting.pop()(is_wanted)
+                except CallpathModelerError as error:
+                    self.show(self._complain, error)
 
             await asyncio.wrap_future(self._threads.submit(begin))
 

@@ -62,7 +62,7 @@ class BrowserFrame(App[None]):
         self._message = given.message
         self._bookmarks = Bookmarks(given.bookmarks)
         self._described = (0, 0, 0)
-        self._background = Background(self)
+        self._background = Background(self, self._complain)
 
     def compose(self) -> ComposeResult:
         """Return the parts of the screen, from top to bottom."""
@@ -190,12 +190,24 @@ class BrowserFrame(App[None]):
     def _mark_lines(self) -> None:
         self.session.bookmarked = self._bookmarks.rows(self.session.forecast.tree)
 
-    def _complain(self, text: str) -> None:
+    def _complain(self, error: CallpathModelerError) -> None:
         """Show an error, over everything if it does not fit one line."""
+        text = in_words(error)
         fits = cell_len(text) < self.size.width
         self.say(text if fits else "")
         if not fits:
             self._note(text)
+
+    @property
+    def failure(self) -> CallpathModelerError | None:
+        """The error that ended the browser: a column of a large store is broken."""
+        return self._exception if isinstance(self._exception, CallpathModelerError) else None
+
+    def _fatal_error(self) -> None:
+        if self.failure is None:
+            super()._fatal_error()
+        else:
+            self._close_messages_no_wait()  # whoever ran the browser shows the error
 
     def _come_back(self) -> None:
         """Lay out everything again after a panel, because the terminal may have a new size."""

@@ -19,7 +19,6 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.columns import has_maxima, max_title, ratio_text
-from callpath_modeler.report.difference_columns import difference_cells
 from callpath_modeler.report.layout import TextColumn, chain_text, shorten
 from callpath_modeler.report.outlined_view import title
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
@@ -195,6 +194,8 @@ def _of_pair(
     style: TextStyle,
 ) -> dict[str, TextColumn]:
     """Return the columns of two experiments."""
+    from callpath_modeler.report.difference_columns import difference_cells
+
     forecast, inclusive = session.forecast, session.leads_inclusive
     assert isinstance(forecast, PairForecast), "values are those of two experiments"
     rows = _single_rows(session, places)

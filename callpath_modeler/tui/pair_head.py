@@ -5,7 +5,6 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from callpath_modeler.analysis.pair_forecast import PairForecast
-from callpath_modeler.report.diff import known_by, total_texts
 from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.session import Session
@@ -40,6 +39,9 @@ def pair_answer(forecast: PairForecast, target: float, *, style: TextStyle) -> l
     """Return the totals of both and their difference, the leading scale first."""
     if forecast.target != target:
         return ["working …"]
+    # One experiment needs none of the modules that compare two.
+    from callpath_modeler.report.diff import known_by, total_texts
+
     found, parts = forecast.found[0], list[str]()
     for changes in found.answers:
         amounts, by, band = total_texts(found, changes, style)

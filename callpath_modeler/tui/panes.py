@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size
@@ -18,7 +19,6 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import beyond, fastest_at, known_by, off_by, omissions
 from callpath_modeler.report.columns import amount_text
-from callpath_modeler.report.difference_node import DifferenceReport
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.measured_only import excess_symbol, wanted
 from callpath_modeler.report.node import NodeReport
@@ -29,8 +29,11 @@ from callpath_modeler.tui.pair_head import pair_answer, pair_notes, pair_title
 from callpath_modeler.tui.session import Session
 from callpath_modeler.units import parameter_value, percent
 
-AnyReport = NodeReport | DifferenceReport
-"""Description of a node in one experiment, or in two."""
+if TYPE_CHECKING:
+    from callpath_modeler.report.difference_node import DifferenceReport
+
+    AnyReport = NodeReport | DifferenceReport
+    """Description of a node in one experiment, or in two."""
 
 _FURTHEST = 64
 """End of the slider as a multiple of the largest run, unless the target is further."""
@@ -154,6 +157,9 @@ def report_of(session: Session, *, style: TextStyle = DEFAULT_STYLE) -> AnyRepor
         return None
     nodes, forecast = session.outline.line(session.cursor).nodes, session.forecast
     if isinstance(forecast, PairForecast):
+        # The comparison of experiments needs many modules, and one experiment none of them.
+        from callpath_modeler.report.difference_node import DifferenceReport
+
         return DifferenceReport(forecast, session.view, nodes, session.leads_inclusive, style)
     return NodeReport(forecast, session.view, nodes, session.leads_inclusive, style)
 

@@ -68,4 +68,6 @@ def _values(state: State, inputs: ForecastInputs | PairInputs, target: float) ->
         return pair_forecast(inputs, target)
     if shown.inputs is inputs and shown.target == target:
         return shown
-    return forecast(inputs, target, bands=False)
+    made = forecast(inputs, target, bands=False)
+    _ = made.run_time  # it is cached from then on
+    return made

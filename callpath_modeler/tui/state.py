@@ -7,6 +7,7 @@ It does not depend on a terminal. `State.view_request` describes it as a request
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -123,9 +124,16 @@ class State:
 
         hot_path(view, worth, levels=wanted.hot_levels)
         revision, place = self._revision, self._cursors.get(kind)
-        if kind is not self.kind or place is None or place.view is not view:
+        is_known = place is not None and place.view is view
+        if self.pattern and kind is not self.kind:
             return PreparedForecast(made)
-        return PreparedForecast(made, outline(view, made.decides, self._selection(made)), revision)
+        # A view that was never shown opens at its hot path, as it will when a key shows it.
+        there, cursors = copy(self), {kind: place} if is_known else {}
+        vars(there).update(kind=kind, forecast=made, _cursors=cursors)
+        lines = outline(view, made.decides, there.selection(made))
+        made.of_outline(lines, np.array([*lines.rests], np.intp))
+        is_shown = kind is self.kind and is_known
+        return PreparedForecast(made, lines, revision) if is_shown else PreparedForecast(made)
 
     @property
     def view(self) -> View:
@@ -185,7 +193,7 @@ class State:
     def refresh(self) -> None:
         """Write the lines again; the cursor stays on its node, or goes to a node above it."""
         view = self.tree_cursor.view
-        self._show_lines(outline(view, self.forecast.decides, self._selection(self.forecast)))
+        self._show_lines(outline(view, self.forecast.decides, self.selection(self.forecast)))
 
     def _show_lines(self, lines: Outline) -> None:
         self._revision += 1
@@ -193,7 +201,8 @@ class State:
         self._lines = ViewLines(self.forecast, lines)
         self.select(self.tree_cursor.node, self.tree_cursor.above)
 
-    def _selection(self, made: ViewForecast) -> Selection:
+    def selection(self, made: ViewForecast) -> Selection:
+        """Return which lines of the view show which values."""
         place, wanted = self.tree_cursor, self.shortly()
         inclusive = wanted.leads_inclusive
         return Selection(

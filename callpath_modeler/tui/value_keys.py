@@ -15,13 +15,12 @@ from callpath_modeler.analysis.pair_forecast import (
     ViewForecast,
     pair_forecast,
 )
-from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.measured_only import wanted
 from callpath_modeler.tui.background import IsWanted
-from callpath_modeler.tui.frame import BrowserFrame, in_words
+from callpath_modeler.tui.frame import BrowserFrame
 from callpath_modeler.tui.metrics import MetricList, MetricTotal, metric_total
 from callpath_modeler.tui.progressive_forecast import forecast_progressively
 from callpath_modeler.tui.services import BrowserServices
@@ -160,12 +159,7 @@ class ValueKeys(BrowserFrame):
                 show(made)
 
         def work(_: IsWanted) -> None:
-            try:
-                made = load()
-            except CallpathModelerError as error:
-                self._background.show(self._complain, in_words(error))
-                return
-            self._background.show(show_if_wanted, made)
+            self._background.show(show_if_wanted, load())
 
         self._background.do(work, "target")
 

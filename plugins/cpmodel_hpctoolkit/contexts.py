@@ -15,6 +15,8 @@ STATEMENT = "statement"
 """Role of regions of lines."""
 
 _LAST_LINE = 2**31 - 1
+_DENSE = 4
+"""Largest number per entry up to which a table of all numbers finds the distinct ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +105,9 @@ def collapse(contexts: Contexts, detail: Detail) -> Collapsed:
     if detail.lines:
         site = np.where(is_line, contexts.line, site)
     # Pairs of region and line, numbered in this order.
-    lines, line = np.unique(site, return_inverse=True)
-    kinds, kind = np.unique(region * len(lines) + line, return_inverse=True)
+    lines, line = _distinct(site - NO_LINE)
+    lines += NO_LINE
+    kinds, kind = _distinct(region * len(lines) + line)
     row = np.full(len(contexts), -1, np.int64)
     parents, found, sizes = [], [], []
     total, distinct = 0, len(kinds)
@@ -118,7 +121,8 @@ def collapse(contexts: Contexts, detail: Detail) -> Collapsed:
         total += len(keys)
     parent, chosen = np.concatenate(parents), kinds[np.concatenate(found)]
     place, end = _preorder(parent, sizes)
-    order = np.argsort(place)
+    order = np.empty(total, np.intp)
+    order[place] = np.arange(total)
     callers = np.where(parent >= 0, place[parent], -1)
     tree = CallTree(
         _column(callers[order]),
@@ -130,6 +134,16 @@ def collapse(contexts: Contexts, detail: Detail) -> Collapsed:
     )
     row = np.where(node, row, row[around])
     return Collapsed(tree, node, place[row], tree.parent[place[row]].astype(np.int64))
+
+
+def _distinct(numbers: Int64Array) -> tuple[Int64Array, IntArray]:
+    """Return the distinct numbers, ascending, and the place of each number among them."""
+    if not len(numbers) or numbers.min() < 0 or numbers.max() > _DENSE * len(numbers):
+        return np.unique(numbers, return_inverse=True)
+    # This takes linear time.
+    occurs = np.zeros(numbers.max() + 1, bool)
+    occurs[numbers] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
 
 
 def _sites(contexts: Contexts, node: BoolArray) -> Int64Array:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from callpath_modeler.arrays import FloatArray, Int64Array
 from cpmodel_hpctoolkit.binary import BinaryFile
@@ -13,23 +15,19 @@ from cpmodel_hpctoolkit.locations import Location
 
 _SECTIONS = struct.Struct("<QQQQ")
 _TABLE = struct.Struct("<QLB")
-_PROFILE = struct.Struct("<QQL4xQQ")
-_FLAGS = struct.Struct("<L")
+_PROFILE = {
+    "names": ["n_values", "values", "n_contexts", "index", "identifiers", "flags"],
+    "formats": ["<u8", "<u8", "<u4", "<u8", "<u8", "<u4"],
+    "offsets": [0, 8, 16, 24, 32, 40],
+}
 _TUPLE = struct.Struct("<H")
-_IDENTIFIER = np.dtype(
-    {
-        "names": ["kind", "flags", "logical", "physical"],
-        "formats": ["u1", "<u2", "<u4", "<u8"],
-        "offsets": [0, 2, 4, 8],
-        "itemsize": 16,
-    }
-)
+_IDENTIFIER = struct.Struct("<BxHLQ")
 _VALUE = np.dtype([("metric", "<u2"), ("value", "<f8")])
 _INDEX = np.dtype([("context", "<u4"), ("start", "<u8")])
 _ACCELERATORS = frozenset({"GPUDEVICE", "GPUCONTEXT", "GPUSTREAM"})
 _IS_PHYSICAL = 1
 _SMALL = 1 << 16
-"""Number of contexts of a profile up to which its index is kept."""
+"""Number of contexts and of values of a profile up to which they are kept."""
 _SMALLEST = 40
 """Size of a profile's record in the first releases, in bytes; later ones are longer."""
 
@@ -66,6 +64,10 @@ class ProfileValues:
     values: FloatArray
 
 
+_Contents = tuple[Int64Array, Int64Array, Callable[[int], NDArray[np.void]]]
+"""Contexts of a profile, [n], the start of the values of each, [n + 1], and its first values."""
+
+
 class ProfileFile:
     """An open `profile.db`.
 
@@ -90,18 +92,29 @@ class ProfileFile:
         self.profiles: list[Profile] = []
         self.numbers: list[int] = []
         self.locations: list[Location] = []
-        self._latest: tuple[Profile, tuple[Int64Array, Int64Array]] | None = None
-        for number, place in enumerate(range(first, first + count * size, size)):
-            self._add(number, place, has_flags=size >= _SMALLEST + _FLAGS.size)
+        self._latest: tuple[Profile, _Contents] | None = None
+        known = 6 if size >= _SMALLEST + 4 else 5
+        record = {name: parts[:known] for name, parts in _PROFILE.items()}
+        table = file.array(np.dtype({**record, "itemsize": size}), first, count, "the profiles")
+        for number, found in enumerate(table.tolist()):
+            self._add(number, first + number * size, *found)
 
-    def _add(self, number: int, place: int, *, has_flags: bool) -> None:
+    def _add(
+        self,
+        number: int,
+        place: int,
+        n_values: int,
+        values: int,
+        n_contexts: int,
+        index: int,
+        identifiers: int,
+        flags: int = 0,
+    ) -> None:
         file = self._file
-        n_values, values, n_contexts, index, identifiers = file.unpack(_PROFILE, place, "a profile")
         if n_values:
             file.check(values, n_values * _VALUE.itemsize, "the values of a profile")
             file.check(index, n_contexts * _INDEX.itemsize, "the contexts of a profile")
         profile = Profile(place, values, n_values, index, n_contexts)
-        (flags,) = file.unpack(_FLAGS, place + 40, "a profile") if has_flags else (0,)
         if flags & 1 or not identifiers:
             self.summary = self.summary or profile
             return
@@ -112,8 +125,8 @@ class ProfileFile:
     def _location(self, at: int) -> Location:
         (count,) = self._file.unpack(_TUPLE, at, "an identifier tuple")
         rank, node, on_gpu = -1, "", False
-        parts = self._file.array(_IDENTIFIER, at + 8, count, "an identifier tuple")
-        for kind, flags, logical, physical in parts.tolist():
+        parts = self._file.read(at + 8, count * _IDENTIFIER.size, "an identifier tuple")
+        for kind, flags, logical, physical in _IDENTIFIER.iter_unpack(parts):
             name = self._kinds[kind] if kind < len(self._kinds) else ""
             if name == "RANK":
                 rank = logical
@@ -127,32 +140,38 @@ class ProfileFile:
         """Return the values of the whole program by number of the metric."""
         if not profile.n_values:
             return {}
-        contexts, starts = self._index(profile)
+        contexts, starts, values = self._contents(profile)
         if contexts[0] != 0:
             return {}
-        size = int(starts[1])
-        values = self._file.array(_VALUE, profile.values, size, "the values of a profile")
-        return dict(zip(values["metric"].tolist(), values["value"].tolist(), strict=True))
+        of_program = values(int(starts[1]))
+        return dict(zip(of_program["metric"].tolist(), of_program["value"].tolist(), strict=True))
 
     def read(self, profile: Profile, metric: int) -> ProfileValues:
         """Return the values of the metric with this number, in order of the file."""
         if not profile.n_values:
             return ProfileValues(np.empty(0, np.int64), np.empty(0))
-        values = self._file.array(
-            _VALUE, profile.values, profile.n_values, "the values of a profile"
-        )
+        contexts, starts, read = self._contents(profile)
+        values = read(profile.n_values)
         chosen = np.flatnonzero(values["metric"] == metric)
-        contexts, starts = self._index(profile)
         owner = np.repeat(contexts, starts[1:] - starts[:-1])[chosen]
         return ProfileValues(owner, values["value"][chosen].astype(np.float64))
 
-    def _index(self, profile: Profile) -> tuple[Int64Array, Int64Array]:
-        """Return the contexts of a profile, [n], and the start of the values of each, [n + 1]."""
+    def _contents(self, profile: Profile) -> _Contents:
+        """Return the contexts of a profile, the starts of their values, and the values."""
         if self._latest is not None and self._latest[0] is profile:
             return self._latest[1]
-        found = self._read_index(profile)
+        contexts, starts = self._read_index(profile)
+
+        def values(count: int) -> NDArray[np.void]:
+            """Return the first values."""
+            return self._file.array(_VALUE, profile.values, count, "the values of a profile")
+
+        found = contexts, starts, values
         # Each is needed twice. Of many processes, each has a small one.
-        self._latest = (profile, found) if profile.n_contexts <= _SMALL else None
+        if max(profile.n_contexts, profile.n_values) <= _SMALL:
+            every = values(profile.n_values)
+            found = contexts, starts, lambda count: every[:count]
+            self._latest = profile, found
         return found
 
     def _read_index(self, profile: Profile) -> tuple[Int64Array, Int64Array]:

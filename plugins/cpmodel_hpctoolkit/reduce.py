@@ -163,7 +163,8 @@ class _Running:
         rows = np.concatenate([column.rows for column in self._waiting if column.rows is not None])
         values = np.concatenate([column.values for column in self._waiting])
         self._waiting, self._held = [], 0
-        np.add.at(self._told, rows, 1)
+        call_paths = len(self._told)
+        self._told += np.bincount(rows, minlength=call_paths)
         if self._reduction in {Reduction.MAX, Reduction.IMBALANCE}:
             np.fmax.at(self._extreme, rows, values)
         elif self._reduction is Reduction.MIN:
@@ -171,7 +172,7 @@ class _Running:
         if self._reduction in {Reduction.MAX, Reduction.MIN}:
             return
         present, addend = self._addend(values)
-        np.add.at(self._present, rows, present)
+        self._present += np.bincount(rows, present, call_paths)
         np.add.at(self._sum, rows, addend)
 
     def _add_zeros(self) -> None:
@@ -247,7 +248,7 @@ def clear(column: Column, noise: FloatArray | float, noticed: Noticed) -> None:
     """
     values = column.values
     unusable = ~np.isfinite(values)
-    if unusable.any():
+    if np.count_nonzero(unusable):
         noticed.not_finite += int(np.count_nonzero(unusable))
         values[unusable] = np.nan
     below = np.flatnonzero(values < -np.abs(noise))

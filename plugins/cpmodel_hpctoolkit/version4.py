@@ -26,9 +26,9 @@ from cpmodel_hpctoolkit.reduce import Column
 
 _OWN, _ALL = "function", "execution"
 _ROUNDING = 1e-9
+"""Differences of sums below this share of the sums are rounding."""
 _FEW = 16
 """Call paths per value of a process from which on only its values are added up."""
-"""Differences of sums below this share of the sums are rounding."""
 
 
 @contextmanager
@@ -190,16 +190,19 @@ class Version4:
     def _attributed(self, found: ProfileValues, above: Int64Array) -> tuple[Column, FloatArray]:
         """Add values to the call paths of their contexts, and subtract them from `above`."""
         layout = self._layout
-        known = found.contexts < len(layout.own)
-        contexts, values = found.contexts[known], found.values[known]
+        contexts, values = found.contexts, found.values
+        if len(contexts) and contexts[-1] >= len(layout.own):  # contexts ascend
+            known = int(np.searchsorted(contexts, len(layout.own)))
+            contexts, values = contexts[:known], values[:known]
         n = len(layout.tree) + 1
         if len(contexts) * _FEW < n:
             # Of 10^6 call paths, a process may have a hundred.
-            both = np.concatenate([layout.own[contexts], above[contexts]])
+            both = np.concatenate([layout.own.take(contexts), above.take(contexts)])
             rows, place = np.unique(both, return_inverse=True)
             gains, takes = place[: len(contexts)], place[len(contexts) :]
-            own = np.bincount(gains, values, len(rows)).astype(np.float64)
-            taken = np.bincount(takes, values, len(rows)).astype(np.float64)
+            # Without values, the sums are whole numbers.
+            own = np.bincount(gains, values, len(rows)).astype(np.float64, copy=False)
+            taken = np.bincount(takes, values, len(rows)).astype(np.float64, copy=False)
             first = int(len(rows) > 0 and rows[0] < 0)
             return Column((own - taken)[first:], rows[first:]), (own * _ROUNDING)[first:]
         # Row -1, the last one, collects values that belong to no call path.

@@ -33,7 +33,11 @@ def changed(made, change, tmp_path):
     return tmp_path / "changed.cpm"
 
 
-def test_changed_stores_are_refused_or_give_answers_that_numpy_gives(made, tmp_path):
+@pytest.mark.parametrize("size", [store._SOON_READ, 0], ids=["at once", "when used"])
+def test_changed_stores_are_refused_or_give_answers_that_numpy_gives(
+    made, tmp_path, monkeypatch, size
+):
+    monkeypatch.setattr(store, "_SOON_READ", size)
     outcomes, failures = run(tmp_path, range(COUNT), made)
     assert not failures, "\n".join(failures)
     assert outcomes.keys() == {REFUSED, SAME, OTHER}
@@ -92,7 +96,7 @@ SETTINGS = "the settings are not those of the models"
         (of_header("models", 0, "parameters", value=["p", "p"]), "have 2 names"),
         (
             of_header("models", 0, "models", "points", value=[2.0, 4, 8, 16, 64]),
-            "not one of the points",
+            "points differ",
         ),
         (
             of_header("models", 0, "models", "points", value=[1.0, 2, 4, 8, 16, 32]),
@@ -186,6 +190,18 @@ UNEQUAL = "weight and alternative_weight do not add up to one"
 NO_ENDS = "low_p or high_p is not the first or last point with a value"
 OUTSIDE = "measured is not between the repetitions"
 ELSEWHERE = "measured has values where there are none, or none where there are some"
+
+
+def test_the_rows_that_a_large_store_shows_are_checked(made, tmp_path, monkeypatch):
+    path = changed(made, with_value("models-0-high_p", 1, 16.0), tmp_path)
+    monkeypatch.setattr(store, "_SOON_READ", 0)
+    fitted = store.read_models(path, store.read_experiment(path), "time", None)
+    assert fitted.models.values([64.0]).shape == (len(fitted.models), 1)
+    with pytest.raises(InputError) as caught:
+        fitted.models.high_p  # noqa: B018 - it is checked when it is asked for
+    assert caught.value.message == f"{path}: broken store: {NO_ENDS}"
+    with pytest.raises(InputError, match=NO_ENDS):
+        store.verify(path)
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,14 @@ room for all hypotheses, of which few are used.
 Unit: count. Evidence: by convention.
 """
 
+FEW_ROWS = 8
+"""Rows of a store for each row that is taken, from which on the others are not checked with it.
+
+If more are taken, all are checked, so that no row is checked twice.
+
+Unit: rows. Evidence: by convention.
+"""
+
 ROWS_TOGETHER = 8192
 """Rows that are summed or checked together.
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import fit
+from callpath_modeler.modeling import Models, fit
 from callpath_modeler.modeling.model_columns import column_names
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 from callpath_modeler.modeling.stored_schema import COLUMNS
@@ -185,3 +189,43 @@ def test_models_of_very_small_and_very_large_values_are_read(scale):
     made = fit(P, rows[:, :, None] * [[[1.0, 1.01]]])
     arrays, header = to_arrays(made)
     assert from_arrays(arrays, header, 4).formula(0) == made.formula(0)
+
+
+class RefusedError(Exception):
+    """The error of a store."""
+
+
+@pytest.mark.parametrize("name", list(COLUMNS))
+def test_columns_and_rows_that_are_checked_later_are_checked_before_they_are_used(stored, name):
+    arrays, header = stored
+    # A model is one of few if there are eight times as many.
+    arrays = {key: np.concatenate([array] * 4) for key, array in arrays.items()}
+    if not arrays[name].size:
+        pytest.skip("the mixture method leaves this column empty")
+    low, wrong = COLUMNS[name].low, arrays[name].copy()
+    wrong[5] = np.inf if low == -np.inf else -np.inf if low < -1 else low - 1
+    models = from_arrays({**arrays, name: wrong}, header, 16, refused=RefusedError)
+    right = from_arrays(arrays, header, 16)
+    for rows in ([5], slice(5, 6), np.arange(16) == 5, slice(None)):
+        with pytest.raises(RefusedError, match="beyond"):
+            models.take(rows)
+    for rows in ([6, 4], slice(6, 8), np.arange(16) == 3):
+        few, same = models.take(rows), right.take(rows)
+        for column in COLUMNS:
+            np.testing.assert_array_equal(getattr(few, column), getattr(same, column))
+            assert not getattr(few, column).flags.writeable
+    with pytest.raises(RefusedError, match=f"^{name} holds a value beyond"):
+        getattr(models, name)
+    with pytest.raises(RefusedError, match="beyond"):
+        pickle.dumps(models)
+
+
+def test_stored_models_are_copied_as_models_that_were_checked(stored):
+    arrays, header = stored
+    models = from_arrays(arrays, header, 4, refused=RefusedError)
+    other = replace(models, confidence=0.5)
+    assert (type(other), other.confidence, len(other)) == (Models, 0.5, 4)
+    again = pickle.loads(pickle.dumps(models))  # noqa: S301 - our own
+    assert again.formula(0) == copy(models).formula(0) == models.formula(0)
+    with pytest.raises(AttributeError):
+        models.nothing  # noqa: B018 - it has no such attribute

@@ -6,10 +6,12 @@ import asyncio
 import threading
 
 import numpy as np
+import pytest
 from driver import drive
 from test_session import text
 
 from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.errors import InputError
 from callpath_modeler.tui.session import Session
 
 
@@ -67,3 +69,33 @@ def test_keys_that_come_while_a_target_is_worked_on_hold(monkeypatch):
         assert screen.session.view_request() == expected.view_request()
 
     drive(steps)
+
+
+class Broken:
+    """A forecast or a session whose columns are found to be broken when they are used."""
+
+    def __call__(self, *_, **__):
+        raise InputError("app.cpm: broken store", hint="make it anew")
+
+
+def test_a_store_that_proves_broken_behind_the_screen_is_said_on_it(monkeypatch):
+    monkeypatch.setattr("callpath_modeler.tui.frame.AT_ONCE", 3)
+    monkeypatch.setattr("callpath_modeler.tui.progressive_forecast.forecast", Broken())
+
+    async def steps(screen):
+        await screen.press("right_square_bracket")
+        screen.says("app.cpm: broken store (make it anew)")
+
+    drive(steps)
+
+
+def test_a_store_that_proves_broken_on_the_screen_ends_the_browser_with_its_error(monkeypatch):
+    async def steps(screen):
+        monkeypatch.setattr(screen.session, "turn_round", Broken())
+        browsers.append(screen.app)
+        await screen.pilot.press("S")
+
+    browsers = []
+    with pytest.raises(InputError, match="broken store") as caught:
+        drive(steps)
+    assert browsers[0].failure is caught.value
