@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.parallel import WorkerPool, worth
+from callpath_modeler.parallel import WorkerPool, processors, worth
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.balances import BalanceRequest
+from callpath_modeler.readers.base import DividingReader, Workers
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.registry import Registry
@@ -24,6 +25,12 @@ Outcome = list[ReadRun] | InputError
 
 _SECONDS_PER_FILE, _SECONDS_PER_BYTE = 3e-3, 1e-8
 """Typical time of reading; cached files take less, traces take more."""
+
+_SMALLEST_DIVIDED = 1 << 27
+"""Size of a profile, in bytes, from which on several workers may read it together."""
+
+_SECONDS_TO_OPEN, _SECONDS_PER_STORED_BYTE = 0.2, 1e-9
+"""Typical time of opening a profile of this size, and of reducing its values from memory."""
 
 
 def read_files(
@@ -77,13 +84,28 @@ def read_files(
     tried = partial(_tried, registry, metrics, *given)
     shared = jobs != 1 or executor is not None
     sizes = [_size(file.path) for file in files] if shared else None
-    seconds = _SECONDS_PER_FILE * len(files) + _SECONDS_PER_BYTE * sum(sizes or ())
+    divided: dict[int, Outcome] = {}
+    # Only `reduce` is divided. Its results do not help those who need the values of processes.
+    if sizes is not None and processes is None and balance is None:
+        threads = WorkerPool(jobs or processors(), threads=True, executor=executor)
+        with threads as pool:
+            for number in _divided(files, sizes, registry, pool.count):
+                told(len(divided))
+                divided[number] = tried(reduction, files[number], workers=_for(pool, files[number]))
+    others = [number for number in range(len(files)) if number not in divided]
+    sizes = sizes and [sizes[number] for number in others]
+    seconds = _SECONDS_PER_FILE * len(others) + _SECONDS_PER_BYTE * sum(sizes or ())
     agreed = reader = None
-    with WorkerPool(min(len(files), worth(jobs, seconds)), executor=executor) as pool:
+    with WorkerPool(min(len(others), worth(jobs, seconds)), executor=executor) as pool:
         outcomes = pool.map(
-            partial(tried, reduction), files, sizes=sizes, told=told, named=_path_of
+            partial(tried, reduction),
+            [files[number] for number in others],
+            sizes=sizes,
+            told=lambda done: told(len(divided) + done),
+            named=_path_of,
         )
-        for file, outcome in zip(files, outcomes, strict=True):
+        for number, file in enumerate(files):
+            outcome = divided.pop(number) if number in divided else next(outcomes)
             if isinstance(outcome, InputError):
                 yield file, outcome
                 continue
@@ -106,6 +128,7 @@ def _tried(
     lines: bool,
     reduction: Reduction | None,
     file: RunFile,
+    workers: Workers | None = None,
 ) -> Outcome:
     try:
         return read_runs(
@@ -116,9 +139,41 @@ def _tried(
             processes=processes,
             call_sites=call_sites,
             lines=lines,
+            workers=workers,
         )
     except InputError as error:
         return error
+
+
+def _divided(
+    files: Sequence[RunFile], sizes: Sequence[int], registry: Registry, workers: int
+) -> list[int]:
+    """Return the numbers of the profiles that all workers read together, one after the other.
+
+    These are the largest profiles. Of all numbers of them, the one with the least estimated time
+    is taken.
+    """
+    order = sorted(range(len(files)), key=lambda number: -sizes[number])
+    left = sum(sizes)
+    best, least, before = 0, float("inf"), 0.0
+    for count, number in enumerate(order):
+        # The others are read at the same time, each by one worker.
+        whole = _SECONDS_TO_OPEN + _SECONDS_PER_STORED_BYTE * max(sizes[number], left / workers)
+        if before + whole < least:
+            best, least = count, before + whole
+        if sizes[number] < _SMALLEST_DIVIDED:
+            break
+        before += _SECONDS_TO_OPEN + _SECONDS_PER_STORED_BYTE * sizes[number] / workers
+        left -= sizes[number]
+    else:
+        best = len(files) if before < least else best
+    readers = ((number, registry.match(files[number].path)) for number in order[:best])
+    return [number for number, reader in readers if isinstance(reader, DividingReader)]
+
+
+def _for(pool: WorkerPool, file: RunFile) -> Workers:
+    """Return the workers of a pool for the parts of a profile."""
+    return Workers(partial(pool.map, named=lambda _: str(file.path)), pool.count)
 
 
 def _path_of(file: RunFile) -> str:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
-from callpath_modeler.readers.base import Reduced, ThreadSums
+from callpath_modeler.readers.base import Reduced, ThreadSums, Workers
 from callpath_modeler.readers.gpu_streams import no_threads
-from callpath_modeler.readers.reductions import BlockSink, Fold, GroupSums, Reducer
+from callpath_modeler.readers.group_sums import GroupSums
+from callpath_modeler.readers.reductions import BlockSink, Fold, Reducer
 from cpmodel_scorep import anchor, cube3, stream
 from cpmodel_scorep.columns import columns_of, columns_of_streams
 from cpmodel_scorep.container import ANCHOR, Container
 from cpmodel_scorep.definitions import Definitions, MetricKind
 from cpmodel_scorep.metrics import StoredMetric, declare
 from cpmodel_scorep.notices import ProfileNotices
+from cpmodel_scorep.passes import MetricPass, OpenAgain
 from cpmodel_scorep.placement import placement_of
 from cpmodel_scorep.rows import (
     Index,
@@ -29,7 +31,6 @@ from cpmodel_scorep.rows import (
     blocks,
     open_rows,
     read_index,
-    reordered,
     take,
 )
 from cpmodel_scorep.tree import TreeLayout
@@ -53,6 +54,7 @@ class CubeProfile:
         self.columns = columns_of(definitions.locations)
         self._streams = columns_of_streams(definitions.locations)
         self._held = held
+        self._shared: tuple[Workers, OpenAgain] | None = None
         self._notices = ProfileNotices(str(container.path))
         self.stored = declare(definitions, container, held, self._notices)
         self._add_metrics_of_streams()
@@ -106,10 +108,14 @@ class CubeProfile:
             If the file cannot be read.
         """
         stored = self._readable(metric)
-        absent = np.nan if stored.fold is Fold.MIN and not stored.additive else 0.0
-        reducer = self._reducer(stored, over_locations, absent)
+        reducer = self.reducer(stored, over_locations)
         if stored.status is MetricStatus.DATA:
-            self._stream(stored, reducer)
+            whole = MetricPass(self, stored)
+            if self._shared is None:
+                whole.reduce_to(reducer)
+            else:
+                whole.share(reducer, over_locations, *self._shared)
+            self._note_counter(stored, reducer)
         self._notices.of_values(stored, reducer.noticed, self.call_tree)
         scale = _scale(stored, over_locations)
         total = reducer.total() * scale if stored.additive else float("nan")
@@ -123,13 +129,13 @@ class CubeProfile:
         Errors are as for `reduce`.
         """
         stored = self._readable(metric)
-        reducer = self._reducer(stored, over_locations)
+        reducer = self.reducer(stored, over_locations, absent=0.0)
         if stored.status is MetricStatus.DATA:
             rows, order = self.rows(metric), self.layout.enumeration(stored.order)
             if stored.kind is MetricKind.EXCLUSIVE and stored.additive:
                 stream.reduce_subtrees(rows, self.layout, order, reducer)
             else:
-                for at, block in stream.stored(rows, self.layout, order):
+                for at, block in stream.stored(rows, self.layout.rows[order[rows.numbers]]):
                     reducer.mark_missing(block)
                     reducer.add_raw(at, block)
         return reducer.values * _scale(stored, over_locations)
@@ -156,7 +162,8 @@ class CubeProfile:
             )
         sums = GroupSums(self.columns, group, groups)
         if stored.status is MetricStatus.DATA:
-            self._stream_additive(stored, sums)
+            MetricPass(self, stored).add_to(sums)
+            self._note_counter(stored, sums)
         self._notices.of_values(stored, sums.noticed, self.call_tree)
         return sums.result(stored.scale)
 
@@ -184,8 +191,8 @@ class CubeProfile:
         stored = self._readable(metric)
         values = np.zeros((len(self.call_tree), self.columns.stored))
         if stored.status is MetricStatus.DATA:
-            order = self.layout.enumeration(stored.order)
-            for at, block in stream.stored(self.rows(metric), self.layout, order):
+            rows, order = self.rows(metric), self.layout.enumeration(stored.order)
+            for at, block in stream.stored(rows, self.layout.rows[order[rows.numbers]]):
                 values[at] = block
         if stored.additive and stored.kind is MetricKind.INCLUSIVE and not inclusive:
             parent = self.call_tree.parent
@@ -214,15 +221,39 @@ class CubeProfile:
         """Return the index of the stored rows of a metric."""
         return read_index(self.container, stored.members[0], len(self.layout.parents))
 
+    def share_between(self, workers: Workers, open_again: OpenAgain) -> None:
+        """Make `reduce` give parts of its work to workers.
+
+        Parameters
+        ----------
+        workers : threads of this process, or processes, also on other nodes
+        open_again : function with which other processes open the file
+        """
+        self._shared = workers, open_again
+
+    def reducer(
+        self, stored: StoredMetric, reduction: Reduction, absent: float | None = None
+    ) -> Reducer:
+        """Return an empty reducer of a metric.
+
+        Parameters
+        ----------
+        absent : value of call paths without a row; None = zero, or NaN for a minimum
+        """
+        columns = self._streams if stored.on_gpu and self._streams else self.columns
+        if absent is None:
+            absent = np.nan if stored.fold is Fold.MIN and not stored.additive else 0.0
+        return Reducer(len(self.call_tree), columns, stored.fold, reduction, absent=absent)
+
+    def _note_counter(self, stored: StoredMetric, sink: BlockSink) -> None:
+        if stored.kind is MetricKind.INCLUSIVE and stored.is_counter:
+            self._notices.of_counter(stored, sink.noticed.stored_negative)
+
     def _readable(self, metric: str) -> StoredMetric:
         stored = self.stored[metric]
         if not stored.status.is_readable:
             raise KeyError(metric)
         return stored
-
-    def _reducer(self, stored: StoredMetric, reduction: Reduction, absent: float = 0.0) -> Reducer:
-        columns = self._streams if stored.on_gpu and self._streams else self.columns
-        return Reducer(len(self.call_tree), columns, stored.fold, reduction, absent=absent)
 
     def _add_metrics_of_streams(self) -> None:
         """Add a metric of GPU streams for each metric that is not zero on all of them."""
@@ -252,56 +283,6 @@ class CubeProfile:
         except InputError:
             # Whoever reads the metric gets this error.
             return True
-
-    def _stream(self, stored: StoredMetric, reducer: Reducer) -> None:
-        if not stored.additive:
-            rows = self.rows(stored.declared.metric.name)
-            order = self.layout.enumeration(stored.order)
-            visits = self._visits() if stored.fold is Fold.MIN else None
-            for at, block in stream.stored(rows, self.layout, order):
-                reducer.mark_missing(block)
-                if stored.fold is Fold.MIN:
-                    # The minimum over no visits is stored as zero.
-                    reached = block if visits is None else visits(at)
-                    np.copyto(block, np.nan, where=reached == 0)
-                reducer.add_raw(at, block)
-        else:
-            self._stream_additive(stored, reducer)
-
-    def _stream_additive(self, stored: StoredMetric, reducer: BlockSink) -> None:
-        rows = self.rows(stored.declared.metric.name)
-        order = self.layout.enumeration(stored.order)
-        if stored.kind is MetricKind.INCLUSIVE:
-            if stored.order is not MetricKind.INCLUSIVE:
-                families = self.layout.enumeration(MetricKind.INCLUSIVE)
-                rows, order = reordered(rows, order, families), families
-            below = stream.reduce_families(rows, self.layout, order, reducer)
-            if stored.is_counter:
-                self._notices.of_counter(stored, below)
-        else:
-            stream.reduce_stored(rows, self.layout, order, reducer)
-
-    def _visits(self) -> Callable[[Int64Array], FloatArray] | None:
-        """Return a function for the visits of call paths, [k x columns]; None = unknown."""
-        visits = self.stored.get("visits")
-        if visits is None or visits.status is not MetricStatus.DATA or not visits.additive:
-            return None
-        rows = self.rows("visits")
-        order = self.layout.enumeration(visits.order)
-        stored_at = np.full(len(self.call_tree) + 1, -1, np.intp)
-        stored_at[self.layout.rows[order[rows.numbers]]] = np.arange(len(rows.numbers))
-
-        def of(at: Int64Array) -> FloatArray:
-            place = stored_at[at]
-            known = np.flatnonzero(place >= 0)
-            known = known[np.argsort(place[known])]
-            if np.array_equal(known, np.arange(len(at))):
-                return take(rows, place)
-            found = np.zeros((len(at), rows.columns))
-            found[known] = take(rows, place[known])
-            return found
-
-        return of
 
 
 def _scale(stored: StoredMetric, reduction: Reduction) -> float:
