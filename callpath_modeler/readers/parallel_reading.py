@@ -29,6 +29,9 @@ _SECONDS_PER_FILE, _SECONDS_PER_BYTE = 3e-3, 1e-8
 _SMALLEST_DIVIDED = 1 << 27
 """Size of a profile, in bytes, from which on several workers may read it together."""
 
+_PARTS_PER_THREAD = 4
+"""A thread gets several parts of a profile, because other work may delay it."""
+
 _SECONDS_TO_OPEN, _SECONDS_PER_STORED_BYTE = 0.2, 1e-9
 """Typical time of opening a profile of this size, and of reducing its values from memory."""
 
@@ -85,13 +88,16 @@ def read_files(
     shared = jobs != 1 or executor is not None
     sizes = [_size(file.path) for file in files] if shared else None
     divided: dict[int, Outcome] = {}
-    # Only `reduce` is divided. Its results do not help those who need the values of processes.
+    # Other passes than `reduce` would be made by this thread alone.
     if sizes is not None and processes is None and balance is None:
-        threads = WorkerPool(jobs or processors(), threads=True, executor=executor)
-        with threads as pool:
+        # Threads suffice: they reduce arrays, which needs no interpreter.
+        with WorkerPool(jobs or processors(), threads=True, executor=executor) as pool:
+            parts = pool.count if executor else _PARTS_PER_THREAD * pool.count
             for number in _divided(files, sizes, registry, pool.count):
+                each = partial(pool.map, named=partial(_name, files[number]))
+                divided[number] = tried(reduction, files[number], workers=Workers(each, parts))
                 told(len(divided))
-                divided[number] = tried(reduction, files[number], workers=_for(pool, files[number]))
+    early = len(divided)
     others = [number for number in range(len(files)) if number not in divided]
     sizes = sizes and [sizes[number] for number in others]
     seconds = _SECONDS_PER_FILE * len(others) + _SECONDS_PER_BYTE * sum(sizes or ())
@@ -101,8 +107,8 @@ def read_files(
             partial(tried, reduction),
             [files[number] for number in others],
             sizes=sizes,
-            told=lambda done: told(len(divided) + done),
-            named=_path_of,
+            told=lambda done: told(early + done),
+            named=_name,
         )
         for number, file in enumerate(files):
             outcome = divided.pop(number) if number in divided else next(outcomes)
@@ -148,10 +154,9 @@ def _tried(
 def _divided(
     files: Sequence[RunFile], sizes: Sequence[int], registry: Registry, workers: int
 ) -> list[int]:
-    """Return the numbers of the profiles that all workers read together, one after the other.
+    """Return the numbers of the profiles that are divided between all workers, one after the other.
 
-    These are the largest profiles. Of all numbers of them, the one with the least estimated time
-    is taken.
+    These are the largest ones, as many as the least estimated time needs.
     """
     order = sorted(range(len(files)), key=lambda number: -sizes[number])
     left = sum(sizes)
@@ -171,12 +176,7 @@ def _divided(
     return [number for number, reader in readers if isinstance(reader, DividingReader)]
 
 
-def _for(pool: WorkerPool, file: RunFile) -> Workers:
-    """Return the workers of a pool for the parts of a profile."""
-    return Workers(partial(pool.map, named=lambda _: str(file.path)), pool.count)
-
-
-def _path_of(file: RunFile) -> str:
+def _name(file: RunFile, _part: object = None) -> str:
     return str(file.path)
 
 
