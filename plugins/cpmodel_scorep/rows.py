@@ -341,10 +341,10 @@ def sections_of(rows: StoredRows, may_begin: BoolArray | None = None) -> list[Se
     ----------
     may_begin : bool [stored rows], whether a section may begin at a row; None = at all rows
     """
-    count, size = len(rows.numbers), 8 * rows.columns
-    least = max(SECTION_BYTES // size, count // _MOST_SECTIONS, 1)
+    count, step = len(rows.numbers), rows_of_block(rows.columns)
+    least = max(step * SECTION_BYTES // BLOCK_BYTES, count // _MOST_SECTIONS, 1)
     bounds = [0]
-    for first in range(0, count, rows_of_block(rows.columns)):
+    for first in range(0, count, step):
         if first - bounds[-1] >= least and (may_begin is None or may_begin[first]):
             bounds.append(first)
     return list(pairwise([*bounds, count]))
