@@ -321,7 +321,10 @@ class Reducer(BlockSink):
         total = np.add.reduce(block, axis=0)
         if np.isnan(total).any():
             total = np.nansum(block, axis=0)
-        self._of_section = total if self._of_section is None else self._of_section + total
+        if self._of_section is None:
+            self._of_section = total
+        else:
+            self._of_section += total
 
     def end_section(self) -> FloatArray | None:
         """Add the total of a section to that of all, as described in `BlockSink.end_section`."""
