@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import DataError, InputError, PluginError
 from callpath_modeler.parallel import WorkerPool, processors, worth
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.balances import BalanceRequest
@@ -60,8 +61,9 @@ def read_files(
     registry : readers
     metrics, reduction, requirements, units, balance, processes : as in `read_runs`
     call_sites, lines : as in `read_runs`
-    jobs : maximum number of processes; 0 = one for each processor
-    executor : reads the profiles instead of processes of this machine
+    jobs : maximum number of processes, or of threads that share one large profile; 0 = one for each
+        processor
+    executor : reads the profiles instead of processes and threads of this machine
     progress : function that gets the number of profiles read, and the number of all profiles
 
     Yields
@@ -95,7 +97,9 @@ def read_files(
             parts = pool.count if executor else _PARTS_PER_THREAD * pool.count
             for number in _divided(files, sizes, registry, pool.count):
                 each = partial(pool.map, named=partial(_name, files[number]))
-                divided[number] = tried(reduction, files[number], workers=Workers(each, parts))
+                # An error that ends the reading is raised when it is the turn of its profile.
+                with suppress(DataError, PluginError):
+                    divided[number] = tried(reduction, files[number], workers=Workers(each, parts))
                 told(len(divided))
     early = len(divided)
     others = [number for number in range(len(files)) if number not in divided]

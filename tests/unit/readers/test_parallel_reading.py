@@ -177,3 +177,12 @@ def test_what_needs_values_of_processes_is_read_by_one(tmp_path, monkeypatch, wo
     (file,) = files(reader, tmp_path, {500: source(500)})
     with pytest.raises(IndexError):
         list(read_files([file], registry(reader), None, None, jobs=2, **words))
+
+
+def test_an_error_that_ends_the_reading_comes_in_the_order_of_the_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(parallel_reading, "_SMALLEST_DIVIDED", 100)
+    monkeypatch.setattr(parallel_reading, "_SECONDS_PER_STORED_BYTE", 1.0)
+    reader = FakeDividingReader()
+    given = files(reader, tmp_path, {2: source(2, FakeMax), 500: source(500, FakeMax)})
+    with pytest.raises(DataError, match=r"app\.p2\.divided: holds no mean"):
+        list(read_files(given, registry(reader), None, Reduction.MEAN, jobs=2))
