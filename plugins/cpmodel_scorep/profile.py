@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,18 +20,19 @@ from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus
 from callpath_modeler.readers.base import Reduced, ThreadSums, Workers
 from callpath_modeler.readers.gpu_streams import no_threads
 from callpath_modeler.readers.group_sums import GroupSums
-from callpath_modeler.readers.reductions import BlockSink, Fold, Reducer
+from callpath_modeler.readers.reductions import BlockSink, Fold, PartOfReduction, Reducer
 from cpmodel_scorep import anchor, cube3, stream
 from cpmodel_scorep.columns import columns_of, columns_of_streams
 from cpmodel_scorep.container import ANCHOR, Container
 from cpmodel_scorep.definitions import Definitions, MetricKind
 from cpmodel_scorep.metrics import StoredMetric, declare
 from cpmodel_scorep.notices import ProfileNotices
-from cpmodel_scorep.passes import MetricPass, OpenAgain
+from cpmodel_scorep.passes import MetricPass, visits_of
 from cpmodel_scorep.placement import placement_of
 from cpmodel_scorep.rows import (
     Index,
     InMemoryRows,
+    Section,
     StoredRows,
     blocks,
     open_rows,
@@ -34,6 +40,9 @@ from cpmodel_scorep.rows import (
     take,
 )
 from cpmodel_scorep.tree import TreeLayout
+
+OpenAgain = Callable[[Path], AbstractContextManager["CubeProfile"]]
+"""Function that opens a file, and can be pickled."""
 
 
 class CubeProfile:
@@ -110,11 +119,14 @@ class CubeProfile:
         stored = self._readable(metric)
         reducer = self.reducer(stored, over_locations)
         if stored.status is MetricStatus.DATA:
-            whole = MetricPass(self, stored)
+            whole = self.metric_pass(stored)
             if self._shared is None:
-                whole.reduce_to(reducer)
+                whole.reduce_all(reducer)
             else:
-                whole.share(reducer, over_locations, *self._shared)
+                workers, open_again = self._shared
+                part_of = SharedPass(self, whole, over_locations, open_again)
+                for part in workers.each(part_of, whole.parts(workers.parts)):
+                    reducer.join(part)
             self._note_counter(stored, reducer)
         self._notices.of_values(stored, reducer.noticed, self.call_tree)
         scale = _scale(stored, over_locations)
@@ -162,7 +174,7 @@ class CubeProfile:
             )
         sums = GroupSums(self.columns, group, groups)
         if stored.status is MetricStatus.DATA:
-            MetricPass(self, stored).add_to(sums)
+            self.metric_pass(stored).add_all(sums)
             self._note_counter(stored, sums)
         self._notices.of_values(stored, sums.noticed, self.call_tree)
         return sums.result(stored.scale)
@@ -231,6 +243,16 @@ class CubeProfile:
         """
         self._shared = workers, open_again
 
+    def metric_pass(self, stored: StoredMetric) -> MetricPass:
+        """Return a pass over the rows of a metric with status DATA."""
+        rows, visits = self.rows(stored.declared.metric.name), None
+        counts = self.stored.get("visits")
+        are_known = counts is not None and counts.status is MetricStatus.DATA and counts.additive
+        if stored.fold is Fold.MIN and counts is not None and are_known:
+            order = self.layout.enumeration(counts.order)
+            visits = visits_of(self.rows("visits"), self.layout, order)
+        return MetricPass(rows, self.layout, stored, visits)
+
     def reducer(
         self, stored: StoredMetric, reduction: Reduction, absent: float | None = None
     ) -> Reducer:
@@ -283,6 +305,47 @@ class CubeProfile:
         except InputError:
             # Whoever reads the metric gets this error.
             return True
+
+
+class SharedPass:
+    """A part of a pass, made by a thread, or by a process that opens the file again."""
+
+    def __init__(
+        self, profile: CubeProfile, whole: MetricPass, reduction: Reduction, open_again: OpenAgain
+    ) -> None:
+        self._profile, self._whole = profile, whole
+        self._reduction, self._open_again = reduction, open_again
+
+    def __call__(self, sections: Sequence[Section]) -> PartOfReduction:
+        """Return the reduction of neighbouring sections."""
+        reducer = self._profile.reducer(self._whole.stored, self._reduction)
+        return self._whole.part(sections, reducer)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the path of the file instead of the file.
+
+        Raises
+        ------
+        pickle.PicklingError
+            If the other process would have to unpack all of the file.
+        """
+        container, metric = self._profile.container, self._whole.stored.declared.metric.name
+        if not container.is_direct:
+            raise pickle.PicklingError("the file is read as a whole")
+        return partial, (_part, self._open_again, container.path, metric, self._reduction)
+
+
+def _part(
+    open_again: OpenAgain,
+    path: Path,
+    metric: str,
+    reduction: Reduction,
+    sections: Sequence[Section],
+) -> PartOfReduction:
+    """Return the reduction of some sections of a file that another process has open, too."""
+    with open_again(path) as profile:
+        whole = profile.metric_pass(profile.stored[metric])
+        return SharedPass(profile, whole, reduction, open_again)(sections)
 
 
 def _scale(stored: StoredMetric, reduction: Reduction) -> float:

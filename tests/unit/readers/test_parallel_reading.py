@@ -169,7 +169,7 @@ def test_the_largest_profile_is_divided_and_results_keep_their_order(tmp_path, m
             check_same_run(one[0], other[0])
 
 
-@pytest.mark.parametrize("words", [{"balance": object()}, {"processes": object()}], ids=str)
+@pytest.mark.parametrize("words", [{"balance": object()}, {"processes": object()}], ids=min)
 def test_what_needs_values_of_processes_is_read_by_one(tmp_path, monkeypatch, words):
     monkeypatch.setattr(parallel_reading, "_SMALLEST_DIVIDED", 1)
     monkeypatch.setattr(parallel_reading, "_tried", lambda *_, workers=None: workers or [])

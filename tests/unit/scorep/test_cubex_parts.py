@@ -19,7 +19,8 @@ from callpath_modeler.errors import InputError, WorkerDiedError
 from callpath_modeler.parallel import WorkerPool
 from callpath_modeler.profile.schema import COMPUTED, Reduction
 from callpath_modeler.readers.base import Workers
-from cpmodel_scorep import CubexReader, passes, rows, stream
+from cpmodel_scorep import CubexReader, rows, stream
+from cpmodel_scorep import profile as opened
 
 ROWS = 90
 
@@ -144,7 +145,7 @@ def test_the_work_is_divided_and_no_row_is_in_two_parts(tmp_path):
 
 def test_a_family_is_never_in_two_sections(tmp_path):
     with CubexReader().open(written(tmp_path / "a.cubex")) as profile:
-        divided = passes.MetricPass(profile, profile.stored["time"])
+        divided = profile.metric_pass(profile.stored["time"])
         order = profile.layout.enumeration(profile.stored["time"].order)
         caller = profile.layout.parents[order]
         assert len(divided.sections) > 5
@@ -160,7 +161,7 @@ def test_a_single_family_is_one_section(tmp_path):
     time = cw.MetricToWrite("time", values, "INCLUSIVE", unit="sec")
     path = cw.write(tmp_path / "a.cubex", tree, [time], cw.Machine([1] * 4))
     with CubexReader().open(path) as profile:
-        assert len(passes.MetricPass(profile, profile.stored["time"]).sections) == 1
+        assert len(profile.metric_pass(profile.stored["time"]).sections) == 1
     assert read(path, Workers(map, 8)) == read(path)
 
 
@@ -168,14 +169,15 @@ def test_there_are_never_many_totals_of_all_locations(tmp_path, monkeypatch):
     monkeypatch.setattr(rows, "SECTION_BYTES", 1)
     monkeypatch.setattr(rows, "_MOST_SECTIONS", 9)
     with CubexReader().open(written(tmp_path / "a.cubex")) as profile:
-        assert len(passes.MetricPass(profile, profile.stored["visits"]).sections) <= 10
+        assert len(profile.metric_pass(profile.stored["visits"]).sections) <= 10
 
 
 def test_a_packed_file_is_not_unpacked_by_each_process(tmp_path):
     with CubexReader().open(written(tmp_path / "a.cubex", packed=True)) as profile:
-        whole = passes.MetricPass(profile, profile.stored["time"])
+        whole = profile.metric_pass(profile.stored["time"])
+        part_of = opened.SharedPass(profile, whole, Reduction.MEAN, CubexReader().open)
         with pytest.raises(pickle.PicklingError):
-            pickle.dumps(passes.SharedPass(whole, Reduction.MEAN, CubexReader().open))
+            pickle.dumps(part_of)
 
 
 def test_rows_that_are_cut_off_are_the_same_finding(tmp_path):
@@ -209,7 +211,7 @@ def die_elsewhere(here, *given):
 
 def test_a_worker_that_is_killed_is_the_one_error(tmp_path, monkeypatch):
     path = written(tmp_path / "a.cubex")
-    monkeypatch.setattr(passes, "_part", partial(die_elsewhere, os.getpid()))
+    monkeypatch.setattr(opened, "_part", partial(die_elsewhere, os.getpid()))
     executor = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork"))
     with executor, WorkerPool(2, executor=executor) as pool:
         workers = Workers(partial(pool.map, named=lambda _: str(path)), 4)
