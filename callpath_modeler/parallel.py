@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_PROCESS_COSTS, _THREAD_COSTS = 0.7, 0.01
+PROCESS_COSTS, _THREAD_COSTS = 0.7, 0.01
 """Seconds to start a process, which mostly imports, and a thread."""
 
 _TASKS_PER_WORKER = 16
@@ -48,7 +48,7 @@ def worth(jobs: int, seconds: float, *, threads: bool = False) -> int:
 
     0 jobs stand for the number of processors.
     """
-    cost = _THREAD_COSTS if threads else _PROCESS_COSTS
+    cost = _THREAD_COSTS if threads else PROCESS_COSTS
     return max(1, min(jobs or processors(), int(seconds / cost)))
 
 

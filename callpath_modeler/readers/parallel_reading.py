@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callpath_modeler.errors import DataError, InputError, PluginError
-from callpath_modeler.parallel import WorkerPool, processors, worth
+from callpath_modeler.parallel import PROCESS_COSTS, WorkerPool, processors, worth
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.base import DividingReader, Workers
@@ -95,7 +95,8 @@ def read_files(
         # Threads suffice: they reduce arrays, which needs no interpreter.
         with WorkerPool(jobs or processors(), threads=True, executor=executor) as pool:
             parts = pool.count if executor else _PARTS_PER_THREAD * pool.count
-            for number in _divided(files, sizes, registry, pool.count):
+            begin = 0.0 if executor else PROCESS_COSTS
+            for number in _divided(files, sizes, registry, pool.count, begin):
                 each = partial(pool.map, named=partial(_name, files[number]))
                 # An error that ends the reading is raised when it is the turn of its profile.
                 with suppress(DataError, PluginError):
@@ -156,23 +157,28 @@ def _tried(
 
 
 def _divided(
-    files: Sequence[RunFile], sizes: Sequence[int], registry: Registry, workers: int
+    files: Sequence[RunFile], sizes: Sequence[int], registry: Registry, workers: int, begin: float
 ) -> list[int]:
     """Return the numbers of the profiles that are divided between all workers, one after the other.
 
     These are the largest ones, as many as the least estimated time needs.
+
+    Parameters
+    ----------
+    begin : seconds until workers begin with the other profiles
     """
+    opening, rate = _SECONDS_TO_OPEN, _SECONDS_PER_STORED_BYTE
     order = sorted(range(len(files)), key=lambda number: -sizes[number])
     left = sum(sizes)
     best, least, before = 0, float("inf"), 0.0
     for count, number in enumerate(order):
         # The others are read at the same time, each by one worker.
-        whole = _SECONDS_TO_OPEN + _SECONDS_PER_STORED_BYTE * max(sizes[number], left / workers)
+        whole = begin + opening + rate * max(sizes[number], left / workers)
         if before + whole < least:
             best, least = count, before + whole
         if sizes[number] < _SMALLEST_DIVIDED:
             break
-        before += _SECONDS_TO_OPEN + _SECONDS_PER_STORED_BYTE * sizes[number] / workers
+        before += opening + rate * sizes[number] / workers
         left -= sizes[number]
     else:
         best = len(files) if before < least else best

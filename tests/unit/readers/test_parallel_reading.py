@@ -31,7 +31,7 @@ def eager(monkeypatch):
     started = []
     start = parallel._processes
     monkeypatch.setattr(parallel, "_processes", lambda n: started.append(n) or start(n))
-    monkeypatch.setattr(parallel, "_PROCESS_COSTS", 1e-6)
+    monkeypatch.setattr(parallel, "PROCESS_COSTS", 1e-6)
     return started
 
 
@@ -127,6 +127,7 @@ SIZES = {
     "many of one size": ([1000] * 30, 2, []),
     "one worker": ([1000], 1, []),
 }
+"""Sizes of profiles, the number of workers, and which profiles they divide."""
 
 
 @pytest.mark.parametrize(("sizes", "workers", "wanted"), SIZES.values(), ids=SIZES.keys())
@@ -138,10 +139,14 @@ def test_profiles_are_divided_if_that_takes_less_time(
     monkeypatch.setattr(parallel_reading, "_SECONDS_PER_STORED_BYTE", 1.0)
     one = FakeDividingReader()
     given = [one.add(tmp_path, f"app.p{k}", source(k + 1)) for k in range(len(sizes))]
-    assert parallel_reading._divided(given, sizes, registry(one), workers) == wanted
+    assert parallel_reading._divided(given, sizes, registry(one), workers, 0.0) == wanted
+    begins_late = parallel_reading._divided(given, sizes, registry(one), workers, 1e6)
+    assert begins_late == (
+        wanted if min(sizes) < 100 else sorted(range(len(sizes)), key=lambda k: -sizes[k])
+    )
     other = FakeReader()
     given = [other.add(tmp_path, f"app.p{k}", source(k + 1)) for k in range(len(sizes))]
-    assert parallel_reading._divided(given, sizes, registry(other), workers) == []
+    assert parallel_reading._divided(given, sizes, registry(other), workers, 0.0) == []
 
 
 @pytest.mark.usefixtures("eager")
