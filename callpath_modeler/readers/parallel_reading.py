@@ -27,7 +27,7 @@ Outcome = list[ReadRun] | InputError
 _SECONDS_PER_FILE, _SECONDS_PER_BYTE = 3e-3, 1e-8
 """Typical time of reading; cached files take less, traces take more."""
 
-_SMALLEST_DIVIDED = 1 << 27
+_SMALLEST_DIVIDED = 1 << 26
 """Size of a profile, in bytes, from which on several workers may read it together."""
 
 _PARTS_PER_THREAD = 4
