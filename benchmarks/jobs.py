@@ -20,12 +20,14 @@ line runs two independent sums, so it shows how much of the two processors was f
 measurement has a second line of processor time: the time of the first process or thread alone, plus
 half of the time that both share. Reading: HPCToolkit databases of 20,000 contexts on 128 processes
 become one experiment. Models in two parameters: 25 points, three repetitions. Small profiles:
-`info` of 3,000 profiles of 100 call paths (Score-P) or 25 (Caliper) on 2 to 64 processes.
+`info` of 3,000 profiles of 100 call paths (Score-P) or 25 (Caliper) on 2 to 64 processes. One
+profile: `info` of 800 MB of values of 100,000 call paths, which two threads reduce. Of the sparse
+one, 1,000 call paths have values.
 """
 
 _SCALES = tuple(str(p) for p in range(8, 128, 8))
 _CONTEXTS, _RANKS = 20_000, 128
-SMALL = WORK / "small"
+SMALL, HUGE = WORK / "small", WORK / "huge"
 _SMALL_SCALES = ("2", "4", "8", "16", "32", "64")
 _REPETITIONS = 500
 
@@ -40,7 +42,19 @@ def rows() -> list[Row]:
         *_compared("10,000 models in two parameters", 1, "several", 10_000),
         *_compared("3,000 small Score-P profiles", 3, "info", _small_score_p()),
         *_compared("3,000 small Caliper profiles", 3, "info", _small_caliper()),
+        *_compared("one profile of 1,000 processes, dense", 3, "info", _huge(1_000)),
+        *_compared("one profile of 100,000 processes, sparse", 3, "info", _huge(100_000, 1_000)),
     ]
+
+
+def _huge(processes: int, rows: int | None = None) -> Path:
+    """Return a directory with a profile of 100,000 call paths and 800 MB of values."""
+    directory = HUGE / str(processes)
+    file = directory / f"app.p{processes}.cubex"
+    if not file.exists():
+        told = ["--processes", str(processes), *(("--rows", str(rows)) if rows else ())]
+        run([sys.executable, TASKS.parent / "write_huge.py", file, *told], reports=False)
+    return directory
 
 
 def _small_score_p() -> Path:

@@ -191,6 +191,7 @@ def _delete_files() -> None:
         whole.SERIES,
         scaling.SERIES,
         jobs.SMALL,
+        jobs.HUGE,
         tuned_rules.CAMPAIGNS,
     ):
         shutil.rmtree(directory, ignore_errors=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_PROCESS_COSTS, _THREAD_COSTS = 0.7, 0.01
+PROCESS_COSTS, _THREAD_COSTS = 0.7, 0.01
 """Seconds to start a process, which mostly imports, and a thread."""
 
 _TASKS_PER_WORKER = 16
@@ -48,7 +48,7 @@ def worth(jobs: int, seconds: float, *, threads: bool = False) -> int:
 
     0 jobs stand for the number of processors.
     """
-    cost = _THREAD_COSTS if threads else _PROCESS_COSTS
+    cost = _THREAD_COSTS if threads else PROCESS_COSTS
     return max(1, min(jobs or processors(), int(seconds / cost)))
 
 
@@ -56,6 +56,10 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
     """Workers that share the work of `map`; they start with the first work.
 
     A context manager: its own workers have ended when it is left. An executor of the caller stays.
+
+    Attributes
+    ----------
+    count : number of workers
     """
 
     def __init__(
@@ -71,7 +75,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             of the results items are taken
         """
         self._given = executor
-        self._count = max(count, workers_of(executor)) if executor else count
+        self.count = max(count, workers_of(executor)) if executor else count
         self._threads = threads
         self._own = ExitStack()
         self._started: Executor | None = None
@@ -114,7 +118,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         WorkerDiedError
             If a worker ends before it has answered.
         """
-        if self._given is None and self._count < 2:
+        if self._given is None and self.count < 2:
             told(0)
             for done, item in enumerate(items, start=1):
                 result = function(item)
@@ -129,10 +133,10 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         if sizes is None:
             tasks = ([each] for each in numbered)
         else:
-            tasks = grouped(list(numbered), sizes, _TASKS_PER_WORKER * self._count)
+            tasks = grouped(list(numbered), sizes, _TASKS_PER_WORKER * self.count)
         # Results that are not yet consumed occupy memory.
         yield from shared(
-            *(self._executor(), 2 * self._count, function, tasks, told, named),
+            *(self._executor(), 2 * self.count, function, tasks, told, named),
             in_order=sizes is None,
         )
 
@@ -142,7 +146,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             return self._given
         if self._started is None:
             self._started = self._own.enter_context(
-                _threads(self._count) if self._threads else _processes(self._count)
+                _threads(self.count) if self._threads else _processes(self.count)
             )
         return self._started
 

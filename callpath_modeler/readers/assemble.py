@@ -84,9 +84,10 @@ class ReadOptions:
         these lines; else they are one
     lines : read the costs of lines, too, for a view of the source
     strict : a profile that cannot be used is an error instead of a finding
-    jobs : largest number of processes that read; 0 = one for each processor. Few small files are
-        read by one process, because this takes less time
-    executor : reads the profiles instead of processes of this machine
+    jobs : largest number of processes that read, or of threads that share one large profile; 0 =
+        one for each processor. Few small files are read by one process, because this takes less
+        time
+    executor : reads the profiles instead of processes and threads of this machine
     """
 
     metrics: tuple[str, ...] | None = ()

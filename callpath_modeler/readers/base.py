@@ -2,17 +2,17 @@
 
 A reader recognises and opens the profiles of one tool. It implements `ProfileReader` or
 `SeriesReader`, and returns a `ProfileSource` for each run. `ReducedSource`, `ThreadSource`,
-`CallSiteSource`, `LineSource`, `PlacedSource` and `VerifyingReader` are optional.
+`CallSiteSource`, `LineSource`, `PlacedSource`, `DividingReader` and `VerifyingReader` are optional.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
@@ -313,9 +313,50 @@ class SeriesReader(Reader, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Workers for the parts of one profile.
+
+    Attributes
+    ----------
+    each : like the builtin `map`, returns the results of a function for parts, in their order.
+        Workers may be threads. For processes, also on other nodes, the function, the parts and the
+        results are pickled; what cannot be pickled is done by the caller
+    parts : number of parts that keeps all workers busy
+    """
+
+    each: Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+    parts: int
+
+
+@runtime_checkable
+class DividingReader(ProfileReader, Protocol):
+    """A reader that can divide the reduction of one profile between workers."""
+
+    def open_for(self, workers: Workers, path: Path) -> AbstractContextManager[ProfileSource]:
+        """Return a context manager as `open` does, whose source gives parts of `reduce` to workers.
+
+        The results are the same to the last bit for every number of parts.
+
+        Raises
+        ------
+        InputError
+            As in `open`.
+        """
+        ...
+
+
 @contextmanager
-def opened_runs(reader: Reader, path: Path) -> Iterator[Sequence[RunSource]]:
+def opened_runs(
+    reader: Reader, path: Path, workers: Workers | None = None
+) -> Iterator[Sequence[RunSource]]:
     """Yield the runs of `path`, from `open_runs` or `open` of the reader.
+
+    Parameters
+    ----------
+    reader : the reader
+    path : the profile
+    workers : reduce parts of the profile, if the reader can divide it
 
     Raises
     ------
@@ -327,6 +368,9 @@ def opened_runs(reader: Reader, path: Path) -> Iterator[Sequence[RunSource]]:
     if isinstance(reader, SeriesReader):
         with reader.open_runs(path) as runs:
             yield runs
+    elif workers is not None and isinstance(reader, DividingReader):
+        with reader.open_for(workers, path) as source:
+            yield (RunSource(source),)
     elif isinstance(reader, ProfileReader):
         with reader.open(path) as source:
             yield (RunSource(source),)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callpath_modeler.errors import InputError
-from callpath_modeler.parallel import WorkerPool, worth
+from callpath_modeler.errors import DataError, InputError, PluginError
+from callpath_modeler.parallel import PROCESS_COSTS, WorkerPool, processors, worth
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.balances import BalanceRequest
+from callpath_modeler.readers.base import DividingReader, Workers
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.registry import Registry
@@ -24,6 +26,15 @@ Outcome = list[ReadRun] | InputError
 
 _SECONDS_PER_FILE, _SECONDS_PER_BYTE = 3e-3, 1e-8
 """Typical time of reading; cached files take less, traces take more."""
+
+_SMALLEST_DIVIDED = 1 << 26
+"""Size of a profile, in bytes, from which on several workers may read it together."""
+
+_PARTS_PER_THREAD = 4
+"""A thread gets several parts of a profile, because other work may delay it."""
+
+_SECONDS_TO_OPEN, _SECONDS_PER_STORED_BYTE = 0.2, 1e-9
+"""Typical time of opening a profile of this size, and of reducing its values from memory."""
 
 
 def read_files(
@@ -50,8 +61,9 @@ def read_files(
     registry : readers
     metrics, reduction, requirements, units, balance, processes : as in `read_runs`
     call_sites, lines : as in `read_runs`
-    jobs : maximum number of processes; 0 = one for each processor
-    executor : reads the profiles instead of processes of this machine
+    jobs : maximum number of processes, or of threads that share one large profile; 0 = one for each
+        processor
+    executor : reads the profiles instead of processes and threads of this machine
     progress : function that gets the number of profiles read, and the number of all profiles
 
     Yields
@@ -77,13 +89,34 @@ def read_files(
     tried = partial(_tried, registry, metrics, *given)
     shared = jobs != 1 or executor is not None
     sizes = [_size(file.path) for file in files] if shared else None
-    seconds = _SECONDS_PER_FILE * len(files) + _SECONDS_PER_BYTE * sum(sizes or ())
+    divided: dict[int, Outcome] = {}
+    # Other passes than `reduce` would be made by this thread alone.
+    if sizes is not None and processes is None and balance is None:
+        # Threads suffice: they reduce arrays, which needs no interpreter.
+        with WorkerPool(jobs or processors(), threads=True, executor=executor) as pool:
+            parts = pool.count if executor else _PARTS_PER_THREAD * pool.count
+            begin = 0.0 if executor else PROCESS_COSTS
+            for number in _divided(files, sizes, registry, pool.count, begin):
+                each = partial(pool.map, named=partial(_name, files[number]))
+                # An error that ends the reading is raised when it is the turn of its profile.
+                with suppress(DataError, PluginError):
+                    divided[number] = tried(reduction, files[number], workers=Workers(each, parts))
+                told(len(divided))
+    early = len(divided)
+    others = [number for number in range(len(files)) if number not in divided]
+    sizes = sizes and [sizes[number] for number in others]
+    seconds = _SECONDS_PER_FILE * len(others) + _SECONDS_PER_BYTE * sum(sizes or ())
     agreed = reader = None
-    with WorkerPool(min(len(files), worth(jobs, seconds)), executor=executor) as pool:
+    with WorkerPool(min(len(others), worth(jobs, seconds)), executor=executor) as pool:
         outcomes = pool.map(
-            partial(tried, reduction), files, sizes=sizes, told=told, named=_path_of
+            partial(tried, reduction),
+            [files[number] for number in others],
+            sizes=sizes,
+            told=lambda done: told(early + done),
+            named=_name,
         )
-        for file, outcome in zip(files, outcomes, strict=True):
+        for number, file in enumerate(files):
+            outcome = divided.pop(number) if number in divided else next(outcomes)
             if isinstance(outcome, InputError):
                 yield file, outcome
                 continue
@@ -106,6 +139,7 @@ def _tried(
     lines: bool,
     reduction: Reduction | None,
     file: RunFile,
+    workers: Workers | None = None,
 ) -> Outcome:
     try:
         return read_runs(
@@ -116,12 +150,43 @@ def _tried(
             processes=processes,
             call_sites=call_sites,
             lines=lines,
+            workers=workers,
         )
     except InputError as error:
         return error
 
 
-def _path_of(file: RunFile) -> str:
+def _divided(
+    files: Sequence[RunFile], sizes: Sequence[int], registry: Registry, workers: int, begin: float
+) -> list[int]:
+    """Return the numbers of the profiles that are divided between all workers, one after the other.
+
+    These are the largest ones, as many as the least estimated time needs.
+
+    Parameters
+    ----------
+    begin : seconds until workers begin with the other profiles
+    """
+    opening, rate = _SECONDS_TO_OPEN, _SECONDS_PER_STORED_BYTE
+    order = sorted(range(len(files)), key=lambda number: -sizes[number])
+    left = sum(sizes)
+    best, least, before = 0, float("inf"), 0.0
+    for count, number in enumerate(order):
+        # The others are read at the same time, each by one worker.
+        whole = begin + opening + rate * max(sizes[number], left / workers)
+        if before + whole < least:
+            best, least = count, before + whole
+        if sizes[number] < _SMALLEST_DIVIDED:
+            break
+        before += opening + rate * sizes[number] / workers
+        left -= sizes[number]
+    else:
+        best = len(files) if before < least else best
+    readers = ((number, registry.match(files[number].path)) for number in order[:best])
+    return [number for number, reader in readers if isinstance(reader, DividingReader)]
+
+
+def _name(file: RunFile, _part: object = None) -> str:
     return str(file.path)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.arrays import Float32Array, FloatArray, Int64Array, IntArray
 from callpath_modeler.profile.schema import Reduction
-from callpath_modeler.readers.base import ThreadSums
+from callpath_modeler.readers.noticed import Noticed
 
 Place = slice | IntArray
 
@@ -133,21 +133,24 @@ def _add(first: FloatArray, second: FloatArray) -> FloatArray:
     return total
 
 
-@dataclass(slots=True)
-class Noticed:
-    """Counts of invalid values, updated while blocks are added.
+@dataclass(frozen=True, slots=True, eq=False)
+class PartOfReduction:
+    """The result of a `Reducer` for some call paths, which `Reducer.join` adds to another one.
 
     Attributes
     ----------
-    not_finite : number of values that are NaN or infinite
-    negative : number of exclusive values that are negative beyond rounding
-    worst, worst_row : lowest negative value, and its row in the call tree
+    rows : int64 [k] rows in the call tree
+    values : float64 [k]
+    imbalance : float32 [k], or None as in `Reducer`
+    totals : the totals of locations, float64 [columns], of each section that has one
+    noticed : counts of invalid values
     """
 
-    not_finite: int = 0
-    negative: int = 0
-    worst: float = 0.0
-    worst_row: int = -1
+    rows: Int64Array
+    values: FloatArray
+    imbalance: Float32Array | None
+    totals: Sequence[FloatArray]
+    noticed: Noticed
 
 
 class BlockSink:
@@ -163,9 +166,9 @@ class BlockSink:
         self._columns = columns
         self._used = columns.used
 
-    def below_zero(self, block: FloatArray) -> int:
-        """Return the number of negative values in the columns of processes."""
-        return int(np.count_nonzero(block[:, self._used] < 0))
+    def count_negative(self, stored: FloatArray) -> None:
+        """Count the negative values in the columns of processes of a stored block."""
+        self.noticed.stored_negative += int(np.count_nonzero(stored[:, self._used] < 0))
 
     def add(
         self,
@@ -186,6 +189,18 @@ class BlockSink:
 
     def add_to_total(self, block: FloatArray) -> None:
         """Add the values of call paths [k, columns] to the total of each location."""
+
+    def end_section(self) -> FloatArray | None:
+        """Add the total of a section of the rows to that of all.
+
+        Sections depend on the file alone. So every division of the work at their ends gives the
+        same totals to the last bit.
+
+        Returns
+        -------
+        The total of each location in the section, [columns]; None = there is none
+        """
+        return None
 
     def mark_missing(self, block: FloatArray) -> None:
         """Replace infinite values of a block by NaN, and count both."""
@@ -218,56 +233,6 @@ class BlockSink:
         block[odd] = np.maximum(values, 0.0)
 
 
-class GroupSums(BlockSink):
-    """Sums of blocks of exclusive values over groups of call paths, for each thread.
-
-    Missing values count as zero.
-    """
-
-    def __init__(self, columns: Columns, group: IntArray, groups: int) -> None:
-        super().__init__(columns)
-        self._group = group
-        self._sums = np.zeros((groups, columns.stored))
-
-    def add(
-        self,
-        rows: Int64Array,
-        block: FloatArray,
-        within: Callable[[IntArray], FloatArray] | None = None,
-    ) -> None:
-        """Add the values of call paths, as described in `BlockSink.add`."""
-        if not len(rows):
-            return
-        if not is_plain(block):
-            self._clear(rows, block, within)
-            block[np.isnan(block)] = 0.0
-        group = self._group[rows]
-        order = np.argsort(group, kind="stable")
-        order = order[np.searchsorted(group[order], 0) :]
-        if not len(order):
-            return
-        of_block = group[order]
-        begins = np.flatnonzero(np.diff(of_block, prepend=-1))
-        # Damaged values may be huge.
-        with np.errstate(over="ignore"):
-            self._sums[of_block[begins]] += np.add.reduceat(block[order], begins, axis=0)
-
-    def result(self, scale: float = 1.0) -> ThreadSums:
-        """Return the sums; no more blocks can be added.
-
-        Parameters
-        ----------
-        scale : factor to SI base units
-        """
-        process, column = self._columns.threads_in_order
-        is_sorted = np.array_equal(column, np.arange(self._columns.stored))
-        # The sums may take most of the memory, so they are copied only if they must be.
-        values = self._sums if is_sorted else self._sums[:, column]
-        with np.errstate(over="ignore"):
-            values *= scale
-        return ThreadSums(values, process)
-
-
 class Reducer(BlockSink):
     """Reducer of blocks of exclusive values to one value per call path, and to a total.
 
@@ -298,6 +263,8 @@ class Reducer(BlockSink):
         self._fold = fold
         self._reduction = reduction
         self._total = np.zeros(columns.stored)
+        self._of_section: FloatArray | None = None
+        self._rows: list[Int64Array] = []
 
     def add(
         self,
@@ -313,12 +280,14 @@ class Reducer(BlockSink):
             self._clear(rows, block, within)
         folded = self._columns.fold(block, self._fold)
         values = self.values[rows] = self._statistic(block, folded, missing=not plain)
+        self._rows.append(rows)
         if self.imbalance is not None:
             self.imbalance[rows] = imbalance(folded, values, self._reduction, missing=not plain)
 
     def add_raw(self, rows: Int64Array, block: FloatArray) -> None:
         """Add values that may be negative; NaN = missing."""
         folded = self._columns.fold(block, self._fold)
+        self._rows.append(rows)
         self.values[rows] = self._statistic(block, folded, missing=not is_plain(block))
 
     def add_to_total(self, block: FloatArray) -> None:
@@ -326,16 +295,48 @@ class Reducer(BlockSink):
         total = np.add.reduce(block, axis=0)
         if np.isnan(total).any():
             total = np.nansum(block, axis=0)
-        self._total += total
+        if self._of_section is None:
+            self._of_section = total
+        else:
+            self._of_section += total
+
+    def end_section(self) -> FloatArray | None:
+        """Add the total of a section to that of all, as described in `BlockSink.end_section`."""
+        of_section, self._of_section = self._of_section, None
+        if of_section is not None:
+            self._total += of_section
+        return of_section
+
+    def part(self, totals: Sequence[FloatArray]) -> PartOfReduction:
+        """Return the values that were added.
+
+        Parameters
+        ----------
+        totals : totals of the sections, as `end_section` returned them
+        """
+        rows = np.concatenate([np.empty(0, np.int64), *self._rows])
+        uneven = None if self.imbalance is None else self.imbalance[rows]
+        return PartOfReduction(rows, self.values[rows], uneven, totals, self.noticed)
+
+    def join(self, part: PartOfReduction) -> None:
+        """Add a part of another reducer; parts come in the order of their sections."""
+        self.values[part.rows] = part.values
+        if self.imbalance is not None and part.imbalance is not None:
+            self.imbalance[part.rows] = part.imbalance
+        for total in part.totals:
+            self._total += total
+        self.noticed.add(part.noticed)
 
     def total(self) -> float:
         """Return the total, with the same reduction as the values."""
+        self.end_section()
         block = self._total[np.newaxis]
         folded = self._columns.fold(block, self._fold)
         return float(self._statistic(block, folded, missing=False)[0])
 
     def largest_total(self) -> float:
         """Return the largest total of a process; for durations, this is the run time."""
+        self.end_section()
         return float(self._columns.fold(self._total[np.newaxis], self._fold).max())
 
     def _statistic(self, block: FloatArray, folded: FloatArray, *, missing: bool) -> FloatArray:

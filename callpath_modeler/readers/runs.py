@@ -29,6 +29,7 @@ from callpath_modeler.readers.base import (
     Reduced,
     ReducedSource,
     RunSource,
+    Workers,
     opened_runs,
 )
 from callpath_modeler.readers.declared_units import DeclaredUnits, in_given_units
@@ -91,6 +92,7 @@ def read_runs(
     processes: ProcessSelection | None = None,
     call_sites: bool = True,
     lines: bool = False,
+    workers: Workers | None = None,
 ) -> list[ReadRun]:
     """Return the runs of a profile.
 
@@ -106,6 +108,7 @@ def read_runs(
     processes : selected processes and their groups; None = all in one group
     call_sites : True: calls of a function from several lines are several call paths
     lines : True: read the costs of lines, too, except those of requirements
+    workers : reduce parts of the profile, if its reader can divide it
 
     Raises
     ------
@@ -116,7 +119,7 @@ def read_runs(
     """
     reader = registry.find(file.path)
     read: list[ReadRun] = []
-    with naming_the_reader(reader, file.path), opened_runs(reader, file.path) as runs:
+    with naming_the_reader(reader, file.path), opened_runs(reader, file.path, workers) as runs:
         if not runs:
             raise InputError(f"{file.path}: holds no run", hint="measure again, or omit the file")
         for run in runs:

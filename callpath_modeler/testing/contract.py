@@ -22,6 +22,7 @@ from callpath_modeler.readers.assemble import ALTERING
 from callpath_modeler.readers.base import (
     API_VERSION,
     CallSiteSource,
+    DividingReader,
     LineSource,
     Match,
     PlacedSource,
@@ -29,6 +30,7 @@ from callpath_modeler.readers.base import (
     RunSource,
     ThreadSource,
     VerifyingReader,
+    Workers,
     opened_runs,
 )
 from callpath_modeler.readers.discover import RunFile
@@ -233,6 +235,15 @@ class ReaderContract:
             for first, second in zip(*both, strict=True):
                 assert dict(first.parameters) == dict(second.parameters)
                 check_same(first.source, second.source)
+
+    def test_parts_for_workers_give_the_same_as_the_whole(
+        self, reader: Reader, profile: Path
+    ) -> None:
+        if not isinstance(reader, DividingReader):
+            pytest.skip("the reader does not divide a profile")
+        workers = Workers(map, parts=3)
+        with reader.open(profile) as whole, reader.open_for(workers, profile) as divided:
+            check_same(whole, divided)
 
     def test_what_was_read_can_be_sent_to_another_process(
         self, reader: Reader, profile: Path

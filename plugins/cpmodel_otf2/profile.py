@@ -23,7 +23,8 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.gpu_streams import no_threads, note_streams
-from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, GroupSums, Reducer
+from callpath_modeler.readers.group_sums import GroupSums
+from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, Reducer
 from cpmodel_otf2.definitions import (
     KERNELS_REGION,
     PROGRAM_REGION,

@@ -42,7 +42,8 @@ _PARAMETER = re.compile(
 _CREATOR = re.compile(rb'<attr key="%b" value="([^"<]*)"\s*/>' % CREATOR.encode())
 _PLACE = re.compile(rb' (?:line|mod)="[^"]*"')
 _LINE = re.compile(rb' line="(-?\d{1,18})"')
-_SYSTEM_NODE = re.compile(rb"(?:<name>([^<]*)</name>\s*)?<class>([^<]*)</class>")
+_NAME = re.compile(rb"<name>([^<]*)</name>\s*")
+_CLASS = re.compile(rb"<class>([^<]*)</class>")
 _LONGEST_TAG, _LONGEST_NUMBER, _SPACE = 64, 18, 32
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 _ONLY_DIGITS = bytes(c if c in b"0123456789" else 32 for c in range(256))
@@ -268,7 +269,13 @@ def _creators(section: bytes, openers: IntArray, is_group: BoolArray) -> dict[in
 
 def _places(section: bytes) -> tuple[int, frozenset[str]]:
     """Return the number of compute nodes and the names of the machines."""
-    found = [(_string(name), _string(kind).lower()) for name, kind in _SYSTEM_NODE.findall(section)]
+    found, end = [], 0
+    for kind in _CLASS.finditer(section):
+        # Most names are of locations, so names are only sought before a class.
+        start = section.rfind(b"<name>", end, kind.start())
+        name = _NAME.fullmatch(section, start, kind.start()) if start >= 0 else None
+        found.append((_string(name[1]) if name else "", _string(kind[1]).lower()))
+        end = kind.end()
     named = {place_name(name, kind) for name, kind in found if name and kind in PLACES}
     return sum(kind == "node" for _, kind in found), frozenset(named)
 

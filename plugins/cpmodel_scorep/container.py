@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import re
 import stat
 import tempfile
@@ -69,7 +70,7 @@ def shape_of(head: bytes) -> ContainerShape:
 
 
 class Container:
-    """An open profile file with named members.
+    """An open profile file with named members. Threads may read it together.
 
     Attributes
     ----------
@@ -77,12 +78,16 @@ class Container:
     shape : `ContainerShape.TAR` or `ContainerShape.XML`; gzip files are unpacked
     members : members by name; an XML file is a single member with the name ``""``
     resynchronised : whether headers were not where the previous sizes say
+    is_direct : whether the file itself is a tar archive, so that any part of it can be read alone
     """
 
-    def __init__(self, path: Path, stream: BinaryIO, shape: ContainerShape) -> None:
+    def __init__(
+        self, path: Path, stream: BinaryIO, shape: ContainerShape, *, unpacked: bool = False
+    ) -> None:
         self.path = path
+        self.is_direct = shape is ContainerShape.TAR and not unpacked
         self.shape = shape
-        self._stream = stream
+        self._file = stream.fileno()
         self.size = stream.seek(0, io.SEEK_END)
         self.resynchronised = False
         if shape is ContainerShape.TAR:
@@ -92,11 +97,10 @@ class Container:
 
     def read_into(self, offset: int, target: memoryview) -> int:
         """Fill `target` from `offset` on, and return the number of bytes read."""
+        filled = 0
         try:
-            self._stream.seek(offset)
-            filled = 0
             while filled < len(target):
-                count = self._stream.readinto(target[filled:])  # type: ignore[attr-defined]
+                count = os.preadv(self._file, [target[filled:]], offset + filled)
                 if not count:
                     break
                 filled += count
@@ -109,11 +113,11 @@ class Container:
         size = max(0, min(size, self.size - offset))
         pieces: list[bytes] = []
         try:
-            self._stream.seek(offset)
             # One call mostly returns everything, which is not copied.
-            while size and (piece := self._stream.read(size)):
+            while size and (piece := os.pread(self._file, size, offset)):
                 pieces.append(piece)
                 size -= len(piece)
+                offset += len(piece)
         except OSError as error:
             raise unreadable(self.path, error) from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -155,7 +159,7 @@ def opened(path: Path) -> Iterator[Container]:
                 raise InputError(
                     f"{path}: compressed with gzip twice", hint="uncompress the file once"
                 )
-            yield Container(path, unpacked, inner)
+            yield Container(path, unpacked, inner, unpacked=True)
 
 
 def unreadable(path: Path, error: OSError) -> InputError:

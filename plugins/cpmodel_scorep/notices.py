@@ -10,7 +10,7 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import MetricStatus
 from callpath_modeler.readers.base import CREATOR_OF_MODELS
 from callpath_modeler.readers.gpu_streams import note_streams
-from callpath_modeler.readers.reductions import Noticed
+from callpath_modeler.readers.noticed import Noticed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

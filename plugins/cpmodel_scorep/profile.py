@@ -2,37 +2,47 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
-from callpath_modeler.readers.base import Reduced, ThreadSums
+from callpath_modeler.readers.base import Reduced, ThreadSums, Workers
 from callpath_modeler.readers.gpu_streams import no_threads
-from callpath_modeler.readers.reductions import BlockSink, Fold, GroupSums, Reducer
+from callpath_modeler.readers.group_sums import GroupSums
+from callpath_modeler.readers.reductions import BlockSink, Fold, PartOfReduction, Reducer
 from cpmodel_scorep import anchor, cube3, stream
 from cpmodel_scorep.columns import columns_of, columns_of_streams
 from cpmodel_scorep.container import ANCHOR, Container
 from cpmodel_scorep.definitions import Definitions, MetricKind
 from cpmodel_scorep.metrics import StoredMetric, declare
 from cpmodel_scorep.notices import ProfileNotices
+from cpmodel_scorep.passes import MetricPass, visits_of
 from cpmodel_scorep.placement import placement_of
 from cpmodel_scorep.rows import (
     Index,
     InMemoryRows,
+    Section,
     StoredRows,
     blocks,
     open_rows,
     read_index,
-    reordered,
     take,
 )
 from cpmodel_scorep.tree import TreeLayout
+
+OpenAgain = Callable[[Path], AbstractContextManager["CubeProfile"]]
+"""Function that opens a file, and can be pickled."""
 
 
 class CubeProfile:
@@ -53,6 +63,7 @@ class CubeProfile:
         self.columns = columns_of(definitions.locations)
         self._streams = columns_of_streams(definitions.locations)
         self._held = held
+        self._shared: tuple[Workers, OpenAgain] | None = None
         self._notices = ProfileNotices(str(container.path))
         self.stored = declare(definitions, container, held, self._notices)
         self._add_metrics_of_streams()
@@ -106,10 +117,17 @@ class CubeProfile:
             If the file cannot be read.
         """
         stored = self._readable(metric)
-        absent = np.nan if stored.fold is Fold.MIN and not stored.additive else 0.0
-        reducer = self._reducer(stored, over_locations, absent)
+        reducer = self.reducer(stored, over_locations)
         if stored.status is MetricStatus.DATA:
-            self._stream(stored, reducer)
+            whole = self.metric_pass(stored)
+            if self._shared is None:
+                whole.reduce_all(reducer)
+            else:
+                workers, open_again = self._shared
+                part_of = SharedPass(self, whole, over_locations, open_again)
+                for part in workers.each(part_of, whole.parts(workers.parts)):
+                    reducer.join(part)
+            self._note_counter(stored, reducer)
         self._notices.of_values(stored, reducer.noticed, self.call_tree)
         scale = _scale(stored, over_locations)
         total = reducer.total() * scale if stored.additive else float("nan")
@@ -123,13 +141,13 @@ class CubeProfile:
         Errors are as for `reduce`.
         """
         stored = self._readable(metric)
-        reducer = self._reducer(stored, over_locations)
+        reducer = self.reducer(stored, over_locations, absent=0.0)
         if stored.status is MetricStatus.DATA:
             rows, order = self.rows(metric), self.layout.enumeration(stored.order)
             if stored.kind is MetricKind.EXCLUSIVE and stored.additive:
                 stream.reduce_subtrees(rows, self.layout, order, reducer)
             else:
-                for at, block in stream.stored(rows, self.layout, order):
+                for at, block in stream.stored(rows, self.layout.rows[order[rows.numbers]]):
                     reducer.mark_missing(block)
                     reducer.add_raw(at, block)
         return reducer.values * _scale(stored, over_locations)
@@ -156,7 +174,8 @@ class CubeProfile:
             )
         sums = GroupSums(self.columns, group, groups)
         if stored.status is MetricStatus.DATA:
-            self._stream_additive(stored, sums)
+            self.metric_pass(stored).add_all(sums)
+            self._note_counter(stored, sums)
         self._notices.of_values(stored, sums.noticed, self.call_tree)
         return sums.result(stored.scale)
 
@@ -184,8 +203,8 @@ class CubeProfile:
         stored = self._readable(metric)
         values = np.zeros((len(self.call_tree), self.columns.stored))
         if stored.status is MetricStatus.DATA:
-            order = self.layout.enumeration(stored.order)
-            for at, block in stream.stored(self.rows(metric), self.layout, order):
+            rows, order = self.rows(metric), self.layout.enumeration(stored.order)
+            for at, block in stream.stored(rows, self.layout.rows[order[rows.numbers]]):
                 values[at] = block
         if stored.additive and stored.kind is MetricKind.INCLUSIVE and not inclusive:
             parent = self.call_tree.parent
@@ -214,15 +233,49 @@ class CubeProfile:
         """Return the index of the stored rows of a metric."""
         return read_index(self.container, stored.members[0], len(self.layout.parents))
 
+    def share_between(self, workers: Workers, open_again: OpenAgain) -> None:
+        """Make `reduce` give parts of its work to workers.
+
+        Parameters
+        ----------
+        workers : threads of this process, or processes, also on other nodes
+        open_again : function with which other processes open the file
+        """
+        self._shared = workers, open_again
+
+    def metric_pass(self, stored: StoredMetric) -> MetricPass:
+        """Return a pass over the rows of a metric with status DATA."""
+        rows, visits = self.rows(stored.declared.metric.name), None
+        counts = self.stored.get("visits")
+        are_known = counts is not None and counts.status is MetricStatus.DATA and counts.additive
+        if stored.fold is Fold.MIN and counts is not None and are_known:
+            order = self.layout.enumeration(counts.order)
+            visits = visits_of(self.rows("visits"), self.layout, order)
+        return MetricPass(rows, self.layout, stored, visits)
+
+    def reducer(
+        self, stored: StoredMetric, reduction: Reduction, absent: float | None = None
+    ) -> Reducer:
+        """Return an empty reducer of a metric.
+
+        Parameters
+        ----------
+        absent : value of call paths without a row; None = zero, or NaN for a minimum
+        """
+        columns = self._streams if stored.on_gpu and self._streams else self.columns
+        if absent is None:
+            absent = np.nan if stored.fold is Fold.MIN and not stored.additive else 0.0
+        return Reducer(len(self.call_tree), columns, stored.fold, reduction, absent=absent)
+
+    def _note_counter(self, stored: StoredMetric, sink: BlockSink) -> None:
+        if stored.kind is MetricKind.INCLUSIVE and stored.is_counter:
+            self._notices.of_counter(stored, sink.noticed.stored_negative)
+
     def _readable(self, metric: str) -> StoredMetric:
         stored = self.stored[metric]
         if not stored.status.is_readable:
             raise KeyError(metric)
         return stored
-
-    def _reducer(self, stored: StoredMetric, reduction: Reduction, absent: float = 0.0) -> Reducer:
-        columns = self._streams if stored.on_gpu and self._streams else self.columns
-        return Reducer(len(self.call_tree), columns, stored.fold, reduction, absent=absent)
 
     def _add_metrics_of_streams(self) -> None:
         """Add a metric of GPU streams for each metric that is not zero on all of them."""
@@ -253,55 +306,46 @@ class CubeProfile:
             # Whoever reads the metric gets this error.
             return True
 
-    def _stream(self, stored: StoredMetric, reducer: Reducer) -> None:
-        if not stored.additive:
-            rows = self.rows(stored.declared.metric.name)
-            order = self.layout.enumeration(stored.order)
-            visits = self._visits() if stored.fold is Fold.MIN else None
-            for at, block in stream.stored(rows, self.layout, order):
-                reducer.mark_missing(block)
-                if stored.fold is Fold.MIN:
-                    # The minimum over no visits is stored as zero.
-                    reached = block if visits is None else visits(at)
-                    np.copyto(block, np.nan, where=reached == 0)
-                reducer.add_raw(at, block)
-        else:
-            self._stream_additive(stored, reducer)
 
-    def _stream_additive(self, stored: StoredMetric, reducer: BlockSink) -> None:
-        rows = self.rows(stored.declared.metric.name)
-        order = self.layout.enumeration(stored.order)
-        if stored.kind is MetricKind.INCLUSIVE:
-            if stored.order is not MetricKind.INCLUSIVE:
-                families = self.layout.enumeration(MetricKind.INCLUSIVE)
-                rows, order = reordered(rows, order, families), families
-            below = stream.reduce_families(rows, self.layout, order, reducer)
-            if stored.is_counter:
-                self._notices.of_counter(stored, below)
-        else:
-            stream.reduce_stored(rows, self.layout, order, reducer)
+class SharedPass:
+    """A part of a pass, made by a thread, or by a process that opens the file again."""
 
-    def _visits(self) -> Callable[[Int64Array], FloatArray] | None:
-        """Return a function for the visits of call paths, [k x columns]; None = unknown."""
-        visits = self.stored.get("visits")
-        if visits is None or visits.status is not MetricStatus.DATA or not visits.additive:
-            return None
-        rows = self.rows("visits")
-        order = self.layout.enumeration(visits.order)
-        stored_at = np.full(len(self.call_tree) + 1, -1, np.intp)
-        stored_at[self.layout.rows[order[rows.numbers]]] = np.arange(len(rows.numbers))
+    def __init__(
+        self, profile: CubeProfile, whole: MetricPass, reduction: Reduction, open_again: OpenAgain
+    ) -> None:
+        self._profile, self._whole = profile, whole
+        self._reduction, self._open_again = reduction, open_again
 
-        def of(at: Int64Array) -> FloatArray:
-            place = stored_at[at]
-            known = np.flatnonzero(place >= 0)
-            known = known[np.argsort(place[known])]
-            if np.array_equal(known, np.arange(len(at))):
-                return take(rows, place)
-            found = np.zeros((len(at), rows.columns))
-            found[known] = take(rows, place[known])
-            return found
+    def __call__(self, sections: Sequence[Section]) -> PartOfReduction:
+        """Return the reduction of neighbouring sections."""
+        reducer = self._profile.reducer(self._whole.stored, self._reduction)
+        return self._whole.part(sections, reducer)
 
-        return of
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the path of the file instead of the file.
+
+        Raises
+        ------
+        pickle.PicklingError
+            If the other process would have to unpack all of the file.
+        """
+        container, metric = self._profile.container, self._whole.stored.declared.metric.name
+        if not container.is_direct:
+            raise pickle.PicklingError("the file is read as a whole")
+        return partial, (_part, self._open_again, container.path, metric, self._reduction)
+
+
+def _part(
+    open_again: OpenAgain,
+    path: Path,
+    metric: str,
+    reduction: Reduction,
+    sections: Sequence[Section],
+) -> PartOfReduction:
+    """Return the reduction of some sections of a file that another process has open, too."""
+    with open_again(path) as profile:
+        whole = profile.metric_pass(profile.stored[metric])
+        return SharedPass(profile, whole, reduction, open_again)(sections)
 
 
 def _scale(stored: StoredMetric, reduction: Reduction) -> float:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.readers.base import API_VERSION, Agreement, Match
+from callpath_modeler.readers.base import API_VERSION, Agreement, Match, Workers
 from cpmodel_scorep import anchor, cube3
 from cpmodel_scorep.container import (
     ANCHOR,
@@ -63,6 +63,23 @@ class CubexReader:
             except MalformedError as error:
                 raise InputError(f"{path}: {error}", hint=COPY_IT_AGAIN) from None
             yield profile
+
+    @contextmanager
+    def open_for(self, workers: Workers, path: Path) -> Iterator[CubeProfile]:
+        """Open `path`; workers reduce parts of its rows.
+
+        Raises
+        ------
+        InputError
+            As in `open`.
+        """
+        with self.open(path) as profile:
+            profile.share_between(workers, self.open)
+            yield profile
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle a reader that has read nothing."""
+        return type(self), ()
 
     def verify(self, path: Path) -> Sequence[Agreement]:
         """Return the comparison of every stored value with an independent reader."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import threading
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from callpath_modeler.arrays import ByteArray, FloatArray, Int64Array, IntArray
+from callpath_modeler.arrays import BoolArray, ByteArray, FloatArray, Int64Array, IntArray
 from callpath_modeler.errors import InputError
 from cpmodel_scorep.container import COPY_IT_AGAIN, Container, Member
 
@@ -21,9 +22,17 @@ BLOCK_BYTES = 4 << 20
 A few blocks fit into the last-level cache. Smaller blocks would need more calls than they save.
 """
 
+SECTION_BYTES = 64 << 20
+"""Smallest size of a section, in bytes; handing out a smaller one takes longer than its work."""
+
+_MOST_SECTIONS = 256
+"""Number of sections up to which the totals of all locations in each fit into memory."""
+
 _SHORT_GAP = 1 << 14
 """Gap in bytes that is read and discarded, because another call would take longer."""
 
+Section = tuple[int, int]
+"""The first of some neighbouring stored rows, and the row after the last one."""
 
 _INDEX, _RAW, _ZIPPED = b"CUBEX.INDEX", b"CUBEX.DATA", b"ZCUBEX.DATA"
 _SPARSE, _DENSE = 1, 3
@@ -150,8 +159,11 @@ def open_rows(
     )
 
 
-class _Converter:
-    """Conversion of stored bytes to numbers; doubles stay in the block they were read into."""
+class _Converter(threading.local):
+    """Conversion of stored bytes to numbers; doubles stay in the block they were read into.
+
+    Each thread has its own buffer.
+    """
 
     def __init__(self, dtype: np.dtype[np.generic]) -> None:
         self._dtype = dtype
@@ -320,18 +332,41 @@ def rows_of_block(columns: int) -> int:
     return max(1, BLOCK_BYTES // (8 * columns))
 
 
-def bounds_of_blocks(rows: StoredRows) -> Iterator[tuple[int, int]]:
-    """Yield the first row of each block, and the row after its last one."""
+def sections_of(rows: StoredRows, may_begin: BoolArray | None = None) -> list[Section]:
+    """Return sections of stored rows that may be reduced by different workers.
+
+    They consist of whole blocks, and depend on the file alone, not on the number of workers.
+
+    Parameters
+    ----------
+    may_begin : bool [stored rows], whether a section may begin at a row; None = at all rows
+    """
+    count, step = len(rows.numbers), rows_of_block(rows.columns)
+    least = max(step * SECTION_BYTES // BLOCK_BYTES, count // _MOST_SECTIONS, 1)
+    bounds = [0]
+    for first in range(0, count, step):
+        if first - bounds[-1] >= least and (may_begin is None or may_begin[first]):
+            bounds.append(first)
+    return list(pairwise([*bounds, count]))
+
+
+def bounds_of_blocks(rows: StoredRows, section: Section) -> Iterator[tuple[int, int]]:
+    """Yield the first row of each block of a section, and the row after its last one."""
     step = rows_of_block(rows.columns)
-    for first in range(0, len(rows.numbers), step):
-        yield first, min(first + step, len(rows.numbers))
+    for first in range(*section, step):
+        yield first, min(first + step, section[1])
 
 
-def blocks(rows: StoredRows) -> Iterator[tuple[int, int, FloatArray]]:
-    """Yield blocks with their bounds; each block overwrites the previous one."""
+def blocks(
+    rows: StoredRows, section: Section | None = None
+) -> Iterator[tuple[int, int, FloatArray]]:
+    """Yield the blocks of a section with their bounds; each block overwrites the previous one.
+
+    Without a section, these are the blocks of all rows.
+    """
     # One buffer is used again, because page faults of new memory take longer than reading.
     buffer = np.empty((min(len(rows.numbers), rows_of_block(rows.columns)), rows.columns))
-    for first, stop in bounds_of_blocks(rows):
+    for first, stop in bounds_of_blocks(rows, section or (0, len(rows.numbers))):
         block = buffer[: stop - first]
         rows.read(first, stop, block)
         yield first, stop, block

@@ -6,12 +6,20 @@ At most a few blocks are in memory, for any number of locations.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array, IntArray
 from callpath_modeler.readers.reductions import BlockSink, Reducer, is_plain
-from cpmodel_scorep.rows import StoredRows, blocks, bounds_of_blocks, rows_of_block, take
+from cpmodel_scorep.rows import (
+    Section,
+    StoredRows,
+    blocks,
+    bounds_of_blocks,
+    rows_of_block,
+    take,
+)
 from cpmodel_scorep.tree import TreeLayout
 
 _SPARSE_PAYS = 64 << 20
@@ -19,16 +27,16 @@ _SPARSE_PAYS = 64 << 20
 
 
 def stored(
-    rows: StoredRows, layout: TreeLayout, order: Int64Array
+    rows: StoredRows, place: Int64Array, section: Section | None = None
 ) -> Iterator[tuple[Int64Array, FloatArray]]:
     """Yield stored blocks as pairs: rows of the call tree [k], and values [k x columns].
 
     Parameters
     ----------
-    order : defined call path of each row number, see `TreeLayout.enumeration`
+    place : int64 [stored rows], row in the call tree; -1 = detached
+    section : rows to read; None = all
     """
-    place = layout.rows[order[rows.numbers]]
-    for first, stop, block in blocks(rows):
+    for first, stop, block in blocks(rows, section):
         at = place[first:stop]
         if at.min() < 0:
             yield at[at >= 0], block[at >= 0]
@@ -37,40 +45,72 @@ def stored(
 
 
 def reduce_stored(
-    rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: BlockSink
+    rows: StoredRows, place: Int64Array, reducer: BlockSink, section: Section
 ) -> None:
     """Reduce exclusive values that are stored as exclusive values."""
-    for at, block in stored(rows, layout, order):
+    for at, block in stored(rows, place, section):
         reducer.mark_missing(block)
         reducer.add(at, block)
         reducer.add_to_total(block)
 
 
-def reduce_families(
-    rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: BlockSink
-) -> int:
-    """Reduce the exclusive part of inclusive values.
+@dataclass(frozen=True, slots=True, eq=False)
+class Families:
+    """Positions of inclusive rows, which are stored by family: by callees of one call path.
 
-    Inclusive rows are stored by family: the callees of one call path are neighbours. One pass over
-    the file sums them. When a family is complete, the row of its caller is read. A family may
-    extend over any number of blocks.
-
-    Parameters
+    Attributes
     ----------
-    order : defined call path of each row number, see `TreeLayout.enumeration`
-
-    Returns
-    -------
-    Number of stored values below zero
+    place : int64 [stored rows], row in the call tree; -1 = detached
+    parent : int64 [stored rows], defined call path of the caller; -1 = root
+    tree_row : int64 [defined call paths], row in the call tree
+    stored_at : intp [defined call paths], stored row; -1 = not stored
+    is_leaf : bool [stored rows], whether a call path has no stored callees
     """
-    families = _Families(rows, layout, order, reducer)
-    for first, stop in bounds_of_blocks(rows):
-        families.add(first, stop)
-    families.close()
-    return families.below_zero
+
+    place: Int64Array
+    parent: Int64Array
+    tree_row: Int64Array
+    stored_at: IntArray
+    is_leaf: BoolArray
+
+    @classmethod
+    def of(cls, rows: StoredRows, layout: TreeLayout, order: Int64Array) -> Families:
+        """Return the positions of `rows`.
+
+        Parameters
+        ----------
+        order : defined call path of each row number, see `TreeLayout.enumeration`
+        """
+        path = order[rows.numbers]
+        place, parent = layout.rows[path], layout.parents[path]
+        stored_at = np.full(len(layout.parents), -1, np.intp)
+        stored_at[path] = np.arange(len(path))
+        has_callees = np.zeros(len(layout.parents) + 1, np.bool_)
+        has_callees[parent[place >= 0]] = True
+        return cls(place, parent, layout.rows, stored_at, (place >= 0) & ~has_callees[path])
+
+    @property
+    def begins(self) -> BoolArray:
+        """Whether a family begins at a row, [stored rows]."""
+        begins: BoolArray = np.diff(self.parent, prepend=-2) != 0
+        return begins
 
 
-class _Families:
+def reduce_families(
+    rows: StoredRows, families: Families, reducer: BlockSink, section: Section
+) -> None:
+    """Reduce the exclusive part of inclusive values in a section of whole families.
+
+    One pass over the rows sums the callees. When a family is complete, the row of its caller is
+    read. A family may extend over any number of blocks.
+    """
+    passed = _FamilyPass(rows, families, reducer)
+    for first, stop in bounds_of_blocks(rows, section):
+        passed.add(first, stop)
+    passed.close(section[1])
+
+
+class _FamilyPass:
     """Conversion of inclusive rows to exclusive ones.
 
     One buffer contains everything. Its first row is the sum of the family that the previous block
@@ -78,45 +118,33 @@ class _Families:
     elsewhere, and finally a row of zeros for callers that are not stored.
     """
 
-    def __init__(
-        self, rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: BlockSink
-    ) -> None:
-        path = order[rows.numbers]
-        n = len(layout.parents)
-        self._rows, self._reducer = rows, reducer
-        self._place = layout.rows[path]
-        self._parent = layout.parents[path]
-        self._tree_row = layout.rows
-        self._stored_at = np.full(n, -1, np.intp)
-        self._stored_at[path] = np.arange(len(path))
-        self._counted = self._place >= 0
-        has_callees = np.zeros(n + 1, np.bool_)
-        has_callees[self._parent[self._counted]] = True
-        self._is_leaf = self._counted & ~has_callees[path]
-        self._is_root = self._counted & (self._parent < 0)
-        step = min(len(path), rows_of_block(rows.columns))
+    def __init__(self, rows: StoredRows, families: Families, reducer: BlockSink) -> None:
+        self._rows, self._families, self._reducer = rows, families, reducer
+        count = len(rows.numbers)
+        step = min(count, rows_of_block(rows.columns))
         self._buffer = np.empty((2 * step + 3, rows.columns))
         self._buffer[[0, -1]] = 0.0
         self._unfinished = -1
-        sparse = len(path) * rows.columns * 8 >= _SPARSE_PAYS
+        sparse = count * rows.columns * 8 >= _SPARSE_PAYS
         self._remainders = _sparse_remainders if sparse else _plain_remainders
-        self.below_zero = 0
 
     def add(self, first: int, stop: int) -> None:
         """Process the stored rows from `first` to `stop`."""
         end, reducer = stop - first + 1, self._reducer
+        place = self._families.place[first:stop]
+        parent = self._families.parent[first:stop]
         block = self._buffer[1:end]
         self._rows.read(first, stop, block)
         if not is_plain(block):
-            self.below_zero += reducer.below_zero(block)
+            reducer.count_negative(block)
             reducer.mark_missing(block)
-        counted = self._counted[first:stop]
+        counted = place >= 0
         if not counted.all():
             block[~counted] = 0.0
-        roots = np.flatnonzero(self._is_root[first:stop])
+        roots = np.flatnonzero(counted & (parent < 0))
         if len(roots):
             reducer.add_to_total(block[roots])
-        caller = np.concatenate(([self._unfinished], self._parent[first:stop]))
+        caller = np.concatenate(([self._unfinished], parent))
         starts = np.concatenate(([0], np.flatnonzero(caller[1:] != caller[:-1]) + 1))
         self._finish(caller[starts[:-1]], starts, first, stop)
         self._unfinished = int(caller[-1])
@@ -125,13 +153,12 @@ class _Families:
         last = starts[-1]
         total = np.add.reduce(self._buffer[max(1, last) : end], axis=0)
         self._buffer[0] = total if last else total + self._buffer[0]
-        leaves = np.flatnonzero(self._is_leaf[first:stop])
-        reducer.add(self._place[first + leaves], block[leaves])
+        leaves = np.flatnonzero(self._families.is_leaf[first:stop])
+        reducer.add(place[leaves], block[leaves])
 
-    def close(self) -> None:
-        """Complete the last family."""
-        n = len(self._place)
-        self._finish(np.array([self._unfinished]), np.array([0, 1]), n, n)
+    def close(self, stop: int) -> None:
+        """Complete the last family, which ends before row `stop`."""
+        self._finish(np.array([self._unfinished]), np.array([0, 1]), stop, stop)
 
     def _finish(self, callers: Int64Array, starts: IntArray, first: int, stop: int) -> None:
         """Reduce the exclusive values of callers [k] whose callees are complete.
@@ -141,9 +168,9 @@ class _Families:
         """
         if not len(callers):
             return
-        buffer = self._buffer
-        wanted = (callers >= 0) & (self._tree_row[callers] >= 0)
-        at = np.where(wanted, self._stored_at[callers], -1)
+        buffer, tree_row = self._buffer, self._families.tree_row
+        wanted = (callers >= 0) & (tree_row[callers] >= 0)
+        at = np.where(wanted, self._families.stored_at[callers], -1)
         # Position of each caller's own row in the buffer.
         own = np.where(at < 0, len(buffer) - 1, at - first + 1)
         outside = np.flatnonzero((at >= 0) & ((at < first) | (at >= stop)))
@@ -156,7 +183,7 @@ class _Families:
             left = self._remainders(buffer, starts, own)
         if not wanted.all():
             callers, own, left = callers[wanted], own[wanted], left[wanted]
-        self._reducer.add(self._tree_row[callers], left, lambda rows: buffer[own[rows]])
+        self._reducer.add(tree_row[callers], left, lambda rows: buffer[own[rows]])
 
 
 def _plain_remainders(buffer: FloatArray, starts: IntArray, own: IntArray) -> FloatArray:

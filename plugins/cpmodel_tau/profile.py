@@ -21,7 +21,8 @@ from callpath_modeler.profile.schema import (
     Reduction,
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
-from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, GroupSums, Reducer
+from callpath_modeler.readers.group_sums import GroupSums
+from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, Reducer
 from callpath_modeler.units import counted
 from cpmodel_tau.call_paths import NONE, ROUNDING, layout_of
 from cpmodel_tau.measurements import COPY_OR_MEASURE, Measurements, TimerValues, is_derived, is_time

@@ -7,9 +7,12 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+import cube_writer as cw
 import working
+from cpmodel_scorep import passes
 from two_stores import check_same_stores
 
 READER = """
@@ -43,6 +46,49 @@ def dask():
     )
     with cluster:
         yield cluster.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A directory with one profile of 150 MB, whose metrics have two sections each."""
+    tree, processes = cw.random_tree(2300, seed=3), 4000
+    cost = np.random.default_rng(3).random((len(tree), processes))
+    metrics = [
+        cw.MetricToWrite("time", tree.subtree_sums(cost), "INCLUSIVE", unit="sec"),
+        cw.MetricToWrite("work", cost, unit="usec"),
+    ]
+    runs = tmp_path_factory.mktemp("large")
+    path = runs / f"app.p{processes}.cubex"
+    cw.write(path, tree, metrics, cw.Machine([1] * processes))
+    yield runs
+    path.unlink()
+
+
+@pytest.fixture
+def made_here(monkeypatch):
+    """A list of the parts of profiles that this process reduces."""
+    made, whole = [], passes.MetricPass.part
+    monkeypatch.setattr(
+        passes.MetricPass, "part", lambda *given: made.append(given[1]) or whole(*given)
+    )
+    return made
+
+
+def test_threads_divide_one_large_profile(run, large, tmp_path, made_here):
+    for jobs in (1, 2):
+        words = "fit", large, "--shard", "1/1", "-o", tmp_path / f"{jobs}.cpm", "-j", jobs
+        assert run(*words, "--metric", "work").status == 0
+    assert (tmp_path / "1.cpm").read_bytes() == (tmp_path / "2.cpm").read_bytes()
+    assert len(made_here) == 4
+
+
+def test_workers_of_dask_divide_one_large_profile(run, large, tmp_path, dask, made_here):
+    words = "fit", large, "--shard", "1/1", "--metric", "work", "-o"
+    assert run(*words, tmp_path / "here.cpm").status == 0
+    done = run(*words, tmp_path / "there.cpm", "--executor", f"dask:{dask}")
+    assert done.status == 0, done.err
+    assert (tmp_path / "here.cpm").read_bytes() == (tmp_path / "there.cpm").read_bytes()
+    assert not made_here
 
 
 def test_dask_gives_the_same_store(run, samples, tmp_path, dask):
@@ -117,6 +163,14 @@ def test_ranks_of_mpi_give_the_same_store_and_one_answer(run, samples, tmp_path)
     assert there.returncode == 0, there.stderr
     assert there.stdout.replace("there.cpm", "here.cpm") == here.out
     check_same_stores(tmp_path / "here.cpm", tmp_path / "there.cpm")
+
+
+def test_ranks_of_mpi_divide_one_large_profile(run, large, tmp_path):
+    words = "fit", large, "--shard", "1/1", "--metric", "work", "-o"
+    assert run(*words, tmp_path / "here.cpm").status == 0
+    there = mpi(3, *words, tmp_path / "there.cpm")
+    assert there.returncode == 0, there.stderr
+    assert (tmp_path / "here.cpm").read_bytes() == (tmp_path / "there.cpm").read_bytes()
 
 
 def test_an_error_under_mpi_is_told_once(tmp_path):

@@ -77,7 +77,7 @@ def eager(monkeypatch):
 
     for name in "_threads", "_processes":
         monkeypatch.setattr(parallel, name, noted(getattr(parallel, name)))
-    for name in "_PROCESS_COSTS", "_THREAD_COSTS":
+    for name in "PROCESS_COSTS", "_THREAD_COSTS":
         monkeypatch.setattr(parallel, name, 1e-6)
     return started
 

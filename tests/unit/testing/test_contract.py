@@ -228,6 +228,21 @@ def of_its_own_kind(_):
     return {"metadata": {"program": Text("app")}}
 
 
+class Forgets(Sound):
+    """A reader that forgets the last call path when workers share its profile."""
+
+    @contextmanager
+    def open_for(self, workers, path):  # noqa: ARG002
+        with self.open(path) as sound:
+            kept = np.arange(len(sound.call_tree)) < len(sound.call_tree) - 1
+
+            def reduce(metric, how):
+                reduced = sound.reduce(metric, how)
+                return Reduced(reduced.exclusive * kept, reduced.total)
+
+            yield Changed(sound, reduce=reduce)
+
+
 def backwards(sound):
     tree = sound.call_tree
     return {"call_tree": replace(tree, parent=tree.parent[::-1])}
@@ -280,6 +295,7 @@ BROKEN = [
     ("test_what_is_not_there_is_an_input_error", Silent),
     ("test_what_was_opened_is_closed", Keeps),
     ("test_a_profile_can_be_open_twice", Random),
+    ("test_parts_for_workers_give_the_same_as_the_whole", Forgets),
     ("test_what_was_read_can_be_sent_to_another_process", profile(of_its_own_kind)),
     ("test_reading_again_gives_the_same", profile(counting)),
     ("test_reading_leaves_the_profile_alone", Writes),
