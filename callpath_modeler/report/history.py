@@ -245,7 +245,7 @@ def _slower_together(history: CommitHistory) -> str:
 
 
 PROGRAM_BESIDE_CONTROL = "the program, relative to the control"
-"""Name of a change that the call paths beside a control share."""
+"""Name of a change of the cost of all call paths beside a control."""
 
 LEAST_TO_JUDGE = 5
 """Fewest records with which an alarm is possible in practice."""

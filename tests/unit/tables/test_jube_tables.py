@@ -59,6 +59,17 @@ def test_rows_that_are_alike_are_repetitions(load, value_of):
     assert value_of(experiment, "runtime_avg", "<root>", repetition=2, p=8) == 7
 
 
+@pytest.mark.parametrize("name", ["result.dat", "result.csv"])
+def test_iterations_are_repetitions(load, name):
+    titles = ["p", "n", "jube_wp_iteration", "solve[s]"]
+    rows = [(p, n, k, p + n + 0.1 * k) for p in wf.SCALES for n in (100, 200, 400) for k in (0, 1)]
+    lines = [",".join(map(str, row)) for row in (titles, *rows)]
+    content = wf.pretty("result", titles, rows) if name == "result.dat" else "\n".join(lines)
+    experiment = load(name, content)
+    assert [parameter.name for parameter in experiment.parameters] == ["p", "n"]
+    assert [run.repetition for run in experiment.runs[:4]] == [1, 2, 1, 2]
+
+
 def test_the_number_of_a_work_package_is_no_parameter(load):
     rows = [(100 + k, *row) for k, row in enumerate(ROWS)]
     experiment = load("result.dat", wf.pretty("result", ["jube_wp_id", *TITLES], rows))
