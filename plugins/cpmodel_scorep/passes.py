@@ -32,17 +32,19 @@ class MetricPass:
         self, rows: StoredRows, layout: TreeLayout, stored: StoredMetric, visits: Visits | None
     ) -> None:
         order = layout.enumeration(stored.order)
-        self.stored = stored
-        self._visits = visits
+        self.stored, self._visits = stored, visits
         self._families: stream.Families | None = None
         if stored.additive and stored.kind is MetricKind.INCLUSIVE:
             if stored.order is not MetricKind.INCLUSIVE:
                 by_family = layout.enumeration(MetricKind.INCLUSIVE)
                 rows, order = reordered(rows, order, by_family), by_family
             self._families = stream.Families.of(rows, layout, order)
+            self._place = self._families.place
+            self.sections = sections_of(rows, self._families.begins)
+        else:
+            self._place = layout.rows[order[rows.numbers]]
+            self.sections = sections_of(rows)
         self._rows = rows
-        self._place = layout.rows[order[rows.numbers]]
-        self.sections = sections_of(rows, self._families.begins if self._families else None)
 
     def reduce_all(self, reducer: Reducer) -> None:
         """Reduce all rows."""
