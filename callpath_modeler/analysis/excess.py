@@ -15,16 +15,17 @@ inclusive X is larger, the loss is in the callees.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.argument_checks import check_type, parse_enum
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Aggregate, centre
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.experiment import Experiment, Scaling, inclusive_values
 from callpath_modeler.profile.parameter_line import worker_parameter
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.targets import target_of
@@ -34,27 +35,45 @@ CARRIES_COST = 0.01
 """From this share of the whole on, a call path carries cost."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Excess:
     """Excess work of every call path between two scales.
 
     Attributes
     ----------
+    tree : the call tree
     base, scale : the smaller and the larger number of processes
-    exclusive, inclusive : [call paths], fractions of the run time at `scale`
+    exclusive : [call paths], fractions of the run time at `scale`
     lost : [call paths], exclusive cost per process at `scale` beyond the expected cost, in the unit
         of the metric
-    efficiency : [call paths], expected inclusive cost of each subtree over its inclusive cost; NaN
-        = the cost is zero or not known. Under weak or strong scaling, it is the relative parallel
-        efficiency
+    cost : [call paths], exclusive cost per process at `scale`; NaN = not known
+    counted : [call paths], which of them count in sums over subtrees; None = all
     """
 
+    tree: CallTree
     base: float
     scale: float
     exclusive: FloatArray
-    inclusive: FloatArray
     lost: FloatArray
-    efficiency: FloatArray
+    cost: FloatArray
+    counted: BoolArray | None = None
+
+    @cached_property
+    def inclusive(self) -> FloatArray:
+        """Sums of `exclusive` over subtrees, [call paths]; NaN = none of the subtree counts."""
+        if self.counted is None:
+            return self.tree.inclusive(self.exclusive)
+        return inclusive_values(self.tree, np.where(self.counted, self.exclusive, np.nan))
+
+    @cached_property
+    def efficiency(self) -> FloatArray:
+        """Expected inclusive cost of each subtree over its inclusive cost, [call paths].
+
+        NaN = the cost is zero or not known. Under weak or strong scaling, it is the relative
+        parallel efficiency.
+        """
+        cost = self.tree.inclusive(np.nan_to_num(self.cost))
+        return efficiency_of(cost, self.tree.inclusive(self.lost))
 
 
 def excess_work(
@@ -109,9 +128,7 @@ def excess_beyond(
     lost = np.nan_to_num(cost) - expected
     run_time = np.nansum(cost)
     relative = lost / run_time if run_time > 0 else np.zeros_like(lost)
-    whole = tree.inclusive(np.nan_to_num(cost))
-    efficiency = efficiency_of(whole, tree.inclusive(lost))
-    return Excess(*pair, relative, tree.inclusive(relative), lost, efficiency)
+    return Excess(tree, *pair, relative, lost, cost)
 
 
 def efficiency_of(cost: FloatArray, lost: FloatArray) -> FloatArray:

@@ -17,7 +17,6 @@ from callpath_modeler.analysis.ensemble import (
 )
 from callpath_modeler.analysis.excess import (
     Excess,
-    efficiency_of,
 )
 from callpath_modeler.analysis.excess_bands import excess_band, expected_band
 from callpath_modeler.analysis.excess_patterns import doubtful, overlap
@@ -450,17 +449,11 @@ def _excess_at(fitted: Fitted, target: float, found: TargetCosts, share: FloatAr
     without a model are excluded at both scales.
     """
     tree, base = fitted.experiment.tree, fitted.base
-    loss = loss_at(fitted, target, found.total[0])
+    loss, nothing = loss_at(fitted, target, found.total[0]), np.broadcast_to(np.nan, len(tree))
     if loss is None:
-        nothing = np.full(len(tree), np.nan)
-        return Excess(base, target, nothing, nothing, nothing, nothing)
+        return Excess(tree, base, target, nothing, nothing, nothing)
     expected = expected_at(fitted, target, predicted=not found.repetitions)
-    known = np.full(len(tree), True) if found.repetitions else fitted.modelled
-    own = loss.excess(found.own, share, expected)
-    whole = inclusive_values(tree, np.where(known, own, np.nan))
-    lost = loss.lost(found.own, expected)
-    efficiency = np.full(len(tree), np.nan)
-    if np.isfinite(target):
-        cost = tree.inclusive(np.nan_to_num(loss.of_target * found.own))
-        efficiency = efficiency_of(cost, tree.inclusive(lost))
-    return Excess(base, target, own, whole, lost, efficiency)
+    cost = loss.of_target * found.own if np.isfinite(target) else nothing
+    own, lost = loss.excess(found.own, share, expected), loss.lost(found.own, expected)
+    counted = None if found.repetitions else fitted.modelled
+    return Excess(tree, base, target, own, lost, cost, counted)

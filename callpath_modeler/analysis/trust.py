@@ -76,8 +76,11 @@ def limited(models: Models, value: FloatArray, times_largest: float) -> FloatArr
     if FAR <= times_largest < np.inf:
         in_doubt = np.ones_like(in_doubt)
     unrepeated = in_doubt | np.isnan(models.noise)
-    parts = np.nan_to_num(value)[:, None] + np.finfo(float).tiny
-    return np.asarray(np.where(np.stack([in_doubt, unrepeated], axis=1), parts, 0.0))
+    parts = np.nan_to_num(value) + np.finfo(float).tiny
+    found = np.empty((len(value), LIMITS))
+    for limit, where in enumerate((in_doubt, unrepeated)):
+        found[:, limit] = np.where(where, parts, 0.0)
+    return found
 
 
 def at_most(marks: Int8Array, value: FloatArray, parts: FloatArray) -> Int8Array:

@@ -112,13 +112,18 @@ class Models(ModelColumns):
         power that it is paired with are added.
         """
         lead, shapes = self.lead(), self.shapes
-        number = np.take_along_axis(self.coefficients, lead[:, None], axis=1)[:, 0]
-        code = np.take_along_axis(self.terms, np.maximum(lead - 1, 0)[:, None], axis=1)
-        alike = (shapes.rank[self.terms] == shapes.rank[code]) & (self.terms != code)
+        found = np.take_along_axis(self.coefficients, lead[:, None], axis=1)[:, 0]
+        # Others have no part of the constant and no pair. There may be 10^6 rows.
+        special = shapes.leaps | shapes.ends_at_one
+        rows = np.flatnonzero(np.logical_or.reduce([special[codes] for codes in self.terms.T]))
+        terms, lead = self.terms[rows], lead[rows, None]
+        code = np.take_along_axis(terms, np.maximum(lead - 1, 0), axis=1)
+        alike = (shapes.rank[terms] == shapes.rank[code]) & (terms != code)
         # A leap leads a sum with a growing power; a falling power leads a sum with a leap.
-        alike &= shapes.leaps[code] | shapes.leaps[self.terms]
-        belongs = np.where((lead == 0)[:, None], shapes.ends_at_one[self.terms], alike)
-        return np.asarray(number + np.where(belongs, self.coefficients[:, 1:], 0.0).sum(axis=1))
+        alike &= shapes.leaps[code] | shapes.leaps[terms]
+        belongs = np.where(lead == 0, shapes.ends_at_one[terms], alike)
+        found[rows] += np.where(belongs, self.coefficients[rows, 1:], 0.0).sum(axis=1)
+        return found
 
     def growth_rank(self) -> Int64Array:
         """Return the position of the growth in ``shapes.growths``, [n]; -1 without a model."""
