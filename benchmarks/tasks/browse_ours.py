@@ -83,9 +83,9 @@ def main() -> None:
         make(count, path)
         print(json.dumps({}))
         return
+    gc.set_threshold(10_000)  # as `cpmodel` does
     from callpath_modeler import store
 
-    gc.set_threshold(10_000)  # as `cpmodel` does
     begin, started = time.process_time(), time.thread_time()
     experiment = store.read_experiment(path)
     fitted = store.read_models(path, experiment, "time", None)

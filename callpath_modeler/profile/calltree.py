@@ -290,7 +290,8 @@ class CallTree:
         total = np.array(exclusive, order="F")
         for column in total.reshape(len(total), total[:1].size, order="F").T:
             for rows, start, callers in self._calls:
-                column[callers] += np.add.reduceat(column[rows], start)
+                sums = np.add.reduceat(column.take(rows), start)
+                column.put(callers, column.take(callers) + sums)
         return total
 
     def largest_below(self, numbers: NDArray[_Number]) -> NDArray[_Number]:

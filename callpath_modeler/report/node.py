@@ -20,7 +20,6 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.answer import target_text
 from callpath_modeler.report.causes import imbalance_facts
 from callpath_modeler.report.change_points import formula_from_text
-from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import measured_of, sketch
 from callpath_modeler.report.hypotheses import NO_OTHER, hypotheses
@@ -134,6 +133,8 @@ class NodeReport(ViewNode):
         main, target = self.main, self.forecast.target
         at_target = float(main.value[0]), float(main.low[0]), float(main.high[0])
         measured = self.forecast.repetitions > 0
+        from callpath_modeler.report.chart import draw  # drawn after the first screen
+
         curve = sketch(fitted, self.rows, target, at_target, measured=measured, count=2 * room)
         return draw(
             curve,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from threading import Thread
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -15,6 +16,7 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.widgets import Static
 
+from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.views import ViewKind
@@ -63,6 +65,10 @@ class BrowserFrame(App[None]):
         self._bookmarks = Bookmarks(given.bookmarks)
         self._described = (0, 0, 0)
         self._background = Background(self, self._complain)
+        if isinstance(session.forecast, Forecast):
+            # Sums of measured values take as long as the widgets. Whoever needs them first waits.
+            known = session.forecast.inputs
+            Thread(target=lambda: (known.at_largest, known.at_base), daemon=True).start()
 
     def compose(self) -> ComposeResult:
         """Return the parts of the screen, from top to bottom."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from cpmodel_hpctoolkit.locations import Location
 
 _SECTIONS = struct.Struct("<QQQQ")
 _TABLE = struct.Struct("<QLB")
-_PROFILE = {
+_PROFILE: Mapping[str, Sequence[object]] = {
     "names": ["n_values", "values", "n_contexts", "index", "identifiers", "flags"],
     "formats": ["<u8", "<u8", "<u4", "<u8", "<u8", "<u4"],
     "offsets": [0, 8, 16, 24, 32, 40],
@@ -94,9 +95,9 @@ class ProfileFile:
         self.locations: list[Location] = []
         self._latest: tuple[Profile, _Contents] | None = None
         known = 6 if size >= _SMALLEST + 4 else 5
-        record = {name: parts[:known] for name, parts in _PROFILE.items()}
-        table = file.array(np.dtype({**record, "itemsize": size}), first, count, "the profiles")
-        for number, found in enumerate(table.tolist()):
+        record: Any = {name: parts[:known] for name, parts in _PROFILE.items()} | {"itemsize": size}
+        records = file.array(np.dtype(record), first, count, "the profiles")
+        for number, found in enumerate(records.tolist()):
             self._add(number, first + number * size, *found)
 
     def _add(
@@ -166,12 +167,12 @@ class ProfileFile:
             """Return the first values."""
             return self._file.array(_VALUE, profile.values, count, "the values of a profile")
 
-        found = contexts, starts, values
+        found: _Contents = contexts, starts, values
         # Each is needed twice. Of many processes, each has a small one.
-        if max(profile.n_contexts, profile.n_values) <= _SMALL:
+        if profile.n_values <= _SMALL:
             every = values(profile.n_values)
             found = contexts, starts, lambda count: every[:count]
-            self._latest = profile, found
+        self._latest = (profile, found) if profile.n_contexts <= _SMALL else None
         return found
 
     def _read_index(self, profile: Profile) -> tuple[Int64Array, Int64Array]:
