@@ -10,7 +10,7 @@ See docs/explanation/architecture.md, 'Types, in the order of the data flow'.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, partial
@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.arrays import BoolArray, FloatArray, forget_mapped
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.constants.limits import (
+    CACHED,
     LARGEST_PART,
     LARGEST_STORED,
     MOST_ALTERNATIVES,
@@ -167,9 +168,6 @@ class ColumnChecks:
                 self._once(name, partial(self._check_range, name))
         for rule in rules:
             self._once(rule, partial(rule.check, self))
-        # A command that shows some call paths reads parts of some columns only.
-        for name in needed & COLUMNS.keys():
-            forget_mapped(self.arrays[name])
 
     def _once(self, what: object, check: Callable[[], None]) -> None:
         if what not in self._made:
@@ -192,7 +190,8 @@ class ColumnChecks:
             return
         is_code = column.kind == "i2" and column.low == -1
         high = len(self.shapes) - 1 if is_code else column.high
-        least, most = float(array.min()), float(array.max())
+        ends = [(part.min(), part.max()) for part in _in_cache(array.reshape(-1))]
+        least, most = float(np.min(ends)), float(np.max(ends))
         holds_nan = np.isnan(least)
         if holds_nan:
             least, most = (float(each.reduce(array, axis=None)) for each in (np.fmin, np.fmax))
@@ -222,6 +221,13 @@ class _Rule:
     check: Callable[[ColumnChecks], None]
     columns: frozenset[str]
     others: frozenset[str] = frozenset()
+
+
+def _in_cache(array: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+    """Yield parts that stay in the processor's cache, so that several passes read them once."""
+    rows = max(1, CACHED // max(1, array[:1].nbytes))
+    for start in range(0, len(array), rows):
+        yield array[start : start + rows]
 
 
 def _check_status(its: ColumnChecks) -> None:
@@ -277,10 +283,11 @@ def _check_ends(its: ColumnChecks) -> None:
 
 def _check_errors(its: ColumnChecks) -> None:
     """Check that roots of covariances have no negative number on their diagonals."""
-    root, place = its.arrays["root"], -1
-    for step in range(1, MOST_TERMS + 2):
-        place += step
-        if place < root.shape[-1] and root[..., place].min(initial=0.0) < 0:
+    root = its.arrays["root"]
+    steps = np.cumsum(range(1, MOST_TERMS + 2)) - 1
+    places = steps[steps < root.shape[-1]].tolist()
+    for part in _in_cache(root.reshape(-1, root.shape[-1])):
+        if any(part[:, place].min() < 0 for place in places):
             raise ValueError("root holds a negative error")
 
 

@@ -136,3 +136,9 @@ ROWS_TOGETHER = 8192
 
 Unit: rows. Evidence: by convention.
 """
+
+CACHED = 2**19
+"""Size of a part of a column that several checks read while it is in the processor's cache.
+
+Unit: bytes. Evidence: by convention.
+"""
