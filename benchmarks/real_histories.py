@@ -14,7 +14,7 @@ import callpath_modeler as cpm
 from callpath_modeler.analysis.history.alarms import AlarmRule
 from callpath_modeler.analysis.history.judgement import JudgedHistory, judge
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.commit_history import WORTH
+from callpath_modeler.history.commits import WORTH
 
 PROGRAMS = ("lulesh.weak", "snap.weak", "npb_ft.strong", "comd.weak", "amg.weak")
 SLOWDOWNS = (1.1, 1.2, 1.5, 2.0)

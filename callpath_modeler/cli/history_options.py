@@ -95,8 +95,8 @@ class HistoryRequest:
         return BandCorrection() if self.calibrated is None else self._of(ranking, self.calibrated)
 
     def _remember(self, console: Console, ranking: Ranking, store: Path) -> None:
-        from callpath_modeler import prediction_store
-        from callpath_modeler.run_records import prediction_of
+        from callpath_modeler.history import prediction_store
+        from callpath_modeler.history.run_records import prediction_of
         from callpath_modeler.units import counted
 
         record = prediction_of(ranking, time.time(), self.labels)
@@ -105,8 +105,8 @@ class HistoryRequest:
         console.note(f"{store}: {counted(len(record.callpaths), 'prediction')}: {said}")
 
     def _of(self, ranking: Ranking, store: Path) -> BandCorrection:
-        from callpath_modeler import prediction_store
-        from callpath_modeler.prediction_scores import recalibrated, scored
+        from callpath_modeler.history import prediction_store
+        from callpath_modeler.history.prediction_scores import recalibrated, scored
         from callpath_modeler.report.scores import calibration_sentence
 
         if ranking.repetitions or math.isinf(ranking.target):

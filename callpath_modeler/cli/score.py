@@ -55,11 +55,11 @@ def command(
     The output states the error of each prediction, whether its band holds, and how often bands
     hold by marks of trust. `rank --calibrated STORE` corrects later bands by these scores.
     """
-    from callpath_modeler import prediction_store
+    from callpath_modeler.history import prediction_store
+    from callpath_modeler.history.prediction_scores import chosen, scored
+    from callpath_modeler.history.run_records import outcomes_of
     from callpath_modeler.loading import load as load_experiment
-    from callpath_modeler.prediction_scores import chosen, scored
     from callpath_modeler.report.scores import scores_table, scores_text
-    from callpath_modeler.run_records import outcomes_of
 
     form, told = table.form, labels_of(labels)
     predictions = prediction_store.predictions(store)

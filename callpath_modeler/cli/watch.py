@@ -35,7 +35,7 @@ from callpath_modeler.cli.table_options import (
 from callpath_modeler.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.commit_history import CommitHistory
+    from callpath_modeler.history.commits import CommitHistory
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.report.history import HistoryEntry
@@ -96,10 +96,11 @@ def _make_judged(
     wanted = labels_of(labels)
 
     def judged(store: Path) -> CommitHistory:
-        from callpath_modeler import commit_history, history_store
         from callpath_modeler.analysis.history.alarms import AlarmRule
+        from callpath_modeler.history import commits
+        from callpath_modeler.history import store as history_store
 
-        return commit_history.judged(
+        return commits.judged(
             history_store.read(store, last),
             AlarmRule(false_alarms=false_alarms),
             target=scale,
@@ -158,8 +159,9 @@ def add(
     once. Runs of a commit that was added before are further evidence. With --target, the models'
     predictions at that scale are kept as well.
     """
-    from callpath_modeler import history_store, prediction_store
-    from callpath_modeler.run_records import record_of
+    from callpath_modeler.history import prediction_store
+    from callpath_modeler.history import store as history_store
+    from callpath_modeler.history.run_records import record_of
     from callpath_modeler.units import counted
 
     if not commit.strip():

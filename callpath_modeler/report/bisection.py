@@ -17,7 +17,7 @@ from callpath_modeler.analysis.history.bisection import (
     narrowed,
 )
 from callpath_modeler.analysis.history.judgement import HistoryChange
-from callpath_modeler.commit_history import CommitHistory
+from callpath_modeler.history.commits import CommitHistory
 from callpath_modeler.printable import shell_word
 from callpath_modeler.report.formats import Table, known_or_none
 from callpath_modeler.report.history import change_levels, name_of

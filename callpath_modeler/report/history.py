@@ -19,7 +19,7 @@ from callpath_modeler.analysis.history.judgement import (
     JointChange,
 )
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.commit_history import CommitHistory
+from callpath_modeler.history.commits import CommitHistory
 from callpath_modeler.report.formats import Cell, Table, json_number, known_or_none
 from callpath_modeler.report.history_efficiency import (
     efficiency_json,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from callpath_modeler.commit_history import CommitHistory
-from callpath_modeler.history_store import FACTORS
+from callpath_modeler.history.commits import CommitHistory
+from callpath_modeler.history.store import FACTORS
 from callpath_modeler.report.formats import json_number
 from callpath_modeler.units import parameter_value, percent
 

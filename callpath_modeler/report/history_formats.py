@@ -7,7 +7,7 @@ import html
 import json
 from collections.abc import Sequence
 
-from callpath_modeler.commit_history import CommitHistory
+from callpath_modeler.history.commits import CommitHistory
 from callpath_modeler.printable import (
     github_message,
     github_property,

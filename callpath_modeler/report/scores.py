@@ -11,7 +11,7 @@ from rich.text import Text
 from callpath_modeler.analysis.calibration import BandCalibration
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.analysis.verification import FROM
-from callpath_modeler.prediction_scores import MarkScore, Scoreboard, ScoredPrediction
+from callpath_modeler.history.prediction_scores import MarkScore, Scoreboard, ScoredPrediction
 from callpath_modeler.printable import shell_word
 from callpath_modeler.report.columns import amount_text, band_text
 from callpath_modeler.report.formats import Cell, Table, json_number

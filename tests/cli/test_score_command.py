@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from callpath_modeler import prediction_store
 from callpath_modeler.errors import CallpathModelerError
-from callpath_modeler.history_store import read
-from callpath_modeler.prediction_store import OutcomeRecord, PredictionRecord
+from callpath_modeler.history import prediction_store
+from callpath_modeler.history.prediction_store import OutcomeRecord, PredictionRecord
+from callpath_modeler.history.store import read
 
 SCALES = (8, 16, 32, 64, 128)
 NAMES = ("main", *(f"main/f{k}" for k in range(6)))

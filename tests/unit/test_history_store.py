@@ -16,10 +16,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from callpath_modeler import history_store
 from callpath_modeler.errors import CallpathModelerError, DataError, InputError, OutputError
-from callpath_modeler.history_store import HistoryRecord, add, read
-from callpath_modeler.prediction_store import PredictionRecord, predictions, remember
+from callpath_modeler.history import store as history_store
+from callpath_modeler.history.prediction_store import PredictionRecord, predictions, remember
+from callpath_modeler.history.store import HistoryRecord, add, read
 
 SCALES = np.array([2.0, 4.0, 8.0])
 
@@ -112,7 +112,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import sqlite3
 from test_history_store import record
-from callpath_modeler import history_store
+from callpath_modeler.history import store as history_store
 path, statement = Path(sys.argv[2]), sys.argv[3]
 connect = sqlite3.connect
 class Killed(sqlite3.Connection):
@@ -156,7 +156,7 @@ import resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from test_history_store import record
-from callpath_modeler import history_store
+from callpath_modeler.history import store as history_store
 from callpath_modeler.errors import OutputError
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
 try:

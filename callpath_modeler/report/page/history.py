@@ -8,7 +8,7 @@ import numpy as np
 
 from callpath_modeler.analysis.history.judgement import LARGEST
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.commit_history import CommitHistory
+from callpath_modeler.history.commits import CommitHistory
 from callpath_modeler.report.history import PROGRAM_BESIDE_CONTROL, HistoryEntry, basis, verdict
 from callpath_modeler.report.history_efficiency import efficiency_rows, efficiency_title
 from callpath_modeler.report.page.document import document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from callpath_modeler.prediction_scores import Scoreboard
+from callpath_modeler.history.prediction_scores import Scoreboard
 from callpath_modeler.report.page.document import document
 from callpath_modeler.report.page.markup import Html, cell, head, joined, table, tag
 from callpath_modeler.report.scores import (

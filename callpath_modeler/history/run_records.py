@@ -22,10 +22,10 @@ from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.efficiency import efficiency_of
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.history_store import MOST_CALL_PATHS, HistoryRecord
+from callpath_modeler.history.prediction_store import OutcomeRecord, PredictionRecord
+from callpath_modeler.history.store import MOST_CALL_PATHS, HistoryRecord
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.pipeline import FitOptions, models_of_loaded
-from callpath_modeler.prediction_store import OutcomeRecord, PredictionRecord
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.experiment import Experiment, inclusive_values
 from callpath_modeler.profile.parameter_line import main_parameter, nearest_line

@@ -24,7 +24,7 @@ from callpath_modeler.analysis.trust import MARKS
 from callpath_modeler.analysis.verification import band_holds, matters
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array
 from callpath_modeler.errors import UsageError
-from callpath_modeler.prediction_store import OutcomeRecord, PredictionRecord
+from callpath_modeler.history.prediction_store import OutcomeRecord, PredictionRecord
 
 
 @dataclass(frozen=True, slots=True, eq=False)

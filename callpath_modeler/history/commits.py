@@ -20,7 +20,7 @@ from callpath_modeler.analysis.history.levels import LEAST_CONTROL
 from callpath_modeler.analysis.history.power import least_program_change
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
-from callpath_modeler.history_store import MOST_RECORDS, HistoryRecord
+from callpath_modeler.history.store import MOST_RECORDS, HistoryRecord
 from callpath_modeler.modeling import centre
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.pattern import Patterns

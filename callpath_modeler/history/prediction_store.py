@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-from callpath_modeler.history_store import (
+from callpath_modeler.history.store import (
     LARGEST_VALUE,
     MOST_CALL_PATHS,
     HistoryRow,
