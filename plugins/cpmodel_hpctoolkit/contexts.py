@@ -105,9 +105,9 @@ def collapse(contexts: Contexts, detail: Detail) -> Collapsed:
     if detail.lines:
         site = np.where(is_line, contexts.line, site)
     # Pairs of region and line, numbered in this order.
-    lines, line = _distinct(site - NO_LINE)
+    lines, line = distinct_of(site - NO_LINE)
     lines += NO_LINE
-    kinds, kind = _distinct(region * len(lines) + line)
+    kinds, kind = distinct_of(region * len(lines) + line)
     row = np.full(len(contexts), -1, np.int64)
     parents, found, sizes = [], [], []
     total, distinct = 0, len(kinds)
@@ -136,14 +136,22 @@ def collapse(contexts: Contexts, detail: Detail) -> Collapsed:
     return Collapsed(tree, node, place[row], tree.parent[place[row]].astype(np.int64))
 
 
-def _distinct(numbers: Int64Array) -> tuple[Int64Array, IntArray]:
-    """Return the distinct numbers, ascending, and the place of each number among them."""
-    if not len(numbers) or numbers.min() < 0 or numbers.max() > _DENSE * len(numbers):
-        return np.unique(numbers, return_inverse=True)
-    # This takes linear time.
-    occurs = np.zeros(numbers.max() + 1, bool)
-    occurs[numbers] = True
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
+def distinct_of(numbers: Int64Array) -> tuple[Int64Array, IntArray]:
+    """Return the distinct numbers, ascending, and the place of each number among them.
+
+    It is `numpy.unique`, which takes longer for very many and for very few numbers.
+    """
+    if len(numbers) and numbers.min() >= 0 and numbers.max() <= _DENSE * len(numbers):
+        occurs = np.zeros(numbers.max() + 1, bool)
+        occurs[numbers] = True
+        return np.flatnonzero(occurs), (occurs.cumsum() - 1)[numbers]
+    order = numbers.argsort(kind="stable")
+    ascending = numbers[order]
+    begins = np.ones(len(numbers), bool)
+    np.not_equal(ascending[1:], ascending[:-1], out=begins[1:])
+    place = np.empty(len(numbers), np.intp)
+    place[order] = begins.cumsum() - 1
+    return ascending[begins], place
 
 
 def _sites(contexts: Contexts, node: BoolArray) -> Int64Array:

@@ -16,7 +16,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.readers.base import Agreement
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
-from cpmodel_hpctoolkit.contexts import Collapsed, Detail, collapse
+from cpmodel_hpctoolkit.contexts import Collapsed, Detail, collapse, distinct_of
 from cpmodel_hpctoolkit.locations import Location, LocationSet
 from cpmodel_hpctoolkit.meta import Meta, read_meta
 from cpmodel_hpctoolkit.metrics import Measure
@@ -198,7 +198,7 @@ class Version4:
         if len(contexts) * _FEW < n:
             # Of 10^6 call paths, a process may have a hundred.
             both = np.concatenate([layout.own.take(contexts), above.take(contexts)])
-            rows, place = np.unique(both, return_inverse=True)
+            rows, place = distinct_of(both)
             gains, takes = place[: len(contexts)], place[len(contexts) :]
             # Without values, the sums are whole numbers.
             own = np.bincount(gains, values, len(rows)).astype(np.float64, copy=False)
