@@ -51,12 +51,14 @@ def forecast_progressively(
     del made  # because it is as large as the new one
     if complete is not None and is_wanted():
         _ = complete.turning  # it is cached from then on
+        # A key that shows another view must not wait for the sums of its bands.
+        _prepare_all(state, complete, is_wanted)
         yield state.prepare(state.kind, complete)
     trim_heap()
 
 
 def _prepare_all(state: State, made: ViewForecast, is_wanted: Callable[[], bool]) -> None:
-    """Prepare all views for values that are on the screen."""
+    """Prepare all views for values that are on the screen, or soon will be."""
     for kind in ViewKind:
         if is_wanted():
             state.prepare(kind, made)
