@@ -27,7 +27,7 @@ The browser shows a generated tree with up to 40 levels of calls and 20,000 func
 are in a `.cpm`. Keys are pressed on a screen of 160 x 50. Times are processor seconds of the
 drawing thread, the least of 3 runs. The first screen includes everything after the start of the
 interpreter. Another thread predicts a new target while the screen remains. Bands follow, and all
-bands take five seconds. Memory is the largest private memory of the process in that time, with the
+bands take two seconds. Memory is the largest private memory of the process in that time, with the
 interpreter and all libraries.
 
 The last rows open one HPCToolkit database of 10^6 contexts (functions, loops and lines), in the
