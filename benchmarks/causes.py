@@ -16,13 +16,9 @@ from callpath_modeler.analysis.causes import Cause, find_causes
 from callpath_modeler.analysis.causes.families import BLOCKS, FAMILIES
 from callpath_modeler.profile.call_class import CallClass
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.experiment import (
-    Experiment,
-    MetricValues,
-    Run,
-    Scaling,
-    split_parameters,
-)
+from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.runs import Run, split_parameters
 from callpath_modeler.profile.schema import Extent, Metric, Reduction, Region
 
 Floats = npt.NDArray[np.float64]

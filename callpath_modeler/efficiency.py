@@ -34,7 +34,8 @@ from callpath_modeler.modeling.row_quantiles import as_normal, scores
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.balance import PARTS, Part
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.experiment import Experiment, MetricValues
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.pattern import Patterns
 from callpath_modeler.profile.pruning import Folding, recursive_calls, refuse_unnamed
 from callpath_modeler.profile.schema import Metric, Reduction, Region

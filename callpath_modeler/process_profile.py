@@ -23,10 +23,11 @@ from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.loading import LoadOptions
 from callpath_modeler.profile.activities import in_subtrees
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.experiment import Experiment, Run
+from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.matching import CommonTree
 from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.profile.pruning import Folding
+from callpath_modeler.profile.runs import Run
 from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.readers.base import (
     CallSiteSource,

@@ -30,14 +30,9 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, OutputError
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import (
-    Experiment,
-    MetricValues,
-    Parameter,
-    Run,
-    RunNumber,
-    Scaling,
-)
+from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.runs import Parameter, Run, RunNumber
 from callpath_modeler.profile.schema import Metric, Reduction, Region
 from callpath_modeler.stored_checks import (
     check_centres,

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import KINDS, Finding
-from callpath_modeler.profile.experiment import Experiment, Parameter, Run
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.runs import Parameter, Run
 from callpath_modeler.profile.schema import Metric
 
 if TYPE_CHECKING:

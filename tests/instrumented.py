@@ -9,7 +9,7 @@ import numpy as np
 from callpath_modeler import pipeline
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import MetricValues
+from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.schema import PROGRAM, Reduction, Region
 from synthetic import POINTS, TIME, VISITS, experiment
 

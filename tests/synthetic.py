@@ -15,13 +15,9 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.experiment import (
-    Experiment,
-    MetricValues,
-    Run,
-    Scaling,
-    split_parameters,
-)
+from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.runs import Run, split_parameters
 from callpath_modeler.profile.schema import (
     DeclaredMetric,
     Extent,

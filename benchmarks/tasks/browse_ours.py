@@ -41,13 +41,9 @@ def make(count: int, path: Path) -> None:
 
     from callpath_modeler import pipeline, store
     from callpath_modeler.fitted import Fitted
-    from callpath_modeler.profile.experiment import (
-        Experiment,
-        MetricValues,
-        Run,
-        Scaling,
-        split_parameters,
-    )
+    from callpath_modeler.profile.experiment import Experiment, Scaling
+    from callpath_modeler.profile.metric_values import MetricValues
+    from callpath_modeler.profile.runs import Run, split_parameters
     from callpath_modeler.profile.schema import Extent, Metric, Reduction
 
     def experiment(size: int, cost: np.ndarray) -> Experiment:

@@ -18,7 +18,7 @@ from callpath_modeler.analysis.two_samples import (
 )
 from callpath_modeler.arrays import FloatArray, Int8Array
 from callpath_modeler.modeling import centre
-from callpath_modeler.profile.experiment import inclusive_values
+from callpath_modeler.profile.metric_values import inclusive_values
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,7 @@ from callpath_modeler.analysis.two_samples import Band, compare_bands
 from callpath_modeler.analysis.unmatched import Unmatched, diverging
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.profile.experiment import inclusive_values
+from callpath_modeler.profile.metric_values import inclusive_values
 
 BEYOND = 4
 """Multiple of the largest scale at which a difference of growth must show."""

@@ -25,7 +25,8 @@ from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Aggregate, centre
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Experiment, Scaling, inclusive_values
+from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.metric_values import inclusive_values
 from callpath_modeler.profile.parameter_line import worker_parameter
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.targets import target_of

@@ -18,7 +18,7 @@ from callpath_modeler.modeling import Models, Prediction
 from callpath_modeler.modeling.constants.sums import COLUMNS
 from callpath_modeler.modeling.sums import addable, ends_of_sums
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import inclusive_values
+from callpath_modeler.profile.metric_values import inclusive_values
 
 _CHUNK = 16_384
 """Predictions that are made at a time; each takes a kilobyte."""

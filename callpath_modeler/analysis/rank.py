@@ -54,8 +54,8 @@ from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.notebook_repr import RankingPlotMixin
-from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.profile.groups import Costs
+from callpath_modeler.profile.metric_values import inclusive_values
 from callpath_modeler.targets import target_of
 
 FIRST = 10

@@ -15,7 +15,7 @@ from callpath_modeler.analysis.measured import Measured, sum_over
 from callpath_modeler.analysis.predict import Predicted
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.profile.experiment import inclusive_values
+from callpath_modeler.profile.metric_values import inclusive_values
 
 Total = tuple[float, float, float]
 

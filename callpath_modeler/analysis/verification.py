@@ -14,7 +14,8 @@ from callpath_modeler.analysis.target_costs import Total, deviation
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.profile.experiment import Experiment, inclusive_values
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.metric_values import inclusive_values
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.reductions import statistic_of_present
 from callpath_modeler.units import parameter_value, setting_text

@@ -27,7 +27,8 @@ from callpath_modeler.history.store import MOST_CALL_PATHS, HistoryRecord
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.pipeline import FitOptions, models_of_loaded
 from callpath_modeler.printable import printable, shortened
-from callpath_modeler.profile.experiment import Experiment, inclusive_values
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.metric_values import inclusive_values
 from callpath_modeler.profile.parameter_line import main_parameter, nearest_line
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.parallel_reading import Progress

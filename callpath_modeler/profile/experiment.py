@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
 from callpath_modeler.notebook_repr import HtmlReprMixin
@@ -17,7 +17,9 @@ from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.lines import RunLines
-from callpath_modeler.profile.schema import PROGRAM, Extent, Metric, Reduction, Region
+from callpath_modeler.profile.metric_values import MetricValues, inclusive_values
+from callpath_modeler.profile.runs import Parameter, Run, RunNumber, split_parameters
+from callpath_modeler.profile.schema import PROGRAM, Metric, Reduction, Region
 from callpath_modeler.units import as_option, counted
 
 if TYPE_CHECKING:
@@ -35,119 +37,6 @@ class Scaling(StrEnum):
 
     WEAK = "weak"
     STRONG = "strong"
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One profile: one execution of the program.
-
-    Attributes
-    ----------
-    source : path of the profile, as the user gave it
-    reader : name of the reader that opened it
-    extent : numbers of processes, threads and nodes
-    parameters : value of every parameter, by name
-    repetition : number among the runs of the same point, from 1
-    metadata : further entries of the profile
-    """
-
-    source: str
-    reader: str
-    extent: Extent
-    parameters: Mapping[str, float]
-    repetition: int
-    metadata: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not all(map(str.isprintable, self.parameters)):
-            safe = {printable(name): value for name, value in self.parameters.items()}
-            object.__setattr__(self, "parameters", safe)
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter that varies between the runs.
-
-    Attributes
-    ----------
-    name : ``"p"`` for the number of processes
-    values : distinct values, ascending
-    origin : source of the values, such as the names of files or a column
-    """
-
-    name: str
-    values: tuple[float, ...]
-    origin: str
-
-    def __post_init__(self) -> None:
-        if not self.name.isprintable():
-            object.__setattr__(self, "name", printable(self.name))
-
-
-@dataclass(frozen=True, slots=True)
-class RunNumber:
-    """A number in the names of runs, and its interpretation.
-
-    Attributes
-    ----------
-    name : the word next to the number
-    values : its values, as text
-    place : its position: file names, directory names, or a column
-    reason : the interpretation, with the reason for it
-    common_constant : the constant that only the name of the directory of all runs states; "" = none
-    """
-
-    name: str
-    values: str
-    place: str
-    reason: str
-    common_constant: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class MetricValues:
-    """One metric of all runs.
-
-    Attributes
-    ----------
-    metric : the metric
-    exclusive : [call paths, runs], SI base units; NaN = the call path did not occur
-    total : [runs] inclusive value of the program, measured separately; NaN = not recorded
-    imbalance : [call paths, runs] exclusive imbalance: the largest over the mean of the processes;
-        1 = balanced, NaN = not known; None = not known for any run
-    run_time : [runs] of a duration: the inclusive time of the program on the slowest process,
-        for every reduction; NaN = not recorded; None = not recorded for any run
-    """
-
-    metric: Metric
-    exclusive: FloatArray
-    total: FloatArray
-    imbalance: Float32Array | None = None
-    run_time: FloatArray | None = None
-
-    def of_runs(self, chosen: IntArray) -> MetricValues:
-        """Return the values of some runs."""
-        return MetricValues(
-            self.metric,
-            self.exclusive[:, chosen],
-            self.total[chosen],
-            None if self.imbalance is None else self.imbalance[:, chosen],
-            None if self.run_time is None else self.run_time[chosen],
-        )
-
-    def of_rows(self, chosen: IntArray) -> MetricValues:
-        """Return the values of some call paths; those of the program stay."""
-        imbalance = None if self.imbalance is None else self.imbalance[chosen]
-        return replace(self, exclusive=self.exclusive[chosen], imbalance=imbalance)
-
-    def means(self, reduction: Reduction) -> FloatArray:
-        """Return means over processes, [call paths, runs], from maxima and imbalance.
-
-        If either is not known, the values are returned as they are.
-        """
-        if reduction is Reduction.MAX and self.imbalance is not None:
-            return self.exclusive / np.nan_to_num(self.imbalance, nan=1.0)
-        return self.exclusive
 
 
 @dataclass(frozen=True)
@@ -630,30 +519,6 @@ class Experiment(HtmlReprMixin):
             index=pd.Index([self.tree.path(row) for row in range(len(self.tree))], name="callpath"),
             columns=pd.MultiIndex.from_tuples(keys, names=levels),
         )
-
-
-def inclusive_values(tree: CallTree, exclusive: FloatArray) -> FloatArray:
-    """Return sums over subtrees [n, ...]; a call path that did not occur stays NaN."""
-    missing = np.isnan(exclusive)
-    if not missing.any():
-        return tree.inclusive(exclusive)
-    total = tree.inclusive(np.where(missing, 0.0, exclusive))
-    total[tree.inclusive((~missing).astype(np.float64)) == 0] = np.nan
-    return total
-
-
-def split_parameters(
-    runs: Sequence[Run], origins: Mapping[str, str]
-) -> tuple[tuple[Parameter, ...], dict[str, float]]:
-    """Return the parameters that vary between runs, and the values of the others."""
-    varying, constants = [], {}
-    for name, origin in origins.items():
-        values = sorted({run.parameters[name] for run in runs})
-        if len(values) > 1:
-            varying.append(Parameter(name, tuple(values), origin))
-        elif values:
-            constants[name] = values[0]
-    return tuple(varying), constants
 
 
 def unknown_metric(name: str, metrics: Mapping[str, object]) -> UsageError:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import inclusive_values
+from callpath_modeler.profile.metric_values import inclusive_values
 from callpath_modeler.profile.schema import Region
 
 Rows = NDArray[np.int32 | np.intp]

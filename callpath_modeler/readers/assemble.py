@@ -18,15 +18,10 @@ from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.experiment import (
-    Experiment,
-    MetricValues,
-    Run,
-    Scaling,
-    split_parameters,
-    unknown_metric,
-)
+from callpath_modeler.profile.experiment import Experiment, Scaling, unknown_metric
 from callpath_modeler.profile.lines import RunLines
+from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.runs import Run, split_parameters
 from callpath_modeler.profile.schema import (
     Metric,
     MetricStatus,

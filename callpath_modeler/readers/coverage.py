@@ -10,7 +10,8 @@ import numpy as np
 from callpath_modeler.arrays import BoolArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.experiment import Experiment, MetricValues
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.metric_values import MetricValues
 
 _CODES = frozenset({"CPM113", "CPM137"})
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
-from callpath_modeler.profile.experiment import RunNumber
+from callpath_modeler.profile.runs import RunNumber
 from callpath_modeler.profile.schema import Extent
 from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.discover import RunFile

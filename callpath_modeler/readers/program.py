@@ -12,8 +12,10 @@ from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Experiment, MetricValues, Run, Scaling
+from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.parameter_line import worker_parameter
+from callpath_modeler.profile.runs import Run
 from callpath_modeler.profile.schema import PROGRAM, Reduction
 from callpath_modeler.units import counted
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.printable import shell_word
-from callpath_modeler.profile.experiment import Run
+from callpath_modeler.profile.runs import Run
 from callpath_modeler.readers.name_words import NameWord, word_of
 from callpath_modeler.units import counted, setting_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from callpath_modeler.errors import UsageError
-from callpath_modeler.profile.experiment import RunNumber
+from callpath_modeler.profile.runs import RunNumber
 from callpath_modeler.readers.inference import Decision, Role
 from callpath_modeler.units import parameter_value
 

@@ -18,7 +18,8 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Aggregate, centre
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Experiment, inclusive_values
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.metric_values import inclusive_values
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.paths import join_with_arrows
 from callpath_modeler.readers.titles import read_title

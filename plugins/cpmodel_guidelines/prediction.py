@@ -20,8 +20,9 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.experiment import Experiment, Parameter, Run
-from callpath_modeler.profile.experiment import MetricValues as Column
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.metric_values import MetricValues as Column
+from callpath_modeler.profile.runs import Parameter, Run
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.units import as_option
 from cpmodel_guidelines.benchmark import Benchmark

@@ -16,7 +16,7 @@ from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.sums import ends_of_sums
-from callpath_modeler.profile.experiment import inclusive_values
+from callpath_modeler.profile.metric_values import inclusive_values
 
 
 @dataclass(frozen=True, eq=False)

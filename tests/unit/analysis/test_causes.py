@@ -14,7 +14,8 @@ from callpath_modeler.analysis.causes.regressions import regress
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.explanation import explain
 from callpath_modeler.profile.call_class import CallClass
-from callpath_modeler.profile.experiment import MetricValues, Scaling
+from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.schema import Metric, Reduction
 from synthetic import experiment
 

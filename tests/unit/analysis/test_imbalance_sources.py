@@ -12,7 +12,7 @@ from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import MetricValues
+from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.schema import Metric, Reduction, Region
 from callpath_modeler.profile.views import ViewKind, open_view
 from callpath_modeler.report.causes import imbalance_facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callpath_modeler.profile.experiment import Run
+from callpath_modeler.profile.runs import Run
 from callpath_modeler.profile.schema import Extent
 from callpath_modeler.readers.run_provenance import provenance_findings
 

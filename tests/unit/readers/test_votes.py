@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import MetricValues, Run
+from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.runs import Run
 from callpath_modeler.profile.schema import Extent, Metric, Reduction, Region
 from callpath_modeler.readers.program import recognise_scaling
 from synthetic import POINTS, experiment

@@ -11,7 +11,7 @@ from driver import GIVEN, drive
 from test_session import VALUES
 
 from callpath_modeler.errors import DataError
-from callpath_modeler.profile.experiment import MetricValues
+from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.tui.metrics import metric_total
 from synthetic import experiment, fitted

@@ -15,7 +15,7 @@ from callpath_modeler.expectation_check import check
 from callpath_modeler.fingerprints import Fingerprint
 from callpath_modeler.pipeline import fit
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import MetricValues
+from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.report.invocation import Invocation
 from callpath_modeler.report.page.content import PageContent, Provenance

@@ -1,0 +1,67 @@
+"""Values of one metric of all runs, reduced over processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.schema import Metric, Reduction
+
+
+@dataclass(frozen=True, slots=True)
+class MetricValues:
+    """One metric of all runs.
+
+    Attributes
+    ----------
+    metric : the metric
+    exclusive : [call paths, runs], SI base units; NaN = the call path did not occur
+    total : [runs] inclusive value of the program, measured separately; NaN = not recorded
+    imbalance : [call paths, runs] exclusive imbalance: the largest over the mean of the processes;
+        1 = balanced, NaN = not known; None = not known for any run
+    run_time : [runs] of a duration: the inclusive time of the program on the slowest process,
+        for every reduction; NaN = not recorded; None = not recorded for any run
+    """
+
+    metric: Metric
+    exclusive: FloatArray
+    total: FloatArray
+    imbalance: Float32Array | None = None
+    run_time: FloatArray | None = None
+
+    def of_runs(self, chosen: IntArray) -> MetricValues:
+        """Return the values of some runs."""
+        return MetricValues(
+            self.metric,
+            self.exclusive[:, chosen],
+            self.total[chosen],
+            None if self.imbalance is None else self.imbalance[:, chosen],
+            None if self.run_time is None else self.run_time[chosen],
+        )
+
+    def of_rows(self, chosen: IntArray) -> MetricValues:
+        """Return the values of some call paths; those of the program stay."""
+        imbalance = None if self.imbalance is None else self.imbalance[chosen]
+        return replace(self, exclusive=self.exclusive[chosen], imbalance=imbalance)
+
+    def means(self, reduction: Reduction) -> FloatArray:
+        """Return means over processes, [call paths, runs], from maxima and imbalance.
+
+        If either is not known, the values are returned as they are.
+        """
+        if reduction is Reduction.MAX and self.imbalance is not None:
+            return self.exclusive / np.nan_to_num(self.imbalance, nan=1.0)
+        return self.exclusive
+
+
+def inclusive_values(tree: CallTree, exclusive: FloatArray) -> FloatArray:
+    """Return sums over subtrees [n, ...]; a call path that did not occur stays NaN."""
+    missing = np.isnan(exclusive)
+    if not missing.any():
+        return tree.inclusive(exclusive)
+    total = tree.inclusive(np.where(missing, 0.0, exclusive))
+    total[tree.inclusive((~missing).astype(np.float64)) == 0] = np.nan
+    return total
