@@ -33,11 +33,7 @@ def changed(made, change, tmp_path):
     return tmp_path / "changed.cpm"
 
 
-@pytest.mark.parametrize("size", [store._SOON_READ, 0], ids=["at once", "when used"])
-def test_changed_stores_are_refused_or_give_answers_that_numpy_gives(
-    made, tmp_path, monkeypatch, size
-):
-    monkeypatch.setattr(store, "_SOON_READ", size)
+def test_changed_stores_are_refused_or_give_answers_that_numpy_gives(made, tmp_path):
     outcomes, failures = run(tmp_path, range(COUNT), made)
     assert not failures, "\n".join(failures)
     assert outcomes.keys() == {REFUSED, SAME, OTHER}
