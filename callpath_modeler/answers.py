@@ -17,7 +17,6 @@ from callpath_modeler.analysis.scale_pairs import with_pairs
 from callpath_modeler.analysis.verification import Verification, verify
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
-from callpath_modeler.excess_expectation import with_expected_costs
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions, load, load_groups
 from callpath_modeler.pipeline import (
@@ -250,6 +249,9 @@ def _expecting(
     """Return models with the expected costs of a question, if it has any."""
     if question.expect is None:
         return fitted
+    # Few questions expect costs, and expectations take a tenth of the start of a command.
+    from callpath_modeler.excess_expectation import with_expected_costs
+
     return with_expected_costs(
         fitted, question.expect, load_options, fit_options, is_required=not question.has_verdicts
     )

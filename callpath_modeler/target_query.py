@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.expectation_text import ExcessExpectation
 from callpath_modeler.analysis.trust import FAR
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
@@ -17,6 +17,9 @@ from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.targets import target_of
 from callpath_modeler.units import factor_text, parameter_value, setting_text
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.expectation_text import ExcessExpectation
 
 FURTHER = 4.0
 """Default target of commands that need none, as a multiple of the largest scale."""

@@ -16,6 +16,7 @@ from callpath_modeler.cli.expectation_option import (
     EXPECT,
     check_ranking,
     expected_costs_of,
+    reading_for_verdicts,
     verdict_file,
 )
 from callpath_modeler.cli.option_groups import was_asked
@@ -111,7 +112,6 @@ def command(
     """
     from callpath_modeler import answers
     from callpath_modeler.cli.render import render_table
-    from callpath_modeler.expectation_check import reading_for
     from callpath_modeler.report import export
     from callpath_modeler.report.python_source import python_source
     from callpath_modeler.report.ranking_table import ranking_table
@@ -125,8 +125,7 @@ def command(
     expected = expected_costs_of(click.get_current_context())
     question = replace(question, expect=expected, has_verdicts=has_verdicts)
     verdicts = verdict_file(click.get_current_context()) if has_verdicts else None
-    if verdicts is not None:
-        load = reading_for(verdicts, question.metric, load)
+    load = reading_for_verdicts(verdicts, question.metric, load)
     at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted", "pairs"))
     if form == SVG and not at_target and color_by != "growth":
         _measured_flame(console, experiment, question, load, fitting, output, force=force)

@@ -15,6 +15,7 @@ from callpath_modeler.cli.expectation_option import (
     EXPECT,
     check_ranking,
     expected_costs_of,
+    reading_for_verdicts,
     verdict_file,
     with_expectation,
 )
@@ -118,7 +119,6 @@ def command(
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """
     from callpath_modeler.answers import rankings_of, verification_of
-    from callpath_modeler.expectation_check import reading_for
     from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
     from callpath_modeler.report.ranking import ranking_text
     from callpath_modeler.report.ranking_table import ranking_table
@@ -130,8 +130,7 @@ def command(
     expected = expected_costs_of(click.get_current_context())
     question = replace(question, expect=expected, has_verdicts=True)
     verdicts = verdict_file(click.get_current_context())
-    if verdicts is not None:
-        load = reading_for(verdicts, question.metric, load)
+    load = reading_for_verdicts(verdicts, question.metric, load)
     groups = rankings_of(
         experiment,
         question,

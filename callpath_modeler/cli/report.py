@@ -16,6 +16,7 @@ from callpath_modeler.cli.expectation_option import (
     EXPECT,
     check_ranking,
     expected_costs_of,
+    reading_for_verdicts,
     verdict_file,
     with_expectation,
 )
@@ -86,7 +87,6 @@ def command(
     from callpath_modeler import answers
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
-    from callpath_modeler.expectation_check import reading_for
     from callpath_modeler.explanation import explain_all
     from callpath_modeler.report.page.content import PageContent
     from callpath_modeler.report.page.document import page
@@ -95,8 +95,7 @@ def command(
     expected = expected_costs_of(click.get_current_context())
     question = replace(question, expect=expected, has_verdicts=True)
     verdicts = verdict_file(click.get_current_context())
-    if verdicts is not None:
-        load = reading_for(verdicts, question.metric, load)
+    load = reading_for_verdicts(verdicts, question.metric, load)
     ranking, findings = answers.ranking_of(
         experiment,
         question,
