@@ -152,6 +152,7 @@ def test_browse_reads_lines_and_finds_the_source(run, runs, tmp_path, monkeypatc
     monkeypatch.setattr(Console, "is_interactive", property(lambda _: True))
     monkeypatch.setattr(app.Browser, "__init__", lambda _, *given: shown.append(given))
     monkeypatch.setattr(app.Browser, "run", lambda _: None)
+    monkeypatch.setattr(app.Browser, "failure", None)
     write_source(tmp_path / "moved")
     options = ("--scaling", "weak", "--source-path", f"/src={tmp_path / 'moved'}")
     left = run("browse", runs, *options)
