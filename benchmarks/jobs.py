@@ -21,8 +21,8 @@ measurement has a second line of processor time: the time of the first process o
 half of the time that both share. Reading: HPCToolkit databases of 20,000 contexts on 128 processes
 become one experiment. Models in two parameters: 25 points, three repetitions. Small profiles:
 `info` of 3,000 profiles of 100 call paths (Score-P) or 25 (Caliper) on 2 to 64 processes. One
-profile: `info` of 800 MB of values of 100,000 call paths, which two threads reduce. Of the sparse
-one, 1,000 call paths have values.
+profile: `info` of 800 MB of values of 100,000 call paths, which two threads reduce. The dense one
+has 1,000 processes. The sparse one has 100,000, and 1,000 of its call paths have values.
 """
 
 _SCALES = tuple(str(p) for p in range(8, 128, 8))
@@ -42,8 +42,8 @@ def rows() -> list[Row]:
         *_compared("10,000 models in two parameters", 1, "several", 10_000),
         *_compared("3,000 small Score-P profiles", 3, "info", _small_score_p()),
         *_compared("3,000 small Caliper profiles", 3, "info", _small_caliper()),
-        *_compared("one profile of 1,000 processes, dense", 3, "info", _huge(1_000)),
-        *_compared("one profile of 100,000 processes, sparse", 3, "info", _huge(100_000, 1_000)),
+        *_compared("one dense profile", 3, "info", _huge(1_000)),
+        *_compared("one sparse profile", 3, "info", _huge(100_000, 1_000)),
     ]
 
 
