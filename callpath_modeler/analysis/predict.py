@@ -104,7 +104,7 @@ def total_of(models: Models, points: FloatArray) -> tuple[FloatArray, FloatArray
     value, added = np.zeros(len(points)), np.zeros((len(points), COLUMNS))
     rows = max(1, _CHUNK // len(points))
     for start in range(0, len(models), rows):
-        some = models.take(np.arange(start, min(start + rows, len(models))))
+        some = models.take(slice(start, start + rows))
         parts = some.predict(points)
         value += parts.value.sum(axis=0)
         added += addable(some, points, parts).sum(axis=0)

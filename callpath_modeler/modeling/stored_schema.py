@@ -151,7 +151,9 @@ class ColumnChecks:
     def of_rows(self, rows: Any) -> ColumnChecks:
         """Return the checks of some rows: row numbers, a mask, or a slice."""
         some = {name: array[rows] for name, array in self.arrays.items()}
-        return ColumnChecks(some, self.shapes, self.points, len(some["status"]), self.method)
+        found = ColumnChecks(some, self.shapes, self.points, len(some["status"]), self.method)
+        found._made |= self._made  # what holds for all rows holds for some
+        return found
 
     def require(self, names: Collection[str]) -> None:
         """Check the ranges of columns, and that they agree with the others.
