@@ -1,1 +1,1 @@
-"""What is kept over the life of a code: runs of its commits, predictions, and their outcomes."""
+"""Records of a code over its life: runs of commits, predictions, and later measurements."""

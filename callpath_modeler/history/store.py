@@ -1,10 +1,10 @@
 """Histories of commits on disk: one SQLite file that several jobs may write at the same time.
 
 The file has three tables with the same columns: records of commits, and predictions with what was
-measured later, which `prediction_store` describes. A record is a row: the commit, the time that
-orders the history, and a payload. The payload is compressed MessagePack with the values of each
-call path, scale and repetition. A record is written in one transaction of a write-ahead log. So a
-job that is killed, or a full disk, leaves the earlier records and no part of the new one. The
+measured later, which `history.prediction_store` describes. A record is a row: the commit, the time
+that orders the history, and a payload. The payload is compressed MessagePack with the values of
+each call path, scale and repetition. A record is written in one transaction of a write-ahead log.
+So a job that is killed, or a full disk, leaves the earlier records and no part of the new one. The
 digest of a record is unique, which keeps one that is added twice from counting twice.
 
 A history may come from anywhere. It is read with limits of size and time, its schema must be ours

@@ -24,6 +24,12 @@ from callpath_modeler.modeling.constants.layout import ELEMENTS, NUMBERS, TERMS
 from callpath_modeler.modeling.constants.sums import COLUMNS, CORRELATIONS, SCORES, STEPS
 
 _FINELY = STEPS * (SCORES - 1) + 1
+_MODELS = f"""n, others, shapes, targets, i2 terms[n,{TERMS}], f8 numbers[n,{NUMBERS}],
+    f8 weight[n], i2 other_terms[n,others,{TERMS}], f8 other_numbers[n,others,{NUMBERS}],
+    f4 other_weight[n,others], f4 root[n,1+others,{ELEMENTS}], f8 unit[n], f8 spread[n],
+    f8 drift[n], f8 peak[shapes], f8 least[shapes], f8 most[shapes], f8 at[targets,shapes],
+    f8 beyond[targets]"""
+"""Models, and their shapes at targets, as `bands._columns` gives them."""
 _TEXT = f"""
 normal_shares: n, f8 z[n], f8 found[n]
 log_normal_shares: n, f8 z[n], f8 found[n]
@@ -37,22 +43,10 @@ quantiles: rows, parts, columns, f8 centre[rows,parts,columns], f8 below[rows,pa
 exceedances: rows, parts, columns, f8 centre[rows,parts,columns], f8 below[rows,parts,columns],
     f8 above[rows,parts,columns], f8 weight[rows,parts], f8 value[rows,columns],
     f8 found[rows,columns]
-bands: n, others, shapes, targets, i2 terms[n,{TERMS}], f8 numbers[n,{NUMBERS}], f8 weight[n],
-    i2 other_terms[n,others,{TERMS}], f8 other_numbers[n,others,{NUMBERS}],
-    f4 other_weight[n,others], f4 root[n,1+others,{ELEMENTS}], f8 unit[n], f8 spread[n],
-    f8 drift[n], f8 peak[shapes], f8 least[shapes], f8 most[shapes], f8 at[targets,shapes],
-    f8 beyond[targets], double negligible, f8 ends[2], f8 low[n,targets], f8 high[n,targets]
-mixtures: n, others, shapes, targets, i2 terms[n,{TERMS}], f8 numbers[n,{NUMBERS}], f8 weight[n],
-    i2 other_terms[n,others,{TERMS}], f8 other_numbers[n,others,{NUMBERS}],
-    f4 other_weight[n,others], f4 root[n,1+others,{ELEMENTS}], f8 unit[n], f8 spread[n],
-    f8 drift[n], f8 peak[shapes], f8 least[shapes], f8 most[shapes], f8 at[targets,shapes],
-    f8 beyond[targets], f8 centre[n,1+others,targets], f8 below[n,1+others,targets],
+bands: {_MODELS}, double negligible, f8 ends[2], f8 low[n,targets], f8 high[n,targets]
+mixtures: {_MODELS}, f8 centre[n,1+others,targets], f8 below[n,1+others,targets],
     f8 above[n,1+others,targets], f8 share[n,1+others]
-quantiles_of_bands: n, others, shapes, targets, i2 terms[n,{TERMS}], f8 numbers[n,{NUMBERS}],
-    f8 weight[n], i2 other_terms[n,others,{TERMS}], f8 other_numbers[n,others,{NUMBERS}],
-    f4 other_weight[n,others], f4 root[n,1+others,{ELEMENTS}], f8 unit[n], f8 spread[n],
-    f8 drift[n], f8 peak[shapes], f8 least[shapes], f8 most[shapes], f8 at[targets,shapes],
-    f8 beyond[targets], f8 value[n,targets], f8 low[n,targets], f8 high[n,targets],
+quantiles_of_bands: {_MODELS}, f8 value[n,targets], f8 low[n,targets], f8 high[n,targets],
     f8 score[{SCORES}], f8 probability[{SCORES - 2}], f8 found[n,targets,{SCORES}]
 addends: n, f8 quantiles[n,{SCORES}], double correlation,
     f8 weights[2,{CORRELATIONS},{_FINELY}], f8 found[n,{COLUMNS}]
