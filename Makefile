@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts docs pictures wheel format bench cluster samples \
+.PHONY: help demo test check lint types contracts docs man pictures wheel format bench cluster samples \
   fuzz fuzz-briefly mutate-stores mutants sanitize clean
 
 help:
@@ -11,6 +11,7 @@ help:
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import contracts, documentation"
 	@echo "make docs    the documentation site: build/docs/index.html"
+	@echo "make man     write docs/man, the man pages, from the texts of --help"
 	@echo "make pictures  take the pictures of the documentation again (needs Chromium)"
 	@echo "make wheel   sdist and wheel in dist/, checked by twine"
 	@echo "make fuzz    fuzz the readers with Atheris: TIME=seconds of processor time each, TARGETS='otf2 store'"
@@ -41,6 +42,9 @@ contracts: $(VENV)/installed-dev
 
 docs: $(VENV)/installed-docs
 	$(BIN)/python docs/scripts/build_site.py
+
+man: $(VENV)/installed
+	$(BIN)/python docs/scripts/man_pages.py
 
 pictures: $(VENV)/installed-plot
 	$(BIN)/python docs/scripts/pictures.py

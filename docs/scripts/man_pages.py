@@ -1,19 +1,19 @@
 """Man pages of `cpmodel` and its commands, from the texts of `--help`.
 
-``python docs/scripts/man_pages.py FOLDER`` writes them. The build of a wheel writes them, too.
+``make man`` writes them to ``docs/man``, and every wheel installs them from there. They are kept in
+the repository, so that the build of a wheel imports no command.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 
 from command_tree import ROOT, CommandText, command_texts
 
 sys.path[:0] = [str(ROOT), str(ROOT / "plugins")]
 
+FOLDER = ROOT / "docs" / "man"
 _GLYPHS = {
     "\\": "\\e",
     "-": "\\-",
@@ -79,17 +79,22 @@ def _paragraph(paragraph: str) -> list[str]:
     return [".PP", ".nf", *map(escaped, lines), ".fi"]
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Write all man pages into a folder."""
+def man_pages() -> dict[str, str]:
+    """Return the text of every man page by its file name."""
     import tomllib
 
-    folder = Path(arguments[0])
-    folder.mkdir(parents=True, exist_ok=True)
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    for text in command_texts():
-        path = folder / f"{text.name}.1"
-        path.write_text(man_page(text, version), encoding="ascii")
+    return {f"{text.name}.1": man_page(text, version) for text in command_texts()}
+
+
+def main() -> None:
+    """Replace the man pages in ``docs/man``."""
+    FOLDER.mkdir(exist_ok=True)
+    for old in FOLDER.glob("*.1"):
+        old.unlink()
+    for name, page in man_pages().items():
+        (FOLDER / name).write_text(page, encoding="ascii")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

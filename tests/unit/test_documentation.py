@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections import Counter
 
@@ -16,7 +17,7 @@ from build_site import BESIDE, contents, relinked
 from callpath_modeler.cli.group import cpmodel
 from callpath_modeler.diagnostics import KINDS
 from command_tree import ROOT, command_texts
-from man_pages import escaped, man_page
+from man_pages import FOLDER, escaped, man_page, man_pages
 from reference_pages import NAMES, pages
 
 TEXTS = {text.name: text for text in command_texts()}
@@ -26,6 +27,25 @@ def test_each_command_of_the_help_has_a_text():
     names = cpmodel.list_commands(click.Context(cpmodel))
     assert {"cpmodel", *(f"cpmodel-{name}" for name in names)} <= TEXTS.keys()
     assert "cpmodel-trace-spec" in TEXTS
+
+
+def test_the_stored_man_pages_are_those_of_the_commands():
+    stored = {path.name: path.read_text("ascii") for path in FOLDER.iterdir()}
+    assert stored == man_pages(), "run `make man`"
+
+
+def test_texts_of_commands_need_no_numpy():
+    """A tool that builds or completes commands need not have the libraries of models."""
+    hidden = ("numpy", "scipy", "pandas", "networkx", "textual", "otf2", "pycubexr", "loky")
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({hidden!r}))
+sys.path.append({str(ROOT / "docs" / "scripts")!r})
+from command_tree import command_texts
+print(len(command_texts()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == f"{len(TEXTS)}\n", done.stderr
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -1,4 +1,4 @@
-"""Build hook of hatchling that compiles the inner loops and writes man pages for a wheel.
+"""Build hook of hatchling that compiles the inner loops for a wheel.
 
 See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
 """
@@ -9,7 +9,6 @@ import os
 import runpy
 import shlex
 import subprocess
-import sys
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -34,7 +33,7 @@ _ONLY_X86 = {
 
 
 class CompiledHook(BuildHookInterface[Any]):
-    """Hook that adds libraries (to their sources) and man pages (``share/man/man1``) to a wheel.
+    """Hook that adds the compiled libraries to a wheel, beside their sources.
 
     Without a compiler the wheel has no libraries.
     """
@@ -42,15 +41,9 @@ class CompiledHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile the libraries and write the pages before files are collected."""
+        """Compile the libraries before files are collected."""
         if self.target_name != "wheel":
             return
-        # A developer, who installs an editable wheel, has `make docs`.
-        if version != "editable":
-            pages = write_man_pages(Path(self.root))
-            build_data["shared_data"].update(
-                {str(page): f"share/man/man1/{page.name}" for page in pages}
-            )
         try:
             compile_libraries(_FOLDER)
         except (OSError, subprocess.CalledProcessError) as error:
@@ -64,25 +57,6 @@ class CompiledHook(BuildHookInterface[Any]):
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform}"
-
-
-def write_man_pages(root: Path) -> list[Path]:
-    """Write the man pages of all commands, and return their paths.
-
-    Parameters
-    ----------
-    root : folder of the sources; the pages are written to its ``build/man``
-
-    Raises
-    ------
-    subprocess.CalledProcessError
-        If the commands cannot be imported.
-    """
-    folder = root / "build" / "man"
-    # Another process imports the commands, so that hatchling's process does not keep them.
-    script = root / "docs" / "scripts" / "man_pages.py"
-    subprocess.run([sys.executable, str(script), str(folder)], check=True)  # noqa: S603
-    return sorted(folder.glob("*.1"))
 
 
 def compile_libraries(folder: Path) -> None:

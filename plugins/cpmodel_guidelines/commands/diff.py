@@ -23,7 +23,6 @@ from callpath_modeler.cli.table_options import (
     table_output_options,
 )
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.target_query import PredictionQuery
 from cpmodel_guidelines.commands.judging import JUNIT, TOP, Judging, judging_options
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.target_query import PredictionQuery
     from cpmodel_guidelines.answer import Verification
 
 
@@ -70,6 +70,7 @@ def diff(
     times of functions in the mpiruns of both campaigns are compared as well.
     """
     from callpath_modeler.report.junit import junit_xml
+    from callpath_modeler.target_query import PredictionQuery
     from cpmodel_guidelines.changes.comparison import compare
     from cpmodel_guidelines.changes.table import change_table
     from cpmodel_guidelines.changes.text import change_text
