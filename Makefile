@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts docs man pictures wheel format bench cluster samples \
+.PHONY: help demo test check lint types contracts docs man pictures wheel installs lock format bench cluster samples \
   fuzz fuzz-briefly mutate-stores mutants sanitize clean
 
 help:
@@ -13,14 +13,16 @@ help:
 	@echo "make docs    the documentation site: build/docs/index.html"
 	@echo "make man     write docs/man, the man pages, from the texts of --help"
 	@echo "make pictures  take the pictures of the documentation again (needs Chromium)"
-	@echo "make wheel   sdist and wheel in dist/, checked by twine"
+	@echo "make wheel   sdist, wheel and bill of materials in dist/"
+	@echo "make installs  install dist/ and the sources in all ways, in new environments, and try them"
+	@echo "make lock    choose the newest versions of all libraries for tests and checks"
 	@echo "make fuzz    fuzz the readers with Atheris: TIME=seconds of processor time each, TARGETS='otf2 store'"
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
 	@echo "make cluster run three programs on simulated clusters, for make bench (needs SimGrid; an hour)"
 	@echo "make samples write the simulated sample profiles again, bit for bit (needs SimGrid 3.32)"
 	@echo "make mutate-stores   read 5,000 changed stores (minutes)"
 	@echo "make sanitize        drive the C library under sanitizers (minutes)"
-	@echo "make mutants MODULE=FILE TESTS=FILES   change a module in each place, and see whether tests notice"
+	@echo "make mutants change some modules in each place, and see whether their own tests notice: MODULES=FILES"
 
 demo: $(VENV)/installed
 	$(BIN)/cpmodel rank sample_profiles/stencil --target 1024 --verify sample_profiles/stencil.p1024
@@ -40,19 +42,33 @@ types: $(VENV)/installed-dev
 contracts: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
-docs: $(VENV)/installed-docs
+docs: $(VENV)/installed-dev
 	$(BIN)/python docs/scripts/build_site.py
 
 man: $(VENV)/installed
 	$(BIN)/python docs/scripts/man_pages.py
 
-pictures: $(VENV)/installed-plot
+pictures: $(VENV)/installed-dev
 	$(BIN)/python docs/scripts/pictures.py
 
-wheel: $(VENV)/installed-release
-	rm -rf dist
+# The bill of materials lists what an installation holds in the versions that the tests use.
+wheel: $(VENV)/installed-dev
+	rm -rf dist build/materials
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv --without-pip build/materials
+	sed -n 's/ *\\$$//p' $(LOCK) > build/materials/pins.txt
+	$(BIN)/python -m pip --python build/materials/bin/python install --quiet --no-compile \
+	  -c build/materials/pins.txt dist/*.whl
+	$(BIN)/python -m cyclonedx_py environment --output-reproducible --pyproject pyproject.toml \
+	  --mc-type application -o dist/callpath_modeler.cdx.json build/materials/bin/python
+
+installs: wheel
+	$(BIN)/python tests/tools/installations.py dist
+
+lock: $(VENV)/installed-dev
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate --extra dev --extra docs --extra release pyproject.toml -o $(LOCK)
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
@@ -85,23 +101,39 @@ sanitize: $(VENV)/installed-dev
 	cd tests && ../$(BIN)/python sanitized.py
 
 mutants: $(VENV)/installed-dev
-	$(BIN)/python tests/tools/mutants.py $(MODULE) $(TESTS)
+	$(BIN)/python tests/tools/mutants.py $(MODULES)
 
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILED := callpath_modeler/modeling/compiled
-$(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.[ch]) $(wildcard $(COMPILED)/../constants/*.py)
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+SOURCES := pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.[ch]) $(wildcard $(COMPILED)/../constants/*.py)
+define new-environment
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+  { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..." >&2; exit 1; }
+$(PYTHON) -m venv $(VENV)
+endef
+
+$(VENV)/installed: $(SOURCES)
+	$(new-environment)
+	$(PIP) --editable .
 	@touch $@
 
-$(VENV)/installed-%: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
-	@touch $@
+# Tests and checks use the versions of $(LOCK), whose files have known hashes. With PINNED= they use the
+# newest versions that pyproject.toml allows: make test PINNED= VENV=build/newest
+PINNED ?= yes
+LOCK := .ci/requirements.txt
+$(VENV)/installed-dev: $(SOURCES) $(LOCK)
+	$(new-environment)
+ifeq ($(PINNED),)
+	$(PIP) --upgrade --editable '.[dev,docs,release]'
+else
+	$(PIP) --require-hashes -r $(LOCK)
+	$(PIP) --no-deps --no-build-isolation --editable .
+endif
+	@touch $(VENV)/installed $@
 
 # Where there is no wheel of it, fuzzing says so.
 $(VENV)/installed-fuzz: $(VENV)/installed-dev
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary atheris --editable '.[fuzz]'
+	-$(PIP) --only-binary atheris --editable '.[fuzz]'
 	@touch $@
 
 clean:

@@ -40,7 +40,7 @@ class CompiledHook(BuildHookInterface[Any]):
 
     PLUGIN_NAME = "custom"
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         """Compile the libraries before files are collected."""
         if self.target_name != "wheel":
             return

@@ -13,7 +13,8 @@ _LARGEST = 1e9
 _SMALLEST = 1e-9
 
 
-class Factor(click.ParamType[Fraction]):
+# A subscript would need a newer click.
+class Factor(click.ParamType):  # type: ignore[type-arg]
     """A decimal number, exactly: 0, or from 1e-9 to 1e9."""
 
     name = "factor"
