@@ -1,27 +1,44 @@
-"""Change a module in one place at a time, and check whether its tests fail.
+"""Change a module in one place at a time, and check whether its own tests fail.
 
-    make mutants MODULE=callpath_modeler/atomic.py TESTS="tests/unit/test_atomic.py"
+    make mutants                                       # all modules of mutants.toml
+    make mutants MODULES="callpath_modeler/analysis/rank.py"
 
-For developers, not for CI. Each change has a new process that imports the changed module and runs
-the tests. Commands that a test starts in further processes run the module without the change. The
-tool prints each change that no test notices, such as exchanged parts of an error text.
+For developers, not for CI. ``mutants.toml`` names the tests of each module, and why some changes
+have no effect that a test could notice. Each change has a new process that imports the changed
+module and runs the tests. Commands that a test starts in further processes run the module without
+the change. The tool prints each change that no test notices and that has no reason, and a table. It
+fails if there is such a change, a reason without its change, or less than `LEAST` of the changes is
+noticed.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
+import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+import time
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType
 
-HUNG = 600
-"""Seconds after which tests hang, which they would not without the change."""
+LEAST = 0.9
+"""Smallest share of the changes of a module that its own tests have to notice."""
+SLOWER = 20
+"""Tests that take so many times as long as without a change hang."""
+AT_ONCE = 2
+"""Number of changes that are tested at one time."""
+LIST = Path(__file__).with_suffix(".toml")
+_AROUND = 40
+"""Number of characters before and after a change that its text shows."""
+_LIBRARIES = ("numpy", "scipy.special", "pandas", "networkx", "msgspec", "pytest")
+"""Libraries that are imported once, and not by the process of each change."""
 
 _COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -37,24 +54,50 @@ _CALLED = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "m
 
 def changes(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
     """Yield each change of a module: its line, what it is, and the changed module."""
+    unchanged = ast.unparse(tree)
     for place in _places(tree):
         for which in range(3):
             changed = copy.deepcopy(tree)
             node = next(node for k, node in enumerate(ast.walk(changed)) if k == place)
-            before = ast.unparse(node)
             if not _change(node, which):
                 break
-            after = ast.unparse(node)
-            yield getattr(node, "lineno", 0), f"{before[:90]}  ->  {after[:90]}", changed
+            what = _difference(unchanged, ast.unparse(changed))
+            yield getattr(node, "lineno", 0), what, changed
+
+
+def _difference(before: str, after: str) -> str:
+    """Return what differs between two texts, with a little of the line around it."""
+    start = _same(before, after)
+    same_end = _same(before[start:][::-1], after[start:][::-1])
+    begin = max(before.rfind("\n", 0, start) + 1, start - _AROUND)
+    parts = []
+    for text in (before, after):
+        end = len(text) - same_end
+        line_end = text.find("\n", end)
+        stop = min(end + _AROUND, len(text) if line_end < 0 else line_end)
+        parts.append(" ".join(text[begin:stop].split()))
+    return "  ->  ".join(parts)
+
+
+def _same(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at the beginning."""
+    pairs = zip(one, other, strict=False)
+    return next((k for k, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _places(tree: ast.Module) -> list[int]:
-    """Return the numbers of the nodes that run: annotations are not evaluated."""
-    held = (
-        getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")
-    )
-    idle = {id(part) for annotation in held if annotation for part in ast.walk(annotation)}
+    """Return the numbers of the nodes that a result depends on."""
+    idle = {id(part) for each in _without_effect(tree) for part in ast.walk(each)}
     return [k for k, node in enumerate(ast.walk(tree)) if id(node) not in idle]
+
+
+def _without_effect(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield annotations, which are not evaluated, and decorators such as ``dataclass``."""
+    for node in ast.walk(tree):
+        for name in ("annotation", "returns"):
+            if annotation := getattr(node, name, None):
+                yield annotation
+        yield from getattr(node, "decorator_list", ())
 
 
 def _change(node: ast.AST, which: int) -> bool:
@@ -147,36 +190,85 @@ class _Loader(SourceFileLoader):
         return compile(self._tree, self.path, "exec")
 
 
-def main() -> None:
-    """Run the tests for each change of a module."""
-    file, *tests = sys.argv[1:]
-    all_changes = list(changes(ast.parse(Path(file).read_bytes())))
+@dataclass(frozen=True)
+class Listed:
+    """A module with its own tests.
+
+    Attributes
+    ----------
+    file : path of the module
+    tests : paths of its tests
+    reasons : why no test can notice a change, by the text of the change
+    """
+
+    file: str
+    tests: Sequence[str]
+    reasons: Mapping[str, str]
+
+
+def main(names: Sequence[str]) -> None:
+    """Run the tests of modules for each change of each module."""
     os.environ["CI"] = "true"
-    if _fails(tests, file, None):
-        sys.exit("the tests fail without a change")
-    survivors = 0
+    for name in _LIBRARIES:
+        importlib.import_module(name)
+    known = [Listed(**each) for each in tomllib.loads(LIST.read_text("utf-8"))["module"]]
+    rows, complaints = [], 0
+    for module in [each for each in known if not names or each.file in names]:
+        begin = time.monotonic()
+        if _wait(_start(module, None, 0)):
+            sys.exit(f"{module.file}: its tests fail without a change")
+        limit = 10 + SLOWER * round(time.monotonic() - begin)
+        all_changes = list(changes(ast.parse(Path(module.file).read_bytes())))
+        survivors = _survivors(module, all_changes, limit)
+        unexplained = [(line, what) for line, what in survivors if what not in module.reasons]
+        idle = module.reasons.keys() - {what for _, what in survivors}
+        share = 1 - len(survivors) / len(all_changes)
+        rows.append(f"| {module.file} | {len(all_changes)} | {100 * share:.0f} % |")
+        for line, what in unexplained:
+            print(f"{module.file}:{line}: {what}", flush=True)
+        for what in sorted(idle):
+            print(f"{module.file}: a reason without its change: {what}", flush=True)
+        complaints += len(unexplained) + len(idle) + (share < LEAST)
+    print("\n".join(["| module | changes | noticed |", "|---|--:|--:|", *rows]))
+    sys.exit(complaints > 0)
+
+
+def _survivors(
+    module: Listed, all_changes: Sequence[tuple[int, str, ast.Module]], limit: int
+) -> list[tuple[int, str]]:
+    """Return line and text of the changes that no test notices."""
+    found, running = [], {}
     for line, what, tree in all_changes:
-        if not _fails(tests, file, tree):
-            survivors += 1
-            print(f"{file}:{line}: {what}", flush=True)  # noqa: T201
-    print(f"{len(all_changes)} changes, {survivors} that no test notices")  # noqa: T201
+        if len(running) == AT_ONCE:
+            child, ended = os.wait()
+            one = running.pop(child)
+            found += [] if ended else [one]
+        running[_start(module, tree, limit)] = line, what
+    for child, one in running.items():
+        found += [] if _wait(child) else [one]
+    return sorted(found)
 
 
-def _fails(tests: Sequence[str], file: str, tree: ast.Module | None) -> bool:
-    """Return True if a test fails in a new process with the changed module."""
+def _start(module: Listed, tree: ast.Module | None, limit: int) -> int:
+    """Start a process that runs the tests with the changed module; its status is 0 if they pass.
+
+    Tests that hang are ended by an alarm after `limit` seconds; 0 = never.
+    """
     child = os.fork()
-    if not child:
-        status = 1
-        try:
-            signal.alarm(HUNG)
-            if tree is not None:
-                sys.meta_path.insert(0, _ChangedModule(file, tree))
-            status = _silent(["-x", *tests])
-        finally:
-            os._exit(status)
-    _, ended = os.waitpid(child, 0)
-    # Tests that hang are ended by their alarm.
-    return ended != 0
+    if child:
+        return child
+    status = 1
+    try:
+        signal.alarm(limit)
+        if tree is not None:
+            sys.meta_path.insert(0, _ChangedModule(module.file, tree))
+        status = _silent(["-x", *module.tests])
+    finally:
+        os._exit(status)
+
+
+def _wait(child: int) -> int:
+    return os.waitpid(child, 0)[1]
 
 
 def _silent(words: Sequence[str]) -> int:
@@ -192,4 +284,4 @@ def _silent(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

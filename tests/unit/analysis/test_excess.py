@@ -36,6 +36,15 @@ def test_strong_scaling_loses_what_is_beyond_one_over_p():
     assert excess.inclusive == pytest.approx([0.25, 0.25, 0.5])
 
 
+def test_the_efficiency_of_a_superlinear_call_path_is_above_one():
+    """The larger caches of more processes make f cheaper than its ideal. This is not cut off."""
+    excess = excess_work(
+        TREE, Scaling.STRONG, (2, np.array([2.0, 8.0, 2.0])), (8, np.array([0.5, 1.0, 0.5]))
+    )
+    assert excess.efficiency == pytest.approx([3 / 2, 2.5 / 1.5, 1.0])
+    assert excess.lost.tolist() == [0, -1, 0]
+
+
 def test_perfect_scaling_loses_nothing_either_way():
     cost = np.array([1.0, 2.0, 3.0])
     assert not excess_work(TREE, Scaling.WEAK, (2, cost), (8, cost)).exclusive.any()

@@ -56,6 +56,23 @@ def test_by_share_what_gains_most_comes_first(fit):
     assert order(rank(fit, 1024, By.SHARE))[-1] == "main"
 
 
+def test_a_share_is_compared_with_the_share_among_the_same_call_paths():
+    """Call paths without a model have no share at the target, so they have none before it."""
+    constant = {"main": [0.0] * 5, "main/a": [6.0] * 5, "main/b": [4.0] * 5}
+    late = {"main/late": [NAN, NAN, NAN, 90.0, 90.0]}
+    for values in (constant, constant | late):
+        gains = order(rank(fitted(values | {"main/c": list(0.1 * P)}), 64, By.SHARE))
+        # Constant call paths lose share, the more the larger they are.
+        assert gains == ["main/c", "main", "main/b", "main/a"]
+
+
+def test_measured_values_with_callees_are_those_of_the_largest_scale(fit):
+    found = rank(fit, 64).inclusive_at_largest
+    at_largest = [column[-1] for column in VALUES.values()]
+    assert found[0] == pytest.approx(sum(at_largest))
+    assert found[1:] == pytest.approx(at_largest[1:])
+
+
 def test_predictions_shares_and_totals_belong_together(fit):
     ranking = rank(fit, 64)
     modelled = [100, 0.5 * 64, 1e-4 * 64**3, 3 * 6]

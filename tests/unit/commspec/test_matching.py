@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from communication import NO_ROOT, Rank
+from communication import NO_ROOT, WORLD, Rank
 from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.simulation.matching import mismatches
 from trace_writer import Comm
@@ -47,6 +47,54 @@ def test_messages_that_do_not_match_are_counted(recording, sent, received, count
         f"{counts[0]} messages are sent and {counts[1]} received; of other ranks, tags or sizes "
         f"are {counts[2]} of them"
     )
+
+
+BOTH = Comm("both")
+
+
+def messages_of(sent, received):
+    """Return what two ranks do: (communicator, tag, size) of messages from the first one."""
+
+    def program(rank: Rank) -> None:
+        for comm, tag, size in received if rank.rank else sent:
+            (rank.receive if rank.rank else rank.send)(1 - rank.rank, size, tag=tag, comm=comm)
+
+    return program
+
+
+def test_a_message_is_received_on_the_communicator_on_which_it_is_sent(recording):
+    program = messages_of([(WORLD, 0, 8), (BOTH, 0, 8)], [(WORLD, 0, 8), (WORLD, 0, 8)])
+    [told] = mismatches(specify(recording(2, program, {"both": [0, 1]})))
+    assert told.startswith("2 messages are sent and 2 received")
+
+
+def test_messages_of_different_communicators_may_be_received_in_another_order(recording):
+    program = messages_of([(WORLD, 0, 8), (BOTH, 0, 16)], [(BOTH, 0, 16), (WORLD, 0, 8)])
+    assert list(mismatches(specify(recording(2, program, {"both": [0, 1]})))) == []
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_messages_of_two_senders_or_to_two_receivers_are_kept_apart(recording, order):
+    def program(rank: Rank) -> None:
+        for peer in order:
+            if rank.rank < 2:
+                rank.send(2 + peer, 8 * (1 + peer), tag=rank.rank)
+            else:
+                rank.receive(peer, 8 * (rank.rank - 1), tag=peer)
+
+    assert list(mismatches(specify(recording(4, program)))) == []
+
+
+def test_a_message_of_the_right_size_from_another_rank_does_not_match(recording):
+    def program(rank: Rank) -> None:
+        if rank.rank < 2:
+            rank.send(2 + rank.rank, 8)
+        else:
+            rank.receive(3 - rank.rank, 8)
+
+    [told] = mismatches(specify(recording(4, program)))
+    assert told.startswith("2 messages are sent and 2 received")
+    assert told.endswith("are 4 of them")
 
 
 def together(*calls, comm="WORLD"):
@@ -107,4 +155,22 @@ def test_calls_are_compared_where_no_message_is_sent(recording):
 
     assert list(mismatches(specify(recording(2, program)))) == [
         "ranks 0 to 1 do not all make the same collective calls on WORLD"
+    ]
+
+
+@pytest.mark.parametrize("other", [1, 3])
+def test_each_group_of_a_communicator_is_compared(recording, other):
+    """Rows of a grid are groups of one communicator; a fault may be in the last one."""
+
+    def program(rank: Rank) -> None:
+        row = Comm(f"row {rank.rank // 2}")
+        rank.collective("barrier", 0, 0, comm=row)
+        if rank.rank == other:
+            rank.collective("barrier", 0, 0, comm=row)
+
+    told = specify(recording(4, program, {"row 0": [0, 1], "row 1": [2, 3]}))
+    assert [len(each.groups) for each in told.communicators if each.name == "row 0"] == [2]
+    group = "0 to 1" if other == 1 else "2 to 3"
+    assert list(mismatches(told)) == [
+        f"ranks {group} do not all make the same collective calls on row 0"
     ]

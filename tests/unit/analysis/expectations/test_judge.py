@@ -114,6 +114,15 @@ def test_many_call_paths_are_judged_by_wider_bands(outcome):
     assert among[1] < alone[1] < alone[0] == among[0] < alone[2] < among[2]
 
 
+def test_several_criteria_of_one_expectation_are_judged_by_wider_bands(outcome):
+    """The confidence is that of the whole expectation, so its criteria share the error."""
+    alone = outcome("callpath = 'main/f'\nvalue = '<= 10 s'").decisive.found
+    both = outcome("callpath = 'main/f'\nvalue = '<= 10 s'\nshare = '<= 99 %'").decisive.found
+    stated = outcome("callpath = 'main/f'\nvalue = '<= 10 s'\nconfidence = 0.975").decisive.found
+    assert both[1] < alone[1] < alone[2] < both[2]
+    assert both == stated
+
+
 def test_confidence_widens_bands(outcome):
     narrow = outcome("value = '<= 10 s'\nconfidence = 0.5").decisive.found
     wide = outcome("value = '<= 10 s'\nconfidence = 0.99").decisive.found

@@ -1,0 +1,147 @@
+"""Alarms of single series, record by record."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from callpath_modeler.analysis.history.alarms import AlarmRule, _Replay, replay
+from callpath_modeler.analysis.history.evidence import Sums
+
+
+def series(*parts, seed=0, sd=0.01):
+    """Return one series [1, T] of levels, each given as (number of records, level)."""
+    levels = np.repeat([level for _, level in parts], [number for number, _ in parts])
+    noise = sd * np.random.default_rng(seed).standard_normal(len(levels))
+    return (levels + noise)[None]
+
+
+def alarms(values, **rule):
+    return replay(values, np.zeros(values.shape), np.ones(len(values)), AlarmRule(**rule)).alarms
+
+
+def test_all_alarms_of_a_series_share_one_rate_of_false_alarms():
+    """An alarm is false with a probability of at most 1 / least evidence (Ville's inequality)."""
+    values = np.zeros((50, 4))
+    weights = np.full(50, 1 / 50)
+    state = _Replay(Sums.of(values, values), weights, AlarmRule(false_alarms=0.05), None)
+    shares = []
+    for number in range(10_000):
+        state._alarms_of_row[:] = number
+        shares.append(np.exp(-state._needed()).sum())
+    assert sum(shares) == pytest.approx(0.05, rel=1e-3)
+    assert shares == sorted(shares, reverse=True)
+    assert shares[1] == pytest.approx(shares[0] / 3)
+
+
+def test_a_second_alarm_needs_more_evidence_than_the_first_one():
+    values = series((20, 0.0), (20, 1.0), (20, 2.0))
+    first, second = alarms(values)
+    assert (first.likely, second.likely) == (20, 40)
+    # The same second change, in a series that has raised no alarm.
+    (alone,) = alarms(np.where(np.arange(60) < 20, np.nan, values))
+    assert alone.likely == 40
+    assert alone.evidence > second.evidence + np.log(2.5)
+
+
+def test_a_rarer_false_alarm_needs_more_evidence():
+    values = series((20, 0.0), (5, 1.0))
+    often, rarely = (alarms(values, false_alarms=rate)[0] for rate in (0.1, 0.001))
+    assert often.raised == rarely.raised
+    assert often.evidence - rarely.evidence == pytest.approx(np.log(100))
+
+
+def test_a_series_of_small_weight_needs_more_evidence():
+    values = series((20, 0.0), (5, 1.0))
+    rule, errors = AlarmRule(), np.zeros(values.shape)
+    large, small = (
+        replay(values, errors, np.array([weight]), rule).alarms[0] for weight in (1.0, 0.01)
+    )
+    assert large.evidence - small.evidence == pytest.approx(np.log(100))
+    assert replay(values, errors, np.zeros(1), rule).alarms == ()
+
+
+@pytest.mark.parametrize("memory", [4, 12, 64])
+@pytest.mark.parametrize("window", [5, 64])
+def test_a_change_is_measured_between_the_records_in_memory_and_in_the_window(memory, window):
+    values = series((30, 0.0), (30, 1.0), sd=0.1)
+    (found, *_) = alarms(values, memory=memory, window=window)
+    begin, end = max(0, found.likely - memory), min(60, found.raised + 1 + window)
+    before, after = values[0, begin : found.likely], values[0, found.likely : end]
+    assert found.change == pytest.approx(after.mean() - before.mean())
+    assert found.low < found.change < found.high
+    assert found.low < 1.0 < found.high
+
+
+def test_a_short_memory_knows_less_of_the_level_before():
+    values = series((30, 0.0), (3, 0.2), sd=0.05)
+    long, short = (alarms(values, memory=memory) for memory in (64, 5))
+    assert long
+    assert not short or short[0].evidence < long[0].evidence - 1
+
+
+def test_a_small_change_is_found_only_if_the_window_is_long_enough():
+    values = series((40, 0.0), (40, 0.06), sd=0.05)
+    (found,) = alarms(values)
+    assert found.raised - found.likely >= 8
+    assert alarms(values, window=4) == ()
+
+
+@pytest.mark.parametrize("persistence", [1, 2, 4])
+def test_an_alarm_waits_for_as_many_records_as_a_change_has_to_persist(persistence):
+    (found,) = alarms(series((20, 0.0), (10, 1.0)), persistence=persistence)
+    assert found.raised == found.likely - 1 + persistence
+    assert found.likely in (20, 19)
+
+
+def test_series_of_equal_values_change_only_by_more_than_the_least_scatter():
+    values = series((20, 0.0), (10, 1e-5), sd=0.0)
+    assert alarms(values) == ()
+    (found,) = alarms(values, least_sd=1e-8)
+    assert found.likely == 20
+
+
+def test_the_newest_record_that_deviates_is_suspected_and_no_other():
+    values = np.concatenate([series((20, 0.0), (1, 1.0)), series((21, 0.0), seed=1)])
+    found = replay(values, np.zeros(values.shape), np.full(2, 0.5), AlarmRule())
+    assert (found.alarms, found.suspected.tolist()) == ((), [True, False])
+
+
+def test_no_record_and_two_records_raise_nothing():
+    for records in range(3):
+        values = np.arange(records, dtype=float)[None] * 100
+        found = replay(values, np.zeros(values.shape), np.ones(1), AlarmRule(persistence=1))
+        assert found.alarms == ()
+
+
+def test_series_that_move_together_are_shared_and_one_that_moves_alone_is_not():
+    together = np.concatenate([series((20, 0.0), (10, 1.0), seed=k) for k in range(20)])
+    alone = together.copy()
+    alone[:19, 20:] -= 1.0
+    weights = np.full(20, 1 / 20)
+    rule, errors = AlarmRule(), np.zeros(alone.shape)
+    found = replay(together, errors, weights, rule).alarms
+    assert {each.row for each in found} == set(range(20))
+    assert all(each.shared for each in found)
+    (one,) = replay(alone, errors, weights, rule).alarms
+    assert (one.row, one.shared) == (19, False)
+
+
+def test_series_that_cannot_change_on_their_own_tell_what_is_common():
+    """All moved, the usual ones too: so nothing changed on its own."""
+    values = np.concatenate([series((20, 0.0), (10, 1.0), seed=k) for k in range(6)])
+    usual = np.arange(6) >= 3
+    weights = np.where(usual, 0.0, 1 / 3)
+    found = replay(values, np.zeros(values.shape), weights, AlarmRule(), usual).alarms
+    assert all(each.shared for each in found)
+    values[3:, 20:] -= 1.0
+    found = replay(values, np.zeros(values.shape), weights, AlarmRule(), usual).alarms
+    assert {each.row for each in found if not each.shared} == {0, 1, 2}
+
+
+def test_errors_of_repetitions_make_alarms_later():
+    values = series((20, 0.0), (10, 0.1), sd=0.01)
+    sure = replay(values, np.zeros(values.shape), np.ones(1), AlarmRule()).alarms
+    unsure = replay(values, np.full(values.shape, 0.2**2), np.ones(1), AlarmRule()).alarms
+    assert sure
+    assert not unsure
