@@ -101,3 +101,18 @@ def test_over_another_parameter_than_p_costs_are_compared_as_they_are():
 def test_a_scale_that_was_not_measured_is_an_error():
     with pytest.raises(UsageError, match="p = 3"):
         measured_excess(experiment({"main": [1] * 5}), "time", "p", 2, 3)
+
+
+def test_costs_far_below_a_second_have_excess_work_and_an_efficiency():
+    excess = excess_work(
+        TREE, Scaling.WEAK, (2, np.array([1e-6, 0.0, 1e-6])), (8, np.array([1e-6, 0.0, 3e-6]))
+    )
+    assert excess.exclusive == pytest.approx([0, 0, 0.5])
+    assert excess.efficiency == pytest.approx([0.5, 1 / 3, 1 / 3])
+    nothing = excess_work(TREE, Scaling.WEAK, (2, np.zeros(3)), (8, np.array([1.0, 0.0, 0.0])))
+    assert np.isnan(nothing.efficiency[1:]).all()
+
+
+def test_another_number_of_costs_than_call_paths_is_refused_with_both_numbers():
+    with pytest.raises(UsageError, match=r"costs have shape \(2,\); there are 3 call paths"):
+        excess_work(TREE, Scaling.WEAK, (2, np.ones(2)), (8, np.ones(3)))

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.predict import predict_sum
 from callpath_modeler.analysis.rank import FIRST, By, rank
 from callpath_modeler.analysis.trust import MARKS, among_the_first, marks_of_trust
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
+from callpath_modeler.profile.views import TopDown
 from synthetic import POINTS, fitted
 
 P = np.array(POINTS)
@@ -329,3 +333,116 @@ def test_shares_of_a_total_of_zero_are_none_and_what_has_no_model_has_no_share_o
     assert ranking.unmodelled_share == 0.0
     assert np.isnan(ranking.share).all()
     assert tuple(ranking.total) == (0.0, 0.0, 0.0)
+
+
+def noisy(**of_experiment):
+    """Return models of three repetitions, whose predictions have bands."""
+    random = np.random.default_rng(3)
+    laws = {"main": 10 + 0 * P, "main/f": 1.0 * P, "main/f/g": 0.5 * P, "main/h": 3 + 0 * P}
+    values = {
+        path: law[:, None] * (1 + 0.02 * random.standard_normal((len(P), 3)))
+        for path, law in laws.items()
+    }
+    return fitted(values, **of_experiment)
+
+
+@pytest.mark.parametrize("inclusive", [False, True])
+def test_the_band_of_excess_work_is_that_of_the_views(inclusive):
+    made = noisy()
+    nodes = np.arange(len(made.experiment.tree))
+    own, whole = forecast(made, 128.0).of_nodes(TopDown(made.experiment.tree), nodes)
+    expected = whole if inclusive else own
+    band = rank(made, 128.0, inclusive=inclusive).excess_band
+    assert (expected.excess_low < expected.excess).all()
+    assert band.value == pytest.approx(expected.excess)
+    assert band.low == pytest.approx(expected.excess_low)
+    assert band.high == pytest.approx(expected.excess_high)
+
+
+def test_excess_work_has_no_band_at_infinity_where_it_was_measured_and_beside_a_correction():
+    made = noisy()
+    corrected = dataclasses.replace(made, band_factor=2.0)
+    for ranking in (rank(made, np.inf), rank(made, 32.0), rank(corrected, 128.0)):
+        band = ranking.excess_band
+        assert band.value.tolist() == ranking.excess.exclusive.tolist()
+        assert np.isnan([*band.low, *band.high]).all()
+    assert rank(made, 32.0).repetitions == 3
+
+
+def test_the_probability_to_be_among_the_first_is_about_ten_call_paths():
+    values = {"main": [100.0] * 5} | {f"main/f{k}": [50.0 - k] * 5 for k in range(12)}
+    first = rank(fitted(values), 64).first
+    assert first[:9].min() > 0.9
+    assert first[11:].max() < 0.1
+    assert FIRST == 10
+    assert np.isnan(rank(fitted(values), np.inf).first).all()
+
+
+def test_the_excess_work_of_the_program_is_the_sum_over_its_call_paths(fit):
+    ranking = rank(fit, 64)
+    assert ranking.total_excess == pytest.approx(np.nansum(ranking.excess.exclusive))
+    assert 0.3 < ranking.total_excess < 0.5
+    alone = fitted({"main": list(P)}, metric=Metric("min_time", "s", additive=False))
+    assert np.isnan(rank(alone, 64).total_excess)
+
+
+def test_a_ranking_is_predicted_unless_its_target_was_repeated():
+    made = noisy()
+    assert [rank(made, at).basis for at in (32.0, 64.0)] == ["measured", "predicted"]
+    assert rank(made, 32.0, predicted=True).basis == "predicted"
+    once = fitted(VALUES)
+    assert rank(once, 32.0).basis == "predicted"
+    assert rank(once, 32.0).repetitions == 0
+
+
+def test_shares_at_a_measured_target_are_compared_as_they_are():
+    """All call paths were measured there, so none is excluded from the shares."""
+    made = noisy()
+    ranking = rank(made, 32.0, By.SHARE)
+    gain = ranking.share - ranking.share_at_largest
+    assert gain == pytest.approx(np.zeros(4), abs=1e-12)
+    before = rank(made, 8.0, By.SHARE)
+    gains = (before.share - before.share_at_largest)[before.order]
+    assert gains.tolist() == sorted(gains, reverse=True)
+
+
+def test_the_predicted_total_is_that_of_the_models():
+    made = noisy()
+    measured = rank(made, 32.0)
+    assert measured.predicted_total == pytest.approx(rank(made, 32.0, predicted=True).total[0])
+    assert measured.predicted_total != measured.total[0]
+
+
+def test_costs_below_a_second_have_shares_and_excess_work():
+    values = {path: [1e-6 * each for each in column] for path, column in VALUES.items()}
+    small, large = rank(fitted(values), 64), rank(fitted(VALUES), 64)
+    assert small.share_at_largest == pytest.approx(large.share_at_largest, nan_ok=True)
+    assert small.excess.exclusive == pytest.approx(large.excess.exclusive, rel=1e-3)
+    assert small.excess.efficiency == pytest.approx(large.excess.efficiency, nan_ok=True, rel=1e-3)
+
+
+def test_no_call_path_without_cost_at_the_largest_scale_has_a_share_before():
+    ranking = rank(fitted({"main": [0.0] * 5, "main/f": [0.0] * 5}), 64)
+    assert np.isnan(ranking.share_at_largest).all()
+
+
+@pytest.mark.parametrize(
+    ("inclusive", "by", "words"),
+    [(True, By.VALUE, "no inclusive ranking: min_time"), (False, By.LOSS, "no ranking by loss")],
+)
+def test_what_does_not_add_up_is_refused_by_its_name(inclusive, by, words):
+    made = fitted({"main": list(P)}, metric=Metric("min_time", "s", additive=False))
+    with pytest.raises(UsageError, match=words):
+        rank(made, 64, by, inclusive=inclusive)
+
+
+def test_a_subtree_of_measured_call_paths_has_the_marks_of_its_own_interval():
+    made = noisy()
+    own, whole = (rank(made, 64, inclusive=inclusive).trust for inclusive in (False, True))
+    assert own[2] == whole[2]
+    assert whole.min() >= 0
+
+
+def test_ranked_call_paths_are_marked_as_ranked(fit):
+    ranking = rank(fit, 64)
+    assert np.flatnonzero(ranking.is_ranked).tolist() == sorted(ranking.order.tolist())
