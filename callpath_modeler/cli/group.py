@@ -118,9 +118,9 @@ def _described() -> dict[str, str]:
 
 def offered() -> list[EntryPoint]:
     """Return all commands of installed packages, without importing them."""
-    from importlib.metadata import entry_points
+    from callpath_modeler.program_path import installed_entry_points
 
-    return sorted(entry_points(group=PLUGINS))
+    return sorted(installed_entry_points(PLUGINS))
 
 
 def added() -> dict[str, EntryPoint]:
