@@ -266,4 +266,11 @@ OF_PROFILES = {
         remedy="Move the file of `cpmodel export -f cubex` out of the directory of the runs.",
         example="models.cubex: models of p = 4096",
     ),
+    "CPM181": FindingKind(
+        what="A configuration file beside the profiles may not decide, so some keys are not used",
+        why="Whoever made the profiles may have written it. It may describe them: names, "
+        "parameters, units, the metric.",
+        remedy="Look at the file, then trust its directory, or name the file with `--config FILE`.",
+        example="runs/cpmodel.toml: ignore, jobs; to use them: cpmodel trust /home/ada/runs",
+    ),
 }
