@@ -273,4 +273,10 @@ OF_PROFILES = {
         remedy="Look at the file, then trust its directory, or name the file with `--config FILE`.",
         example="runs/cpmodel.toml: ignore, jobs; to use them: cpmodel trust /home/ada/runs",
     ),
+    "CPM182": FindingKind(
+        what="The list of runs in a directory leaves out some of its profiles",
+        why="The models rest on the profiles that the list names.",
+        remedy="Add the profiles to the list, or remove the list to read all of them.",
+        example="runs/runs.toml: app.p64.r2.cubex, app.p64.r3.cubex",
+    ),
 }

@@ -156,7 +156,7 @@ def test_a_file_beside_profiles_hides_no_note_about_itself(run, runs):
         "",
         "# mine\n[defaults]\njobs = 2  # few",
         '[trust]  # my own\ndirectories = ["/a"]  # old\n\n[defaults]\njobs = 2\n',
-        '[defaults]\njobs = 2\n[trust]\n\n# all\ndirectories = [\n  "/a", # a ]\n  "/b"\n]\n# end\n',
+        '[defaults]\njobs = 2\n[trust]\n\n# all\ndirectories = [\n "/a", # a ]\n "/b"\n]\n# end\n',
         "[trust]\n[defaults]\r\njobs = 2\r\n",
         '[trust]\n"directories" = []\n[experiment]\nname = "x[trust].{p}"\n',
     ],
