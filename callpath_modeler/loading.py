@@ -55,6 +55,7 @@ from callpath_modeler.readers.runs import ReadRun
 from callpath_modeler.units import parameter_value
 
 if TYPE_CHECKING:
+    from callpath_modeler.readers.process_selection import ProcessSelection
     from callpath_modeler.shards import Shard
 
 _MOST_GROUPS = 50
@@ -220,7 +221,8 @@ def load_shard(
         "--metric": str(read.metrics),
         "--locations": str(read.locations),
         "--unit": str(sorted(read.units.items())),
-        "--ranks or --split-ranks": repr(processes),
+        "--ranks": _ranks_text(processes),
+        "--split-ranks": repr(processes and replace(processes, ranks=None)),
         "--fold call-sites": str(not read.call_sites),
         "profiles": f"{zlib.crc32(names):08x}",
     }
@@ -259,8 +261,20 @@ def load_shards(
     whole = assemble_outcomes(
         outcomes, options.read, opened[0][1].findings, select=selection.by_metadata
     )
+    if condition := opened[0][1].asked.get("--ranks", ""):
+        whole = _with_processes(whole, condition)
     _refuse_unnamed([whole], options)
     return _chosen(whole, options, selection), opened[0][1].metrics
+
+
+def _ranks_text(processes: ProcessSelection | None) -> str:
+    """Return the condition of ``--ranks``; "" = there is none."""
+    return "" if processes is None or processes.ranks is None else processes.ranks.text
+
+
+def _with_processes(experiment: Experiment, condition: str) -> Experiment:
+    """Return an experiment that says that it only has the processes of a condition."""
+    return replace(experiment, omissions=(Omission(OmissionKind.PROCESSES, condition=condition),))
 
 
 def load_both(
@@ -403,11 +417,8 @@ def _whole(
     experiment = assemble(files, registry, options.read, progress, select=selection.by_metadata)
     if findings:
         experiment = replace(experiment, findings=(*findings, *experiment.findings))
-    processes = options.read.processes
-    if processes is not None and processes.ranks is not None:
-        omission = Omission(OmissionKind.PROCESSES, condition=processes.ranks.text)
-        experiment = replace(experiment, omissions=(omission,))
-    return experiment
+    condition = _ranks_text(options.read.processes)
+    return _with_processes(experiment, condition) if condition else experiment
 
 
 def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelection) -> Experiment:

@@ -109,6 +109,18 @@ def test_each_way_of_leaving_out_is_named(run, runs, tmp_path, words, text, is_w
     assert text in " ".join(run("check", kept, generous, *AT).out.split())
 
 
+def test_shards_say_which_processes_they_have(run, runs, tmp_path):
+    generous = configured.write(tmp_path / "e.toml", LIMITS.replace("100 ms", "1 h"))
+    parts = [tmp_path / f"{k}.cpm" for k in (1, 2)]
+    for k, part in enumerate(parts, 1):
+        words = ("--shard", f"{k}/2", "--ranks", "rank < 4", "-o", part)
+        assert run("fit", runs, *words).status == 0
+    whole = tmp_path / "whole.cpm"
+    assert run("merge", *parts, "-o", whole, "--where", "p>8").status == 0
+    out = " ".join(run("check", whole, generous, *AT).out.split())
+    assert "with processes of rank < 4 only, without" in out
+
+
 def test_shares_of_what_is_left_out_twice_are_of_the_whole(run, runs, tmp_path):
     generous = configured.write(tmp_path / "e.toml", LIMITS.replace("100 ms", "1 h"))
     once, kept = tmp_path / "once.cpm", tmp_path / "kept.cpm"
