@@ -1,8 +1,8 @@
 """Trusted directories: a configuration file in one of them may decide, not only describe.
 
-A configuration file beside profiles may come from whoever made the profiles. So it describes the
-data: names, parameters, units. What decides an answer is up to the user. The file of the user and
-that of the machine list the directories whose own files the user trusts with decisions.
+The author of the profiles may also have written the configuration file beside them. So this file
+describes the data: names, parameters, units. Only the user decides about answers. The files of the
+user and of the machine list the directories whose own files may decide as well.
 
 A directory below a trusted one is not trusted. Users unpack profiles of others below their own
 directories.
@@ -39,7 +39,7 @@ def resolved(folder: str | Path) -> str:
 def change_directories(path: Path, change: Callable[[list[str]], list[str]]) -> None:
     """Change the list of trusted directories in the file of the user, in one step.
 
-    All other lines of the file stay as they are. The file is created if there is none.
+    All other lines of the file stay the same. A missing file is created.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ WHOLE, REST = "whole program", "rest of the program"
 
 
 class OmissionKind(StrEnum):
-    """What is left out, and by which option.
+    """Kinds of omitted parts, named after their options.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Omission:
 
 
 def with_omission(known: Sequence[Omission], new: Omission) -> tuple[Omission, ...]:
-    """Return omissions with a further one, which is of what the known ones leave."""
+    """Add an omission whose share refers to the cost that the known ones leave."""
     same = next((each for each in known if each.kind is new.kind), None)
     if same is None or new.kind is OmissionKind.PROCESSES:
         return (*known, new)
@@ -104,7 +104,7 @@ def share_of(part: float, total: float) -> float | None:
 
 
 def is_partial(omissions: Iterable[Omission]) -> bool:
-    """Return whether costs of the program are left out, so that no cost is that of the whole."""
+    """Return whether any cost of the program is missing, so that no total is of all of it."""
     return any(each.kind in _PARTIAL for each in omissions)
 
 
