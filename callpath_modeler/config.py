@@ -25,6 +25,9 @@ SITE = Path("/etc/cpmodel/config.toml")
 EXPERIMENT, PARAMETERS, DEFAULTS = "experiment", "parameters", "defaults"
 """Names of the tables: names of runs, sources of parameters, options."""
 
+TRUST, DIRECTORIES = "trust", "directories"
+"""Names of the table and the key with directories whose files may decide."""
+
 
 class Naming(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The table ``[experiment]``; None = not set."""
@@ -37,6 +40,12 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"o
     """The entry of one parameter in the table ``[parameters]``."""
 
     origin: str
+
+
+class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table ``[trust]``, which only counts in the files of the user and of the machine."""
+
+    directories: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,12 @@ class ConfigFile:
         for name, source in document.parameters.items():
             yield ConfiguredValue((PARAMETERS, name), source.origin, self.rank, self.written)
 
+    def trust(self) -> ConfiguredValue | None:
+        """Return the list of trusted directories; None = the file has none."""
+        place = (TRUST, DIRECTORIES)
+        listed = self.written.document.trust.directories
+        return ConfiguredValue(place, listed, self.rank, self.written) if listed else None
+
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredValue:
@@ -167,6 +182,7 @@ def format_of(defaults: type[msgspec.Struct], examples: Mapping[str, str],
             (EXPERIMENT, Naming, msgspec.field(default_factory=Naming)),
             (PARAMETERS, dict[str, Source], msgspec.field(default_factory=dict)),
             (DEFAULTS, defaults, msgspec.field(default_factory=defaults)),
+            (TRUST, Trust, msgspec.field(default_factory=Trust)),
         ],
         forbid_unknown_fields=True,
     )
@@ -174,6 +190,8 @@ def format_of(defaults: type[msgspec.Struct], examples: Mapping[str, str],
         EXPERIMENT: '[experiment], then name = "app.p{p}.n{n}.r{rep}"',
         PARAMETERS: '[parameters], then n = { from = "metadata:cells" }',
         DEFAULTS: '[defaults], then metric = "time"',
+        TRUST: '[trust], then directories = ["/home/me/runs"]',
+        DIRECTORIES: 'directories = ["/home/me/runs"]',
         "name": 'name = "app.p{p}.n{n}.r{rep}"',
         "scaling": 'scaling = "weak"',
         "from": 'from = "processes"',
@@ -206,10 +224,14 @@ def _read(path: Path, form: TomlFormat[Any], rank: int) -> ConfigFile:
     return ConfigFile(fingerprint, form.parse(content, str(path)), rank)
 
 
-def merge_settings(files: Iterable[ConfigFile]) -> Mapping[Place, ConfiguredValue]:
-    """Return every value that is set, each from the file with the highest priority."""
+def merge_settings(values: Iterable[ConfiguredValue]) -> Mapping[Place, ConfiguredValue]:
+    """Return every value that is set, each from the file with the highest priority.
+
+    Parameters
+    ----------
+    values : values of all files; those of a file with higher priority come first
+    """
     settings: dict[Place, ConfiguredValue] = {}
-    for file in files:
-        for setting in file.settings():
-            settings.setdefault(setting.place, setting)
+    for setting in values:
+        settings.setdefault(setting.place, setting)
     return settings

@@ -21,9 +21,11 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.printable import shell_word, shortened
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.omissions import Omission, OmissionKind, with_omission
 from callpath_modeler.profile.pruning import (
     SUMS,
     Folding,
+    cost_share,
     drop_subtrees,
     fold_chains,
     fold_recursion,
@@ -42,7 +44,7 @@ from callpath_modeler.readers.assemble import (
 )
 from callpath_modeler.readers.base import Agreement, VerifyingReader
 from callpath_modeler.readers.coverage import with_coverage_of
-from callpath_modeler.readers.discover import discover, natural_order, write_manifest
+from callpath_modeler.readers.discover import UNLISTED, discover, natural_order, write_manifest
 from callpath_modeler.readers.parallel_reading import Progress
 from callpath_modeler.readers.parameters import FROM_PROFILE
 from callpath_modeler.readers.plugin_errors import naming_the_reader
@@ -53,6 +55,7 @@ from callpath_modeler.readers.runs import ReadRun
 from callpath_modeler.units import parameter_value
 
 if TYPE_CHECKING:
+    from callpath_modeler.readers.process_selection import ProcessSelection
     from callpath_modeler.shards import Shard
 
 _MOST_GROUPS = 50
@@ -218,7 +221,8 @@ def load_shard(
         "--metric": str(read.metrics),
         "--locations": str(read.locations),
         "--unit": str(sorted(read.units.items())),
-        "--ranks or --split-ranks": repr(processes),
+        "--ranks": _ranks_text(processes),
+        "--split-ranks": repr(processes and replace(processes, ranks=None)),
         "--fold call-sites": str(not read.call_sites),
         "profiles": f"{zlib.crc32(names):08x}",
     }
@@ -257,8 +261,20 @@ def load_shards(
     whole = assemble_outcomes(
         outcomes, options.read, opened[0][1].findings, select=selection.by_metadata
     )
+    if condition := opened[0][1].asked.get("--ranks", ""):
+        whole = _with_processes(whole, condition)
     _refuse_unnamed([whole], options)
     return _chosen(whole, options, selection), opened[0][1].metrics
+
+
+def _ranks_text(processes: ProcessSelection | None) -> str:
+    """Return the condition of ``--ranks``; "" = there is none."""
+    return "" if processes is None or processes.ranks is None else processes.ranks.text
+
+
+def _with_processes(experiment: Experiment, condition: str) -> Experiment:
+    """Return an experiment that says that it only has the processes of a condition."""
+    return replace(experiment, omissions=(Omission(OmissionKind.PROCESSES, condition=condition),))
 
 
 def load_both(
@@ -401,14 +417,21 @@ def _whole(
     experiment = assemble(files, registry, options.read, progress, select=selection.by_metadata)
     if findings:
         experiment = replace(experiment, findings=(*findings, *experiment.findings))
-    return experiment
+    condition = _ranks_text(options.read.processes)
+    return _with_processes(experiment, condition) if condition else experiment
 
 
 def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelection) -> Experiment:
     """Return the selected runs and call paths."""
+    omissions = _left_out(experiment, selection)
+    kept = _kept(experiment, selection) if selection.open else None
+    if kept is not None:
+        omissions = _with_runs(experiment, omissions, kept)
+    if omissions != experiment.omissions:
+        experiment = replace(experiment, omissions=omissions)
     whole = experiment
-    if selection.open:
-        experiment = experiment.where(_kept(experiment, selection))
+    if kept is not None:
+        experiment = experiment.where(kept)
     experiment = drop_subtrees(experiment, options.ignore)
     if experiment is not whole:
         experiment = with_scaling_of(experiment)
@@ -419,6 +442,30 @@ def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelectio
     if Folding.CHAINS in options.fold:
         chosen = fold_chains(chosen)
     return chosen if chosen is whole else with_coverage_of(chosen)
+
+
+def _left_out(experiment: Experiment, selection: RunSelection) -> tuple[Omission, ...]:
+    """Return what was left out of an experiment while its profiles were found and read."""
+    omissions = experiment.omissions
+    excluded, runs = selection.excluded
+    if excluded:
+        omissions = with_omission(omissions, Omission(OmissionKind.RUNS, excluded, runs))
+    unlisted = sum(each.count for each in experiment.findings if each.code == UNLISTED)
+    if unlisted and all(each.kind is not OmissionKind.PROFILES for each in omissions):
+        number = unlisted + len(experiment.runs) + excluded
+        omissions = (*omissions, Omission(OmissionKind.PROFILES, unlisted, number))
+    return omissions
+
+
+def _with_runs(
+    experiment: Experiment, omissions: tuple[Omission, ...], kept: BoolArray
+) -> tuple[Omission, ...]:
+    """Return omissions with that of the runs that are not kept."""
+    if kept.all():
+        return omissions
+    share, count = cost_share(experiment, slice(None), ~kept), int((~kept).sum())
+    metric = experiment.metric().name
+    return with_omission(omissions, Omission(OmissionKind.RUNS, count, len(kept), share, metric))
 
 
 def _opened(path: Path, options: LoadOptions) -> Experiment:

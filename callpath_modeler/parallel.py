@@ -1,9 +1,10 @@
 """Parallel `map` over threads, processes, or any executor of `concurrent.futures`.
 
 Threads are for functions that release the interpreter lock, such as the compiled library. Processes
-are those of loky: new interpreters, which need no guard in the script that starts them. An executor
-of the caller may work on other machines; see `callpath_modeler.executors`. Workers ignore Ctrl-C:
-this process handles it and ends them.
+are those of loky: new interpreters, which need no guard in the script that starts them. They import
+nothing from the working directory. Work whose functions they lack is done by this process. An
+executor of the caller may work on other machines; see `callpath_modeler.executors`. Workers ignore
+Ctrl-C: this process handles it and ends them.
 """
 
 from __future__ import annotations
@@ -164,9 +165,9 @@ def _threads(count: int) -> Iterator[Executor]:
 
 @contextmanager
 def _processes(count: int) -> Iterator[Executor]:
-    from loky import ProcessPoolExecutor
+    from callpath_modeler.worker_processes import safe_executor
 
-    executor = ProcessPoolExecutor(
+    executor = safe_executor(
         count,
         initializer=_end_as_orphan,
         initargs=(os.getpid(),),

@@ -32,6 +32,7 @@ from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.omissions import Omission, OmissionKind
 from callpath_modeler.profile.runs import Parameter, Run, RunNumber
 from callpath_modeler.profile.schema import Metric, Reduction, Region
 from callpath_modeler.stored_checks import (
@@ -95,6 +96,7 @@ class _Header(msgspec.Struct):
     models: list[_ModelsHeader]
     numbers: list[RunNumber] = []
     chains: dict[int, list[str]] = {}
+    omissions: list[Omission] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,7 @@ def _fill(folder: _Folder, fits: Sequence[Fitted]) -> None:
             models=models,
             numbers=list(experiment.numbers),
             chains={row: list(names) for row, names in experiment.chains.items()},
+            omissions=list(experiment.omissions),
         )
     )
 
@@ -296,7 +299,16 @@ def _experiment(store: _Store) -> Experiment:
         findings=tuple(header.findings),
         numbers=tuple(header.numbers),
         chains=_chains(store, len(tree)),
+        omissions=_omissions(header),
     )
+
+
+def _omissions(header: _Header) -> tuple[Omission, ...]:
+    """Return what a store leaves out; earlier versions stored a finding only."""
+    if header.omissions:
+        return tuple(header.omissions)
+    counts = (each.count for each in header.findings if each.code == "CPM139")
+    return tuple(Omission(OmissionKind.CALL_PATHS, count) for count in counts)
 
 
 def _chains(store: _Store, count: int) -> dict[int, tuple[str, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from pathlib import Path
 
 
@@ -11,6 +12,13 @@ def write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
+
+
+def trust(*folders: Path) -> None:
+    """Let the configuration files in these directories decide, as `cpmodel trust` does."""
+    listed = ", ".join(f'"{folder.resolve()}"' for folder in folders)
+    user = Path(os.environ["XDG_CONFIG_HOME"], "cpmodel", "config.toml")
+    write(user, f"[trust]\ndirectories = [{listed}]\n")
 
 
 def told(run, *words: object) -> dict[str, tuple[str, str]]:

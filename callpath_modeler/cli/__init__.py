@@ -14,6 +14,9 @@ def main() -> None:
     import os
     import warnings
 
+    from callpath_modeler.program_path import leave_working_directory
+
+    leave_working_directory()
     # Modules, widgets and models stay until the end. The search for cycles among them takes a tenth
     # of a start, so it waits for more of them.
     gc.set_threshold(_NEW_OBJECTS)

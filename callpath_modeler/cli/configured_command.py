@@ -20,6 +20,7 @@ from callpath_modeler.cli.settings import (
     ELSEWHERE,
     PREFIX,
     catalogue,
+    describes,
     form_of,
     key_of,
     name_variables,
@@ -31,6 +32,7 @@ from callpath_modeler.cli.settings import (
 )
 from callpath_modeler.config import ConfigFile, ConfigPaths, ConfiguredValue
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.printable import shell_word
 from callpath_modeler.toml.positions import Place
 
 INSTEAD = (("target", "at"), ("inclusive", "exclusive"))
@@ -51,11 +53,13 @@ class Configuration:
     places : places of configuration files
     files : files that were read, in order of priority
     settings : values by table and key
+    refused : values that decide, in a file beside profiles that the user does not trust
     """
 
     places: ConfigPaths
     files: tuple[ConfigFile, ...]
     settings: Mapping[Place, ConfiguredValue]
+    refused: tuple[ConfiguredValue, ...] = ()
 
     def of(self, key: str) -> list[ConfiguredValue]:
         """Return the values of an option: none, one, or one for each parameter."""
@@ -157,6 +161,7 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
         _dress(root, found)
         ctx.obj = root.obj
         _note_strangers(root.obj, ctx)
+        _note_refused(root.obj, found)
         if found.files and root.obj.verbose:
             listed = ", ".join(file.fingerprint.path for file in found.files)
             root.obj.note(f"configuration: {listed}")
@@ -194,6 +199,21 @@ def _note_strangers(console: Console, ctx: click.Context) -> None:
                 console.note(f"{name} sets nothing; {hint}")
 
 
+def _note_refused(console: Console, found: Configuration) -> None:
+    """Print the values of a file beside profiles that are not used, and how to use them."""
+    if not found.refused:
+        return
+    from callpath_modeler.diagnostics import Finding, summarise
+    from callpath_modeler.trust import resolved
+
+    first = found.refused[0]
+    listed = ", ".join(str(setting.place[-1]) for setting in found.refused)
+    message = f"{listed}; to use them: cpmodel trust {shell_word(resolved(first.folder))}"
+    finding = Finding("CPM181", first.written.path, message, len(found.refused))
+    for line in summarise(console.heard([finding])):
+        console.note(line)
+
+
 def _dress(root: click.Context, found: Configuration) -> None:
     """Apply files to the options before the command, which were parsed before."""
     for key, option in settable(root.command).items():
@@ -229,16 +249,40 @@ def _same(one: Path, other: Path | None) -> bool:
     return other is not None and one.samefile(other)
 
 
+def read_files(root: click.Context, paths: Sequence[Path]) -> tuple[ConfigFile, ...]:
+    """Return the contents of configuration files for the commands of a program."""
+    commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else ()
+    return config.read(paths, form_of(catalogue(root), commands)) if paths else ()
+
+
 def _read(root: click.Context, places: ConfigPaths) -> Configuration:
-    paths = places.files()
-    if not paths:
+    files = read_files(root, places.files())
+    if not files:
         return Configuration(places, (), {})
     options = catalogue(root)
-    commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else ()
-    files = config.read(paths, form_of(options, commands))
-    for setting in (each for file in files for each in file.settings()):
+    values = [each for file in files for each in file.settings()]
+    refused = _refused(places, files, options)
+    used = [each for each in values if each not in refused]
+    for setting in used:
         _check(root, setting, options)
-    return Configuration(places, files, config.merge_settings(files))
+    return Configuration(places, files, config.merge_settings(used), refused)
+
+
+def _refused(
+    places: ConfigPaths, files: Sequence[ConfigFile], options: Mapping[str, click.Option]
+) -> tuple[ConfiguredValue, ...]:
+    """Return the values of the file above the experiment that decide, unless it is trusted."""
+    from callpath_modeler.trust import resolved, trusted_directories
+
+    if places.found is None:
+        return ()
+    beside, *own = files
+    if resolved(places.found.parent) in trusted_directories(own):
+        return ()
+    known = ((each, options.get(str(each.place[1]))) for each in beside.settings()
+             if each.place[0] != config.PARAMETERS)  # fmt: skip
+    decided = (each for each, option in known if option is not None and not describes(option))
+    return (*decided, *filter(None, [beside.trust()]))
 
 
 def _check(

@@ -65,7 +65,12 @@ def command(
     """
     from callpath_modeler.analysis.gates import RegressionGate, violations
     from callpath_modeler.comparison import difference_of
-    from callpath_modeler.report.diff import difference_text, violation_lines
+    from callpath_modeler.report.diff import (
+        difference_text,
+        left_out_of_both,
+        unjudged_rows,
+        violation_lines,
+    )
     from callpath_modeler.report.diff_table import difference_table
 
     console: Console = ctx.obj
@@ -97,10 +102,14 @@ def command(
         lines = difference_text(found, rows[: table.top or _TOP_OF_A_TABLE], style, again)
         table.write_lines(console, lines)
     else:
-        table.write_table(console, difference_table(compared, rows[: table.top], broken))
+        unjudged = unjudged_rows(found, rows)
+        content = difference_table(compared, rows[: table.top], broken, unjudged)
+        table.write_table(console, content)
     console.findings(compared.findings)
     for line in violation_lines(found, broken):
         console.note(line)
+    if limits is not None and (said := left_out_of_both(found, rows)):
+        console.note(f"limits of --fail-on were applied {said}")
     if broken:
         ctx.exit(EXIT_NO)
     if limits is not None:

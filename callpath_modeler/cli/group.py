@@ -37,6 +37,7 @@ _COMMANDS = {
     "report": "Write one page of HTML: ranking, charts, call tree, data quality.",
     "export": "Write models, values, ranking or the call-path graph to a file.",
     "explain": "Explain a finding, e.g. CPM115: what it means and what to do.",
+    "trust": "Let the cpmodel.toml of a directory decide, e.g. exclude call paths.",
     "plugins": "List readers and commands, and why any cannot be loaded.",
     "completion": "Print a script that lets a shell complete commands and options.",
 }
@@ -118,9 +119,9 @@ def _described() -> dict[str, str]:
 
 def offered() -> list[EntryPoint]:
     """Return all commands of installed packages, without importing them."""
-    from importlib.metadata import entry_points
+    from callpath_modeler.program_path import installed_entry_points
 
-    return sorted(entry_points(group=PLUGINS))
+    return sorted(installed_entry_points(PLUGINS))
 
 
 def added() -> dict[str, EntryPoint]:

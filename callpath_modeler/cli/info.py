@@ -145,17 +145,17 @@ def _advise(
 def _configuration(console: Console, output: OutputRequest) -> None:
     """Print the values of options and their origins."""
     from callpath_modeler.cli.configured_command import configuration_of
-    from callpath_modeler.cli.option_origins import origins
+    from callpath_modeler.cli.option_origins import origins, refused_values
     from callpath_modeler.cli.settings import unknown_variables
     from callpath_modeler.report.configuration import configuration_table, configuration_text
 
     ctx = click.get_current_context()
-    found, told = configuration_of(ctx), origins(ctx)
+    found, told, refused = configuration_of(ctx), origins(ctx), refused_values(ctx)
     if output.form == TABLE:
         unknown, width = unknown_variables(ctx.find_root()), output.style(console).width
-        output.write_lines(console, configuration_text(told, found.places, unknown, width))
+        output.write_lines(console, configuration_text(told, found.places, unknown, refused, width))
     else:
-        output.write_table(console, configuration_table(told, found.files))
+        output.write_table(console, configuration_table(told, found.files, refused))
 
 
 def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> None:

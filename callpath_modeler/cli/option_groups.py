@@ -12,6 +12,14 @@ from click.core import ParameterSource
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class DescribingOption(click.Option):
+    """An option that describes the data, so that a file beside the profiles may set it.
+
+    Every other option decides: which data are used, how they are judged, what is shown, or what is
+    run. A file beside profiles sets it only in a directory that the user trusts.
+    """
+
+
 def add_options(command: F, options: tuple[Callable[[F], F], ...]) -> F:
     """Add options to a command, in this order."""
     for option in reversed(options):

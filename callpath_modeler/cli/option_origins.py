@@ -35,6 +35,17 @@ def origins(ctx: click.Context) -> list[OptionValue]:
     return told
 
 
+def refused_values(ctx: click.Context) -> list[OptionValue]:
+    """Return the values of a file beside profiles that the user does not trust with them."""
+    options = catalogue(ctx.find_root())
+    found = []
+    for each in configuration_of(ctx).refused:
+        option = options.get(key := str(each.place[-1]))
+        value = each.value if option is None else value_of(each, key, option)
+        found.append(OptionValue(key, _text(value), each.origin))
+    return found
+
+
 def _settled(
     values: list[OptionValue], pair: tuple[str, str], files: Sequence[str]
 ) -> list[OptionValue]:

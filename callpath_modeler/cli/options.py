@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callpath_modeler.cli.option_groups import F, add_options, option_group, was_asked
+from callpath_modeler.cli.option_groups import (
+    DescribingOption,
+    F,
+    add_options,
+    option_group,
+    was_asked,
+)
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shortened
 
@@ -110,10 +116,16 @@ _LOAD = (
         multiple=True,
         help="Model groups of processes separately: auto finds them, or 'rank == 0'.",
     ),
-    click.option("--scaling", type=click.Choice(["weak", "strong"]), help="Default: recognised."),
+    click.option(
+        "--scaling",
+        cls=DescribingOption,
+        type=click.Choice(["weak", "strong"]),
+        help="Default: recognised.",
+    ),
     click.option(
         "--param",
         "parameters",
+        cls=DescribingOption,
         metavar="NAME[=SOURCE]",
         multiple=True,
         callback=_every_parameter,
@@ -123,11 +135,18 @@ _LOAD = (
     click.option(
         "--unit",
         "units",
+        cls=DescribingOption,
         metavar="METRIC=UNIT",
         multiple=True,
         help="Unit of a metric whose profiles state none, e.g. time=us.",
     ),
-    click.option("--name", "pattern", metavar="PATTERN", help="Run names: 'app.p{p}.n{n}.r{rep}'."),
+    click.option(
+        "--name",
+        "pattern",
+        cls=DescribingOption,
+        metavar="PATTERN",
+        help="Run names: 'app.p{p}.n{n}.r{rep}'.",
+    ),
     click.option(
         "--reader",
         metavar="NAME",
@@ -153,7 +172,12 @@ _EXECUTOR = click.option(
     help="Workers on other nodes instead: mpi, or dask:ADDRESS of a scheduler.",
 )
 _METRIC = (
-    click.option("-m", "--metric", metavar="NAME", help="Metric. Default: the run time."),
+    click.option(
+        *("-m", "--metric"),
+        cls=DescribingOption,
+        metavar="NAME",
+        help="Metric. Default: the run time.",
+    ),
     click.option("-i", "--inclusive", is_flag=True, help="Use inclusive values."),
     click.option(
         "-e",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,19 @@ def _checked(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
 
         format_of_plot(path)
         require_matplotlib()
+        _import_matplotlib()
     return path
+
+
+def _import_matplotlib() -> None:
+    """Import matplotlib, so that a file ``matplotlibrc`` of the working directory sets nothing.
+
+    Such a file may be one of a folder of profiles that somebody else made. Only the import reads
+    it, and there is no setting that prevents that.
+    """
+    is_there, ours = Path("matplotlibrc").exists(), Path(__file__).parent
+    with contextlib.chdir(ours) if is_there else contextlib.nullcontext():
+        import matplotlib as mpl  # noqa: F401 - for its effect
 
 
 PLOT = click.option(

@@ -12,6 +12,7 @@ from callpath_modeler.cli.completeness import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.history_options import LABELS, STORE, labels_of
+from callpath_modeler.cli.option_groups import DescribingOption
 from callpath_modeler.cli.options import load_options
 from callpath_modeler.cli.screen_size import ROWS
 from callpath_modeler.cli.table_options import (
@@ -30,7 +31,12 @@ if TYPE_CHECKING:
 @click.command("score", cls=Configured)
 @STORE
 @click.argument("experiment", nargs=-1, metavar="[RUNS]...")
-@click.option("-m", "--metric", metavar="NAME", help="Metric. Default: that of the newest one.")
+@click.option(
+    *("-m", "--metric"),
+    cls=DescribingOption,
+    metavar="NAME",
+    help="Metric. Default: that of the newest one.",
+)
 @LABELS
 @table_options
 @load_options

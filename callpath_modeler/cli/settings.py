@@ -12,6 +12,7 @@ import click
 
 from callpath_modeler import config
 from callpath_modeler.cli.default_group import DefaultGroup
+from callpath_modeler.cli.option_groups import DescribingOption
 
 if TYPE_CHECKING:
     from callpath_modeler.config import ConfiguredValue
@@ -31,15 +32,12 @@ ELSEWHERE: Mapping[str, Place] = {
 _OF_ONE_RUN = frozenset({
     "compare",
     "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
-    "advise", "executor", "output", "force", "format", "columns", "no_header", "junit", "what",
+    "advise", "output", "force", "format", "columns", "no_header", "junit", "what",
     "pair", "base", "shard", "matrix", "group", "depth", "zoom", "filter", "open", "close", "lines",
     "reverse", "predicted", "application", "plot", "color_by", "per_process", "web", "port",
     "remember", "calibrated", "label",
 })  # fmt: skip
-"""Options that only make sense for one call of a command.
-
-An executor runs what it is sent and returns pickles, so no file beside profiles may name one.
-"""
+"""Options that only make sense for one call of a command."""
 
 _APART: Mapping[str, frozenset[str]] = {
     "fit": frozenset({"metric"}),  # which models are kept
@@ -93,6 +91,11 @@ def settable(command: click.Command) -> Mapping[str, click.Option]:
     apart = _APART.get(command.name or "", frozenset()) | _OF_ONE_RUN
     options = ((key_of(each), each) for each in command.params if isinstance(each, click.Option))
     return {key: option for key, option in options if key and key not in apart}
+
+
+def describes(option: click.Parameter) -> bool:
+    """Return whether an option describes the data; every other option decides."""
+    return isinstance(option, DescribingOption)
 
 
 def catalogue(root: click.Context) -> dict[str, click.Option]:

@@ -248,7 +248,7 @@ def _written(form: str, history: CommitHistory, found: Sequence[HistoryEntry], s
         "comment": lambda: history_formats.to_comment(history, found),
         "github": lambda: history_formats.to_github(history, found),
         "gitlab": lambda: history_formats.to_gitlab(history, found, source),
-        "badge": lambda: history_formats.to_badge(found),
+        "badge": lambda: history_formats.to_badge(history, found),
         "html": lambda: history_page(history, found, source),
     }[form]()
 

@@ -266,4 +266,17 @@ OF_PROFILES = {
         remedy="Move the file of `cpmodel export -f cubex` out of the directory of the runs.",
         example="models.cubex: models of p = 4096",
     ),
+    "CPM181": FindingKind(
+        what="A configuration file beside the profiles may not decide, so some keys are not used",
+        why="Whoever made the profiles may have written it. It may describe them: names, "
+        "parameters, units, the metric.",
+        remedy="Look at the file, then trust its directory, or name the file with `--config FILE`.",
+        example="runs/cpmodel.toml: ignore, jobs; to use them: cpmodel trust /home/ada/runs",
+    ),
+    "CPM182": FindingKind(
+        what="The list of runs in a directory leaves out some of its profiles",
+        why="The models rest on the profiles that the list names.",
+        remedy="Add the profiles to the list, or remove the list to read all of them.",
+        example="runs/runs.toml: app.p64.r2.cubex, app.p64.r3.cubex",
+    ),
 }

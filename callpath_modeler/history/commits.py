@@ -23,6 +23,7 @@ from callpath_modeler.errors import DataError, UsageError, did_you_mean
 from callpath_modeler.history.store import MOST_RECORDS, HistoryRecord
 from callpath_modeler.modeling import centre
 from callpath_modeler.printable import shortened
+from callpath_modeler.profile.omissions import Omission
 from callpath_modeler.profile.pattern import Patterns
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.paths import split_at_slashes, tree_of
@@ -69,6 +70,12 @@ class CommitHistory:
     def newest(self) -> HistoryRecord:
         """The newest record."""
         return self.records[-1]
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """Parts of the program that any of the records leaves out, the newest record first."""
+        every = (each for record in reversed(self.records) for each in record.omissions)
+        return tuple(dict.fromkeys(every))
 
     @property
     def regressions(self) -> tuple[HistoryChange, ...]:

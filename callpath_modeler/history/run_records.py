@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,8 +29,9 @@ from callpath_modeler.pipeline import FitOptions, models_of_loaded
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.metric_values import inclusive_values
+from callpath_modeler.profile.omissions import Omission, OmissionKind, share_of
 from callpath_modeler.profile.parameter_line import main_parameter, nearest_line
-from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.readers.parallel_reading import Progress
 from callpath_modeler.readers.reductions import statistic_of_present
 from callpath_modeler.readers.run_provenance import ENVIRONMENT
@@ -129,8 +130,18 @@ def record_of(
             held,
             points,
         ),
+        omissions=(*experiment.omissions, *_cheap(cube, rows, metric)),
     )
     return record, predictions, findings
+
+
+def _cheap(cube: FloatArray, rows: IntArray, metric: Metric) -> Iterator[Omission]:
+    """Yield the omission of the call paths with a value for which a record has no room."""
+    others = np.setdiff1d(np.flatnonzero(~np.isnan(cube).all(axis=(1, 2))), rows)
+    if len(others):
+        total = float(np.nansum(cube)) if metric.additive else 0.0
+        share, count = share_of(float(np.nansum(cube[others])), total), len(others)
+        yield Omission(OmissionKind.CHEAP, count, share=share, metric=metric.name)
 
 
 def _line(

@@ -32,6 +32,7 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError, InputError, OutputError
 from callpath_modeler.printable import printable, shortened
+from callpath_modeler.profile.omissions import Omission
 
 Entry = TypeVar("Entry")
 
@@ -94,6 +95,7 @@ class HistoryRecord:
     target : a further scale to judge; None = there is none
     efficiency : [factors, K] factors of parallel efficiency of the program, 0 to 1, in the order of
         `FACTORS`; NaN = not known; empty = the profiles do not allow them
+    omissions : parts of the measured program that are left out
     """
 
     commit: str
@@ -111,6 +113,7 @@ class HistoryRecord:
     held: Mapping[str, float] = field(default_factory=dict)
     target: float | None = None
     efficiency: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    omissions: tuple[Omission, ...] = ()
 
     @property
     def series(self) -> tuple[str, str, str, str, tuple[tuple[str, float], ...]]:
@@ -166,6 +169,7 @@ class _Payload(msgspec.Struct, forbid_unknown_fields=True):
     held: dict[str, float]
     target: float | None
     efficiency: list[list[float]]
+    omissions: list[Omission] = []
 
 
 def add(path: Path, record: HistoryRecord) -> bool:
@@ -378,6 +382,7 @@ def _content(record: HistoryRecord) -> bytes:
         dict(record.held),
         record.target,
         record.efficiency.tolist(),
+        list(record.omissions),
     )
     return msgspec.msgpack.encode(payload)
 
@@ -423,6 +428,7 @@ def _record(commit: str, when: float, payload: _Payload) -> HistoryRecord:
         payload.held,
         payload.target,
         np.array(payload.efficiency, float) if payload.efficiency else np.empty((0, 0)),
+        tuple(payload.omissions),
     )
     _checked(record)
     return record
@@ -433,6 +439,7 @@ def _checked(record: HistoryRecord) -> None:
     rows, scales, _ = record.values.shape
     texts = [record.commit, record.metric, record.unit, record.parameter, record.reduction]
     pairs = (*record.labels.items(), *record.environment.items())
+    texts += [each.metric + each.condition for each in record.omissions]
     texts += [*record.callpaths, *record.held, *(text for pair in pairs for text in pair)]
     check_texts(texts)
     if not record.commit or not math.isfinite(record.time):

@@ -18,6 +18,7 @@ from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.lines import RunLines
 from callpath_modeler.profile.metric_values import MetricValues, inclusive_values
+from callpath_modeler.profile.omissions import Omission
 from callpath_modeler.profile.runs import Parameter, Run, RunNumber, split_parameters
 from callpath_modeler.profile.schema import PROGRAM, Metric, Reduction, Region
 from callpath_modeler.units import as_option, counted
@@ -65,6 +66,7 @@ class Experiment(HtmlReprMixin):
     lines : [runs] costs of lines, by metric name, if they were requested
     chains : names of call paths that were folded, the first caller first, by the row of the call
         path below them
+    omissions : parts of the measured program that are left out
     """
 
     name: str
@@ -82,6 +84,7 @@ class Experiment(HtmlReprMixin):
     balances: tuple[Balance | None, ...] = ()
     lines: tuple[RunLines, ...] = ()
     chains: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    omissions: tuple[Omission, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name.isprintable():

@@ -16,6 +16,7 @@ from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree, without_s
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.lines import RunLines
 from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.omissions import Omission, OmissionKind, share_of, with_omission
 from callpath_modeler.profile.pattern import Patterns, unmatched
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.profile.unify import preorder, scatter_to_union, unify
@@ -90,11 +91,18 @@ def drop_subtrees(experiment: Experiment, patterns: Iterable[str]) -> Experiment
         for name, values in experiment.columns.items()
     }
     found = (*experiment.findings, _told(experiment, gone, "CPM139"))
+    omissions = _omitted(experiment, gone, OmissionKind.CALL_PATHS)
     rows = np.where(gone, ROOT, place)
     moved = _moved(experiment, rows)
     chains = _moved_chains(experiment, rows)
     return replace(
-        experiment, tree=smaller, columns=columns, findings=found, lines=moved, chains=chains
+        experiment,
+        tree=smaller,
+        columns=columns,
+        findings=found,
+        lines=moved,
+        chains=chains,
+        omissions=omissions,
     )
 
 
@@ -122,7 +130,8 @@ def merge_into_callers(experiment: Experiment, patterns: Iterable[str]) -> Exper
     if not hidden.any():
         return experiment
     found = (*experiment.findings, _told(experiment, hidden, "CPM140"))
-    return replace(_folded(experiment, hidden), findings=found)
+    omissions = _omitted(experiment, hidden, OmissionKind.FOLDED)
+    return replace(_folded(experiment, hidden), findings=found, omissions=omissions)
 
 
 def fold_recursion(experiment: Experiment) -> Experiment:
@@ -407,15 +416,35 @@ def _run_time_without(
 
 def _told(experiment: Experiment, rows: BoolArray, code: str) -> Finding:
     """Return the finding about the number and the share of the excluded or folded call paths."""
-    count = int(rows.sum())
+    count, share = int(rows.sum()), cost_share(experiment, rows)
     message = counted(count, "call path")
-    metric = experiment.metric()
-    exclusive = experiment.values(metric.name)
-    total = float(np.nansum(exclusive)) if metric.additive else 0.0
-    if total > 0:
-        share = percent(float(np.nansum(exclusive[rows])) / total)
-        message += f", {share} of the {metric.name} of all runs"
+    if share is not None:
+        message += f", {percent(share)} of the {experiment.metric().name} of all runs"
     return Finding(code, "call paths", message, count)
+
+
+def _omitted(experiment: Experiment, rows: BoolArray, kind: OmissionKind) -> tuple[Omission, ...]:
+    """Return the omissions of an experiment with a further one, of the given call paths."""
+    share = cost_share(experiment, rows)
+    new = Omission(kind, int(rows.sum()), share=share, metric=experiment.metric().name)
+    return with_omission(experiment.omissions, new)
+
+
+def cost_share(
+    experiment: Experiment, rows: BoolArray | slice, runs: BoolArray | slice = slice(None)
+) -> float | None:
+    """Return the share that some call paths and runs have of the cost of all runs.
+
+    Returns
+    -------
+    float or None
+        None if the metric does not add up, or if nothing has a cost.
+    """
+    metric = experiment.metric()
+    if not metric.additive:
+        return None
+    exclusive = experiment.values(metric.name)
+    return share_of(float(np.nansum(exclusive[rows][:, runs])), float(np.nansum(exclusive)))
 
 
 def _frozen(

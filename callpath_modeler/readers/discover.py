@@ -25,6 +25,9 @@ from callpath_modeler.readers.tokens import NUMBER
 MANIFEST = "runs.toml"
 """Name of a file that lists the runs of its directory, and their parameters."""
 
+UNLISTED = "CPM182"
+"""Code of the finding about profiles that the list of runs in their directory does not name."""
+
 # Other files next to a profile of this stem (summary.cubex, trace.cubex) are derived from the same
 # run and contain other quantities.
 _MAIN_STEM = "profile"
@@ -203,7 +206,32 @@ def _in_directory(
     if not os.access(directory, os.R_OK | os.X_OK):
         raise InputError(f"{directory}: no permission to read", hint="check its permissions")
     if (directory / MANIFEST).is_file():
-        return _from_manifest(directory / MANIFEST, registry)
+        listed = _from_manifest(directory / MANIFEST, registry)
+        if findings is not None:
+            findings += _unlisted(directory, listed, registry)
+        return listed
+    return _searched(directory, registry, pattern, findings)
+
+
+def _unlisted(directory: Path, listed: Sequence[RunFile], registry: Registry) -> Iterator[Finding]:
+    """Yield the finding about profiles that a directory's list of runs does not name."""
+    try:
+        found = [run.path for run in _searched(directory, registry, None, None)]
+    except InputError:
+        return  # the list names profiles elsewhere
+    known = {os.path.realpath(run.path) for run in listed}
+    others = [path for path in found if os.path.realpath(path) not in known]
+    if others:
+        yield Finding(UNLISTED, str(directory / MANIFEST), _names(directory, others), len(others))
+
+
+def _searched(
+    directory: Path,
+    registry: Registry,
+    pattern: _Pattern | None,
+    findings: list[Finding] | None,
+) -> list[RunFile]:
+    """Return the profiles of a directory without its list of runs."""
     runs = []
     unknown: list[Path] = []
     folders: list[Path] = []
@@ -348,9 +376,13 @@ def _is_recognised(unknown: list[Path], path: Path, registry: Registry) -> bool:
 
 
 def _unrecognised(directory: Path, files: Sequence[Path]) -> Finding:
+    return Finding("CPM164", str(directory), _names(directory, files), len(files))
+
+
+def _names(directory: Path, files: Sequence[Path]) -> str:
     names = ", ".join(str(path.relative_to(directory)) for path in files[:_NAMED])
     more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
-    return Finding("CPM164", str(directory), f"{names}{more}", len(files))
+    return f"{names}{more}"
 
 
 def _telling(registry: Registry) -> tuple[str, ...]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 from callpath_modeler.errors import InputError, PluginError, UsageError
+from callpath_modeler.program_path import installed_entry_points
 from callpath_modeler.readers.base import Match, Reader
 from callpath_modeler.readers.plugin_errors import loaded, naming_the_reader
 from callpath_modeler.readers.single_file import readers_in
@@ -20,7 +21,8 @@ OURS = "callpath-modeler"
 
 def offered() -> list[EntryPoint]:
     """Return the readers of all installed packages without imports, this package's first."""
-    return sorted(entry_points(group=GROUP), key=lambda e: (package_of(e) != OURS, e.name, e.value))
+    found = installed_entry_points(GROUP)
+    return sorted(found, key=lambda e: (package_of(e) != OURS, e.name, e.value))
 
 
 def installed() -> dict[str, EntryPoint]:

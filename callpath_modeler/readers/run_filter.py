@@ -106,6 +106,8 @@ class RunSelection:
     def __init__(self, text: str) -> None:
         self.open = parse_conditions(text) if text else []
         """Conditions that have not been applied."""
+        self.excluded = 0, 0
+        """Number of runs that conditions on metadata excluded, and of all runs."""
 
     def by_metadata(self, runs: list[_R]) -> list[_R]:
         """Return the runs that meet the conditions on metadata.
@@ -125,6 +127,7 @@ class RunSelection:
                 if not chosen:
                     told = condition.as_text()
                     raise DataError(f"no run is left where {told}", hint="see `cpmodel info`")
+        self.excluded = len(runs) - len(chosen), len(runs)
         return chosen
 
 

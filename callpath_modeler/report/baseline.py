@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from callpath_modeler.analysis.expectations.baseline import Baseline, BaselineEntry
 from callpath_modeler.analysis.expectations.document import SCHEMA
 from callpath_modeler.printable import in_one_line
+from callpath_modeler.profile.omissions import REST, WHOLE, is_partial
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.answer import omissions
 from callpath_modeler.units import (
@@ -26,7 +27,6 @@ from callpath_modeler.units import (
 _COLUMN = 44
 """Column in which comments start."""
 
-_WHOLE = "whole program"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -114,7 +114,8 @@ def _names(baseline: Baseline) -> list[str]:
     tree = baseline.fitted.experiment.tree
     rows = [entry.row for entry in baseline.entries]
     # The whole program, if it is among them, comes first.
-    whole = [_WHOLE for row in rows if row is None]
+    is_part = is_partial(baseline.fitted.experiment.omissions)
+    whole = [REST if is_part else WHOLE for row in rows if row is None]
     names = whole + tree.paths([row for row in rows if row is not None], short_name)
     count, ids = Counter(names), tree.ids()
     return [

@@ -57,7 +57,7 @@ def check_listing(check: Check, *, style: TextStyle) -> Listing:
     Each entry leads to the call path that decides the result.
     """
     say = style.say
-    names = [cell_len(outcome.expectation.name) for outcome in check.outcomes]
+    names = [cell_len(outcome.name) for outcome in check.outcomes]
     column = min(_MOST, max(names, default=0))
     entries = [
         ListingEntry([*_outcome_lines(check, outcome, column, style=style)], _worst(outcome))
@@ -72,7 +72,7 @@ def _outcome_lines(
     check: Check, outcome: Outcome, column: int, *, style: TextStyle
 ) -> Iterator[Text]:
     say = style.say
-    name, said = say(outcome.expectation.name), say(sentence(outcome))
+    name, said = say(outcome.name), say(sentence(outcome))
     head = Text(outcome.status.upper().ljust(_WORD), style=STYLES[outcome.status])
     room = None if style.width is None else style.width - _WORD
     if cell_len(name) <= column and (room is None or column + 2 + cell_len(said) <= room):
@@ -164,7 +164,7 @@ def _row(outcome: Outcome, ids: Sequence[str]) -> dict[str, Cell]:
     crossing = None if decisive is None else decisive.crossing
     growth = decisive.growths[0] if decisive is not None and decisive.growths else None
     return {
-        "name": expectation.name,
+        "name": outcome.name,
         "status": str(outcome.status),
         "failed": outcome.failed,
         "verdict": str(outcome.verdict),

@@ -33,6 +33,7 @@ def configuration_text(
     values: Sequence[OptionValue],
     places: ConfigPaths,
     strangers: Mapping[str, str] | None = None,
+    refused: Sequence[OptionValue] = (),
     width: int | None = None,
 ) -> list[Text]:
     """Return the lines of `cpmodel info --config`: files, configured options, other options.
@@ -42,6 +43,7 @@ def configuration_text(
     values : the options
     places : directories with configuration files
     strangers : environment variables that look like options, with the nearest option
+    refused : values of a file that is not trusted with them
     width : width in columns, longer lines are wrapped; None = unlimited
     """
     given = [(one.setting, one.origin, one.value or "-") for one in values if one.origin]
@@ -51,6 +53,9 @@ def configuration_text(
         [("setting", "from", "value"), *given] if given else [("nothing is set",)],
         [("not set", "default"), *defaults],
     ]
+    if refused:
+        rows = ((one.setting, one.origin or "-", one.value or "-") for one in refused)
+        blocks.insert(2, [("not used", "from", "value"), *rows])
     if strangers:
         listed = (f"{name}; {hint}" if hint else name for name, hint in strangers.items())
         blocks.insert(2, [("variables that set nothing",), *((line,) for line in listed)])
@@ -81,7 +86,11 @@ def _files(places: ConfigPaths) -> list[tuple[str, ...]]:
     return [("read", "file"), *zip(marks, files, strict=True)]
 
 
-def configuration_table(values: Sequence[OptionValue], files: Sequence[ConfigFile]) -> Table:
+def configuration_table(
+    values: Sequence[OptionValue],
+    files: Sequence[ConfigFile],
+    refused: Sequence[OptionValue] = (),
+) -> Table:
     """Return a table with one row per option."""
     columns: dict[str, list[Cell]] = {
         "setting": [one.setting for one in values],
@@ -89,4 +98,5 @@ def configuration_table(values: Sequence[OptionValue], files: Sequence[ConfigFil
         "from": [one.origin or "default" for one in values],
     }
     read = [{"path": file.fingerprint.path, "sha256": file.fingerprint.sha256} for file in files]
-    return Table(columns, {}, {"files": read})
+    others = [{"setting": one.setting, "value": one.value, "from": one.origin} for one in refused]
+    return Table(columns, {}, {"files": read, "not_used": others})

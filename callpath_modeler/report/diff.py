@@ -13,6 +13,12 @@ from callpath_modeler.analysis.changes import Changes
 from callpath_modeler.analysis.diff import ExperimentDifference, only_in_one
 from callpath_modeler.analysis.gates import Violation
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.profile.omissions import (
+    Omission,
+    OmissionKind,
+    omissions_text,
+    share_of,
+)
 from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.diff_table import VERDICTS, growth_texts
 from callpath_modeler.report.invocation import NEW, Invocation
@@ -94,7 +100,38 @@ def _grey(lines: Sequence[str], style: TextStyle) -> list[Text]:
 
 def _verdict(found: ExperimentDifference, style: TextStyle) -> str:
     """Return the sentence that answers a comparison: the difference and its cause."""
-    return " ".join(_answer(found, changes, style) for changes in found.answers)
+    told = [_answer(found, changes, style) for changes in found.answers]
+    said = left_out_of_both(found)
+    return " ".join([*told, *([f"Judged {said}."] if said else [])])
+
+
+def left_out_of_both(found: ExperimentDifference, rows: IntArray | None = None) -> str:
+    """Return what a comparison leaves out in words; "" = nothing.
+
+    Parameters
+    ----------
+    rows : the judged call paths; None = all
+    """
+    base, new = (
+        omissions_text(side.experiment.omissions) for side in (found.pair.base, found.pair.new)
+    )
+    both = [base] if base == new else [f"{base or 'with everything'} in base",
+                                       f"{new or 'with everything'} in new"]  # fmt: skip
+    unjudged = () if rows is None else unjudged_rows(found, rows)
+    return ", ".join(filter(None, [*both, omissions_text(unjudged)]))
+
+
+def unjudged_rows(found: ExperimentDifference, rows: IntArray) -> tuple[Omission, ...]:
+    """Return the omission of the call paths that are not judged; () = all are."""
+    others = np.setdiff1d(found.order, rows)
+    if not len(others):
+        return ()
+    share, changes = None, found.measured or found.at_target
+    if changes is not None and found.pair.metric.additive and not found.inclusive:
+        cost = np.nan_to_num(changes.new[:-1])
+        share = share_of(float(cost[others].sum()), float(cost.sum()))
+    name = found.pair.metric.name
+    return (Omission(OmissionKind.UNSELECTED, len(others), share=share, metric=name),)
 
 
 def known_by(found: ExperimentDifference, changes: Changes, style: TextStyle) -> str:

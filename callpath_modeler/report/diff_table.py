@@ -14,6 +14,7 @@ from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.comparison import Compared
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.omissions import Omission, omissions_json
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.ranking_table import fit_settings
 
@@ -27,7 +28,10 @@ _OF_GROWTH = {1: "faster", -1: "slower", 0: "not shown"}
 
 
 def difference_table(
-    compared: Compared, rows: IntArray | None = None, broken: Sequence[Violation] = ()
+    compared: Compared,
+    rows: IntArray | None = None,
+    broken: Sequence[Violation] = (),
+    unjudged: Sequence[Omission] = (),
 ) -> Table:
     """Return a comparison as a table with one row per call path.
 
@@ -36,6 +40,7 @@ def difference_table(
     compared : the comparison
     rows : call paths, in order; None = all
     broken : limits that the comparison exceeds
+    unjudged : call paths that no limit is applied to
 
     Returns
     -------
@@ -68,7 +73,7 @@ def difference_table(
     costs = ("base", "new", "change")
     united = [form.format(name) for form in (_SCALE, _TARGET, _MODELS) for name in costs]
     units = dict.fromkeys(united, found.pair.metric.unit)
-    return Table(columns, units, comparison_header(compared, broken))
+    return Table(columns, units, comparison_header(compared, broken, unjudged))
 
 
 def _occurs(found: ExperimentDifference, row: int) -> str:
@@ -109,8 +114,16 @@ def _growth_columns(found: ExperimentDifference, rows: IntArray) -> dict[str, li
     }
 
 
-def comparison_header(compared: Compared, broken: Sequence[Violation] = ()) -> dict[str, object]:
-    """Return what JSON says of a comparison besides its rows; `broken` = exceeded limits."""
+def comparison_header(
+    compared: Compared, broken: Sequence[Violation] = (), unjudged: Sequence[Omission] = ()
+) -> dict[str, object]:
+    """Return what JSON says of a comparison besides its rows.
+
+    Parameters
+    ----------
+    broken : exceeded limits
+    unjudged : call paths that no limit is applied to
+    """
     found = compared.difference
     pair, tree = found.pair, found.pair.tree
     parted = only_in_one(found)
@@ -152,6 +165,7 @@ def comparison_header(compared: Compared, broken: Sequence[Violation] = ()) -> d
                 parted.rows, parted.is_new, parted.cost, parted.share, parted.callpaths, strict=True
             )
         ],
+        "unjudged": omissions_json(unjudged),
         "left_out": [tree.path(int(row)) for row in np.flatnonzero(found.left_out)],
         "breaches": [
             {

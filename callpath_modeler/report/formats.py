@@ -10,6 +10,7 @@ from types import NoneType
 from typing import TYPE_CHECKING
 
 from callpath_modeler.printable import csv_cells, json_text, markdown_text
+from callpath_modeler.profile.omissions import omissions_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -195,6 +196,7 @@ def provenance(experiment: Experiment, findings: Sequence[Finding]) -> dict[str,
             {"path": run.source, "parameters": dict(run.parameters), "repetition": run.repetition}
             for run in experiment.runs
         ],
+        "left_out": omissions_json(experiment.omissions),
         "findings": [
             {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
             for f in findings

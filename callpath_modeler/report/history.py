@@ -20,6 +20,7 @@ from callpath_modeler.analysis.history.judgement import (
 )
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.history.commits import CommitHistory
+from callpath_modeler.profile.omissions import omissions_json, omissions_text
 from callpath_modeler.report.formats import Cell, Table, json_number, known_or_none
 from callpath_modeler.report.history_efficiency import (
     efficiency_json,
@@ -205,7 +206,16 @@ def _commits(
 
 
 def verdict(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
-    """Return the verdict in one sentence."""
+    """Return the verdict in one sentence, and what the records leave out in another."""
+    said, newest = _verdict(history, found), omissions_text(history.newest.omissions)
+    if newest:
+        return f"{said} Judged {newest}."
+    if history.omissions:
+        return f"{said} Earlier records are {omissions_text(history.omissions)}."
+    return said
+
+
+def _verdict(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
     newest = history.newest.commit
     worse = len({each.row for each in found if each.failed} - {None})
     if any(each.failed and each.row is None for each in found):
@@ -360,6 +370,7 @@ def history_table(history: CommitHistory, found: Sequence[HistoryEntry]) -> Tabl
         "commit": newest.commit,
         "verdict": verdict(history, found),
         "passed": not any(each.failed for each in found),
+        "left_out": omissions_json(history.omissions),
         "records": len(history.records),
         "callpaths": len(history.callpaths),
         "metric": newest.metric,

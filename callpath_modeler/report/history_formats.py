@@ -15,6 +15,8 @@ from callpath_modeler.printable import (
     json_text,
     markdown_text,
 )
+from callpath_modeler.profile.omissions import is_partial, omissions_text
+from callpath_modeler.report.annotations import omission_annotations
 from callpath_modeler.report.history import (
     PROGRAM_BESIDE_CONTROL,
     EntryStatus,
@@ -23,7 +25,7 @@ from callpath_modeler.report.history import (
     verdict,
 )
 from callpath_modeler.report.history_efficiency import efficiency_rows, efficiency_title
-from callpath_modeler.report.junit import CaseStatus, JUnitCase, junit_xml
+from callpath_modeler.report.junit import CaseStatus, JUnitCase, junit_xml, omission_cases
 from callpath_modeler.report.page.markup import tag
 from callpath_modeler.units import counted
 
@@ -79,6 +81,7 @@ def to_github(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
         title = github_property(f"{each.status.upper()} {each.name}")
         message = github_message("\n".join(filter(None, (each.said, each.dated))))
         lines.append(f"::{level} title={title}::{message}")
+    lines += omission_annotations(history.omissions)
     return "".join(f"{line}\n" for line in [*lines, in_one_line(verdict(history, found))])
 
 
@@ -98,6 +101,15 @@ def to_gitlab(history: CommitHistory, found: Sequence[HistoryEntry], source: str
             "check_name": f"cpmodel-watch-{each.status}",
             "fingerprint": hashlib.blake2b(identity.encode(), digest_size=16).hexdigest(),
             "severity": _SEVERITIES.get(each.status, "info"),
+            "location": {"path": in_one_line(source), "lines": {"begin": 1}},
+        })  # fmt: skip
+    if history.omissions:
+        said = f"parts left out: judged {omissions_text(history.omissions)}"
+        issues.append({
+            "description": in_one_line(said),
+            "check_name": "cpmodel-watch-omission",
+            "fingerprint": hashlib.blake2b(said.encode(), digest_size=16).hexdigest(),
+            "severity": "minor",
             "location": {"path": in_one_line(source), "lines": {"begin": 1}},
         })  # fmt: skip
     return json_text(json.dumps(issues, ensure_ascii=False, indent=1)) + "\n"
@@ -127,6 +139,7 @@ def to_history_junit(history: CommitHistory, found: Sequence[HistoryEntry], sour
         status = CaseStatus.FAILED if entry.failed else CaseStatus.SKIPPED
         message = f"{entry.status.upper()}: {entry.said}"
         cases.append(JUnitCase(name, metric, status, message, "history", entry.dated))
+    cases += omission_cases(history.omissions)
     return junit_xml("cpmodel watch", source, cases)
 
 
@@ -146,13 +159,17 @@ _COLORS = {"worse": "#b3260a", "suspected": "#8a6100", "not worse": "#00664a"}
 _TITLE = "performance"
 
 
-def to_badge(found: Sequence[HistoryEntry]) -> str:
-    """Return a badge as SVG: ``performance: 2 worse``, ``1 suspected`` or ``not worse``."""
+def to_badge(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
+    """Return a badge as SVG: ``performance: 2 worse``, ``1 suspected`` or ``not worse``.
+
+    ``(of a part)`` follows if the records leave out parts of the program.
+    """
     worse = len({each.row for each in found if each.failed})
     suspected = sum(each.status is EntryStatus.SUSPECTED for each in found)
     word = "worse" if worse else "suspected" if suspected else "not worse"
     number = worse or suspected
     text = f"{number} {word}" if number else word
+    text += " (of a part)" * is_partial(history.omissions)
     left, right = (_LETTER * len(each) + 2 * _PAD for each in (_TITLE, text))
     width = left + right
     parts = [tag("title", f"{_TITLE}: {text}")]

@@ -11,6 +11,7 @@ from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.expectations.outcome_text import details, sentence
 from callpath_modeler.analysis.expectations.verdicts import Outcome, Status
 from callpath_modeler.printable import xml_text
+from callpath_modeler.profile.omissions import Omission, omissions_text
 from callpath_modeler.report.check import worst_names
 
 
@@ -91,10 +92,18 @@ def to_junit(check: Check) -> str:
     """Return XML with one test case per expectation.
 
     A failed expectation holds ``failure``. One that the data do not decide, or that fails as
-    expected, holds ``skipped``.
+    expected, holds ``skipped``. So does a last case that says what is left out.
     """
     cases = [_case(check, outcome) for outcome in check.outcomes]
-    return junit_xml("cpmodel check", check.path, cases)
+    return junit_xml("cpmodel check", check.path, [*cases, *omission_cases(check.omissions)])
+
+
+def omission_cases(omissions: Sequence[Omission]) -> list[JUnitCase]:
+    """Return one skipped case for what a verdict leaves out; none if it leaves out nothing."""
+    if not omissions:
+        return []
+    said = f"judged {omissions_text(omissions)}"
+    return [JUnitCase("parts left out", "omissions", CaseStatus.SKIPPED, said, "omission")]
 
 
 def _case(check: Check, outcome: Outcome) -> JUnitCase:
@@ -104,7 +113,7 @@ def _case(check: Check, outcome: Outcome) -> JUnitCase:
         *details(outcome, check.control_of(outcome)),
     ]
     return JUnitCase(
-        outcome.expectation.name,
+        outcome.name,
         outcome.fitted.experiment.name,
         _status(outcome),
         f"{outcome.status.upper()}: {sentence(outcome)}",

@@ -27,7 +27,7 @@ def verdict_columns(check: Check, rows: Sequence[int]) -> dict[str, list[Cell]]:
     found = [known.get(row) for row in rows]
     return {
         "verdict": [None if each is None else str(each[0]) for each in found],
-        "expectation": [None if each is None else each[1].expectation.name for each in found],
+        "expectation": [None if each is None else each[1].name for each in found],
     }
 
 

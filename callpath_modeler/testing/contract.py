@@ -151,9 +151,9 @@ class ReaderContract:
             f"import sys, {self.reader_class.__module__}\n"
             f"print(*sorted(set({self.not_at_import!r}) & set(sys.modules)))"
         )
-        path = os.pathsep.join([entry for entry in sys.path if entry])
+        path = os.pathsep.join(map(os.path.abspath, sys.path))
         done = subprocess.run(
-            [sys.executable, "-c", code],
+            [sys.executable, "-P", "-c", code],
             capture_output=True,
             text=True,
             check=False,

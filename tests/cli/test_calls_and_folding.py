@@ -9,6 +9,7 @@ import json
 import numpy as np
 import pytest
 
+import configured
 from call_sites import COSTS, EXCESS, contexts, write_run, write_series, write_source
 from callpath_modeler.cli.console import Console
 from callpath_modeler.report.node import NodeReport
@@ -57,6 +58,8 @@ def test_calls_are_joined_by_fold(run, runs, command):
 
 
 def test_fold_is_kept_in_configuration_and_in_the_next_command(run, runs, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(runs.parent / "me"))
+    configured.trust(runs)
     (runs / "cpmodel.toml").write_text('[defaults]\nfold = ["call-sites"]\n')
     assert "exchange:31" not in run("views", runs).out
     (runs / "cpmodel.toml").unlink()

@@ -9,6 +9,7 @@ import json
 import numpy as np
 import pytest
 
+import configured
 from efficient_runs import NAMES, message_passing, write_run, write_series
 
 
@@ -165,7 +166,11 @@ def test_the_factors_are_drawn_as_well(run, growing, tmp_path):
     assert "256" in drawn
 
 
-def test_a_target_of_a_configuration_file_does_not_stop_a_single_run(run, single):
+def test_a_target_of_a_configuration_file_does_not_stop_a_single_run(
+    run, single, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "me"))
+    configured.trust(single.parent)
     (single.parent / "cpmodel.toml").write_text("[defaults]\ntarget = 1024\n")
     told = run("efficiency", single)
     assert told.status == 0, told.err

@@ -125,8 +125,12 @@ def test_a_scheduler_that_does_not_answer_is_one_error(run, samples, monkeypatch
 def test_no_file_beside_profiles_names_an_executor(run, samples, tmp_path):
     runs = tmp_path / "stencil"
     shutil.copytree(samples / "stencil", runs)
-    (runs / "cpmodel.toml").write_text('[defaults]\nexecutor = "dask:tcp://127.0.0.1:9"\n')
-    run("info", runs).fails(2, "executor")
+    config = runs / "cpmodel.toml"
+    config.write_text('[defaults]\nexecutor = "slurm"\n')
+    done = run("info", runs)
+    assert done.status == 0
+    assert "executor; to use them: cpmodel trust" in done.err
+    run("--config", config, "info", runs).fails(2, "there is no executor 'slurm'")
 
 
 def mpi(ranks, *words):

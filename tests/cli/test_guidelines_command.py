@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import benchmark_output
+import configured
 from collectives import PROCESSES, by_size, latencies, rows
 from tuned_library import campaign, slow_allreduce, with_the_rule
 
@@ -147,7 +148,9 @@ def test_tolerance_rules_and_selection_are_heeded(run, bench):
     assert {row["function"] for row in some} == {"Allreduce"}
 
 
-def test_rules_may_stand_in_the_configuration(run, bench):
+def test_rules_may_stand_in_the_configuration(run, bench, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    configured.trust(bench.parent)
     config = bench.parent / "cpmodel.toml"
     config.write_text('[defaults]\nrule = ["Bcast <= Allreduce"]\ntolerance = "50%"\n'
                       'fail_on = ["worse>5%"]\n')  # fmt: skip

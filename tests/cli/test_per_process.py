@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import caliper_writer
+import configured
 import cube_writer as cw
 from callpath_modeler.cli.browse import browser_services
 
@@ -133,7 +134,9 @@ def test_options_of_models_are_refused(run, runs, tmp_path):
     )
 
 
-def test_a_configured_target_is_no_measured_scale(run, runs):
+def test_a_configured_target_is_no_measured_scale(run, runs, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "me"))
+    configured.trust(runs)
     (runs / "cpmodel.toml").write_text("[defaults]\nat = { p = 4096 }\nlinear = true\n")
     assert "p = 16" in run("show", runs, "main/solve", "--per-process").out
 

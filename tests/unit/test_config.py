@@ -104,7 +104,7 @@ def test_every_value_comes_from_the_first_file_that_gives_it(tmp_path):
         '[parameters]\np.from = "processes"\nn = { from = "metadata:n" }',
     )
     files = config.read([first, second], FORM)
-    found = config.merge_settings(files)
+    found = config.merge_settings(each for file in files for each in file.settings())
     told = {place: (each.value, each.origin, each.rank) for place, each in found.items()}
     assert told == {
         (PARAMETERS, "p"): ("name", f"{first}:2", 0),
@@ -128,7 +128,8 @@ def test_merging_is_looking_in_one_file_after_the_other(tmp_path_factory, tables
     for number, table in enumerate(tables):
         lines = [f"{key} = {value!r}" for key, value in table.items()]
         paths.append(write(folder / f"{number}.toml", "\n".join(["[defaults]", *lines])))
-    found = config.merge_settings(config.read(paths, FORM))
+    files = config.read(paths, FORM)
+    found = config.merge_settings(each for file in files for each in file.settings())
     for key in ("jobs", "metric"):
         values = [(table[key], rank) for rank, table in enumerate(tables) if key in table]
         setting = found.get((DEFAULTS, key))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from callpath_modeler.analysis.expectations.outcome_text import sentence
 from callpath_modeler.analysis.expectations.verdicts import Outcome, Status, is_worse
 from callpath_modeler.notebook_repr import HtmlReprMixin
+from callpath_modeler.profile.omissions import Omission, omissions_text
 
 
 class BrokenExpectationsError(AssertionError):
@@ -75,7 +76,7 @@ class Check(HtmlReprMixin):
         return found
 
     def summary(self) -> str:
-        """Return the number of expectations of each status as text."""
+        """Return the number of expectations of each status as text, and what is left out."""
         words = {
             Status.FAIL: "failed",
             Status.UNSURE: "unsure",
@@ -84,7 +85,14 @@ class Check(HtmlReprMixin):
             Status.XPASS: "passed although expected to fail",
         }
         counts = self.counts()
-        return ", ".join(f"{counts[s]} {said}" for s, said in words.items() if s in counts)
+        told = [f"{counts[s]} {said}" for s, said in words.items() if s in counts]
+        return ", ".join([*told, *filter(None, [omissions_text(self.omissions)])])
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """Parts of the measured program that no expectation is about."""
+        every = (each for outcome in self.outcomes for each in outcome.omissions)
+        return tuple(dict.fromkeys(every))
 
     def raise_for_failures(self) -> None:
         """Raise an error if an expectation failed.
@@ -96,5 +104,5 @@ class Check(HtmlReprMixin):
         """
         failed = [outcome for outcome in self.outcomes if outcome.failed]
         if failed:
-            lines = [f"{self.path}:{o.line}: {o.expectation.name}: {sentence(o)}" for o in failed]
+            lines = [f"{self.path}:{o.line}: {o.name}: {sentence(o)}" for o in failed]
             raise BrokenExpectationsError("\n".join(lines))

@@ -39,6 +39,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.modeling import Growth, parse_growth
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.modeling.validation import DeviationLimits, default_deviation
+from callpath_modeler.profile.omissions import WHOLE
 from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.syntax import ExpressionError
 from callpath_modeler.toml.format import TomlFile
@@ -160,7 +161,7 @@ class _Reader:
         at_least = 1 if entry.at_least is None else entry.at_least
         if at_least < 0:
             self._refuse(place, "at_least", f"at_least = {at_least} is below zero")
-        subject = callpath or "whole program"
+        subject = callpath or WHOLE
         subject += f", {stated.metric}" if stated.metric else ""
         expected = ", ".join(_phrase(one) for one in criteria)
         return self._judged_as(

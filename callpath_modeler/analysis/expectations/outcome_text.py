@@ -13,6 +13,7 @@ from callpath_modeler.analysis.expectations.expectation import (
 from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Verdict
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.omissions import omissions_text
 from callpath_modeler.profile.pruning import excluded_call_paths
 from callpath_modeler.units import (
     counted,
@@ -40,6 +41,13 @@ _OF_CONTROL: Mapping[Verdict, str] = {
 
 def sentence(outcome: Outcome) -> str:
     """Return an outcome as one line of text, without its name and line number."""
+    said = _sentence(outcome)
+    if outcome.expectation.callpath is None and outcome.omissions:
+        return f"{said}, {omissions_text(outcome.omissions)}"
+    return said
+
+
+def _sentence(outcome: Outcome) -> str:
     if outcome.missing:
         meant = f"; did you mean {outcome.meant!r}?" if outcome.meant else ""
         excluded = excluded_call_paths(outcome.fitted.experiment)
@@ -157,7 +165,7 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
             lines.append(f"predicted to be broken{held} {listed}")
     lines += _deciding(decisive, fitted) if decisive is not None else []
     if control is not None and outcome.verdict is Verdict.BROKEN:
-        lines.append(f"its control {control.expectation.name!r} {_OF_CONTROL[control.verdict]}")
+        lines.append(f"its control {control.name!r} {_OF_CONTROL[control.verdict]}")
     expectation = outcome.expectation
     if expectation.xfail is not None:
         lines.append(f"expected to fail: {expectation.xfail}")

@@ -12,6 +12,7 @@ from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
+from callpath_modeler.profile.omissions import REST, WHOLE, Omission, is_partial
 
 
 class Verdict(StrEnum):
@@ -162,6 +163,19 @@ class Outcome:
     judgements: tuple[Judgement, ...]
     missing: str = ""
     meant: str = ""
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """Parts of the measured program that are left out."""
+        return self.fitted.experiment.omissions
+
+    @property
+    def name(self) -> str:
+        """The name of the expectation; only the whole program is called so."""
+        name = self.expectation.name
+        if self.expectation.callpath is None and is_partial(self.omissions):
+            return name.replace(WHOLE, REST)
+        return name
 
     @property
     def failed(self) -> bool:

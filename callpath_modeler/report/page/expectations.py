@@ -32,7 +32,7 @@ def _row(check: Check, outcome: Outcome) -> Html:
     return tag(
         "tr",
         cell(tag("span", status.upper(), class_=f"status {status}")),
-        tag("th", outcome.expectation.name, scope="row"),
+        tag("th", outcome.name, scope="row"),
         cell(said),
         cell(str(outcome.line), right=True),
     )

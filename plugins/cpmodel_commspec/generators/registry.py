@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from callpath_modeler.errors import PluginError, UsageError, nearest_or_all
+from callpath_modeler.program_path import installed_entry_points
 from callpath_modeler.readers.plugin_errors import error_line
 from callpath_modeler.readers.registry import OURS, package_of
 from cpmodel_commspec.generators.interface import Generator
@@ -21,7 +22,7 @@ def installed() -> dict[str, EntryPoint]:
     Of two with one name, the one of this package or else the first is kept.
     """
     found = sorted(
-        entry_points(group=GROUP), key=lambda e: (package_of(e) != OURS, e.name, e.value)
+        installed_entry_points(GROUP), key=lambda e: (package_of(e) != OURS, e.name, e.value)
     )
     by_name: dict[str, EntryPoint] = {}
     for entry in found:

@@ -110,7 +110,9 @@ def smpi_run(source: str, processes: int, platform: Path, selector: str) -> Smpi
 
 
 def _found(name: str) -> str:
-    path = shutil.which(name)
+    """Return the path of a program; one in the working directory may come from anywhere."""
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    path = shutil.which(name, path=os.pathsep.join(filter(os.path.isabs, entries)))
     if path is None:
         raise UsageError(f"{name} is not installed", hint=_INSTALL)
     return path

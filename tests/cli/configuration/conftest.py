@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from configured import write
+from configured import trust, write
 
 
 @pytest.fixture
@@ -17,6 +17,20 @@ def runs(series, tmp_path) -> Path:
 
 
 @pytest.fixture
-def ours(tmp_path):
-    """Write the `cpmodel.toml` above the series."""
-    return lambda text: write(tmp_path / "cpmodel.toml", text)
+def trusted(tmp_path, monkeypatch) -> Path:
+    """A directory that the user trusts, and nothing else in the file of the user."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "me"))
+    trust(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def ours(trusted):
+    """Write the `cpmodel.toml` above the series, in a directory that the user trusts."""
+    return lambda text: write(trusted / "cpmodel.toml", text)
+
+
+@pytest.fixture
+def mine(trusted) -> Path:
+    """The file of the user, which says what is trusted."""
+    return trusted / "me" / "cpmodel" / "config.toml"

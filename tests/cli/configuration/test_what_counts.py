@@ -17,7 +17,7 @@ import pytest
 
 from callpath_modeler import config
 from callpath_modeler.cli.group import cpmodel
-from configured import target, told, write
+from configured import target, told, trust, write
 
 
 def test_each_level_counts_before_the_next(run, runs, ours, tmp_path, monkeypatch):
@@ -31,7 +31,10 @@ def test_each_level_counts_before_the_next(run, runs, ours, tmp_path, monkeypatc
     monkeypatch.setattr(config, "SITE", site)
     is_at(100, f"{site}:2")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    user = write(tmp_path / "home" / "cpmodel" / "config.toml", "[defaults]\n\ntarget = 200\n")
+    user = write(
+        tmp_path / "home" / "cpmodel" / "config.toml",
+        f'[defaults]\n\ntarget = 200\n[trust]\ndirectories = ["{tmp_path.resolve()}"]\n',
+    )
     is_at(200, f"{user}:3")
     path = ours("[defaults]\n\n\ntarget = 300\n")
     is_at(300, f"{path}:4")
@@ -226,7 +229,7 @@ no_progress = true
         "baseline": ["-o", tmp_path / "e.toml"], "check": [tmp_path / "e.toml"],
         "report": ["-o", tmp_path / "r.html"], "refine": [],
     }  # fmt: skip
-    without_runs = {"plugins": [], "completion": ["bash"], "explain": []}
+    without_runs = {"plugins": [], "completion": ["bash"], "explain": [], "trust": []}
     others = {"browse", "guidelines", "trace", "merge", "watch", "score"}
     assert {*commands, *without_runs, *others} == set(cpmodel.list_commands(click.Context(cpmodel)))
     called = {command: [runs, *words] for command, words in commands.items()} | without_runs
@@ -261,7 +264,8 @@ def test_a_path_in_a_file_is_meant_from_there(run, runs, ours, tmp_path, monkeyp
 
 
 def test_a_page_names_the_configuration_and_its_hash(run, runs, ours):
-    assert "configuration" not in run("report", runs, "--target", "64").out
+    first = run("report", runs, "--target", "64").out
+    assert "cpmodel.toml" not in first
     path = ours("[defaults]\ntarget = 64\n")
     page = run("report", runs).out
     assert str(path) in page
@@ -281,7 +285,8 @@ def test_what_is_exported_is_all_that_was_measured(run, runs, ours):
     assert measured != run("export", runs, "-f", "folded", "-m", "time", "--target", "64").out
 
 
-def test_a_glob_that_takes_the_file_along_finds_the_runs(run, runs):
+def test_a_glob_that_takes_the_file_along_finds_the_runs(run, runs, trusted):
+    trust(trusted, runs)
     write(runs / "cpmodel.toml", "[defaults]\ntarget = 64\n")
     assert target(run("rank", *sorted(runs.iterdir()))) == "at p = 64"
     assert target(run("rank", f"{runs}/*")) == "at p = 64"

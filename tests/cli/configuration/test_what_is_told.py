@@ -23,12 +23,18 @@ from callpath_modeler.cli import browse
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.group import cpmodel
-from callpath_modeler.cli.settings import ELSEWHERE, catalogue, commands_of, settable
+from callpath_modeler.cli.settings import (
+    ELSEWHERE,
+    catalogue,
+    commands_of,
+    describes,
+    settable,
+)
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.view_request import Sort, ViewRequest
 from callpath_modeler.report.outlined_view import node_columns
 from callpath_modeler.tui.session import Session
-from configured import target, told, write
+from configured import target, told, trust, write
 
 
 def test_findings_that_are_ignored_are_not_spoken_of(run, runs, ours):
@@ -49,9 +55,9 @@ def test_findings_that_are_ignored_are_not_spoken_of(run, runs, ours):
     assert "CPM205" in told_all
 
 
-def test_the_files_that_were_read_are_told_of_when_asked(run, runs, ours):
+def test_the_files_that_were_read_are_told_of_when_asked(run, runs, ours, mine):
     path = ours("[defaults]\ntarget = 64\n")
-    assert f"configuration: {path}\n" in run("-v", "rank", runs).err
+    assert f"configuration: {path}, {mine}\n" in run("-v", "rank", runs).err
     assert "configuration" not in run("rank", runs).err
 
 
@@ -65,7 +71,7 @@ def test_options_before_the_command_have_values_in_files_too(run, runs, ours):
     assert "configuration: " in run("rank", runs).err
 
 
-def test_info_tells_every_value_and_where_it_is_from(run, runs, ours):
+def test_info_tells_every_value_and_where_it_is_from(run, runs, ours, mine):
     path = ours("[defaults]\njobs = 2\nat = { p = 64, n = 1e6 }\n")
     settings = told(run, "--color", "never", "info", runs, "--where", "p>1")
     assert settings["jobs"] == ("2", f"{path}:2")
@@ -81,7 +87,8 @@ def test_info_tells_every_value_and_where_it_is_from(run, runs, ours):
     assert text.startswith(f"read  file\nyes   {path}\n")
     assert f"\njobs     {path}:2  2\n" in text
     assert json.loads(run("info", runs, "--config", "-f", "json").out)["files"] == [
-        {"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        {"path": str(each), "sha256": hashlib.sha256(each.read_bytes()).hexdigest()}
+        for each in (path, mine)
     ]
     assert "none was given" in run("info", "--config").out
     run("info").fails(2, "Missing argument 'EXP...'")
@@ -159,6 +166,7 @@ def test_a_key_means_the_same_in_all_commands():
             described = [one.to_info_dict() for one in (option, first)]
             assert [each["type"] for each in described] == [described[0]["type"]] * 2, key
             assert (option.is_flag, option.multiple) == (first.is_flag, first.multiple), key
+            assert describes(option) == describes(first), key
 
 
 def test_the_reference_lists_every_key():
@@ -168,6 +176,21 @@ def test_the_reference_lists_every_key():
     assert {*listed} - {"setting", "value", "from"} == keys
 
 
+def test_the_reference_says_which_keys_a_file_beside_profiles_may_set():
+    page = Path(__file__).resolve().parents[3] / "docs" / "reference" / "configuration.md"
+    text = page.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (yes|no) \|$", text, re.MULTILINE)
+    known = catalogue(click.Context(cpmodel))
+    assert dict(rows) == {
+        key: "yes" if describes(option) else "no"
+        for key, option in known.items()
+        if key not in ELSEWHERE
+    }
+    assert {key for key, option in known.items() if describes(option)} == {
+        "name", "scaling", "param", "unit", "metric",
+    }  # fmt: skip
+
+
 def test_commands_of_others_have_keys_if_they_heed_configuration():
     heeding = Configured("a", params=[click.Option(["--fresh"])])
     other = click.Command("b", params=[click.Option(["--stale"])])
@@ -175,7 +198,8 @@ def test_commands_of_others_have_keys_if_they_heed_configuration():
     assert {*catalogue(click.Context(group))} == {"fresh"}
 
 
-def test_what_only_one_of_two_commands_takes_is_refused_by_the_other(tmp_path):
+def test_what_only_one_of_two_commands_takes_is_refused_by_the_other(tmp_path, trusted):
+    assert trusted == tmp_path
     experiment = click.Argument(["experiment"], nargs=-1)
     first = Configured("a", params=[experiment, click.Option(["--size"], type=click.IntRange(0))])
     other = Configured("b", params=[experiment, click.Option(["--size"], type=click.Choice("xy"))])
@@ -209,9 +233,9 @@ def test_a_command_line_that_is_told_gives_the_same_with_its_configuration(
     assert "time, " in again.out.splitlines()[1]
 
 
-def test_the_command_of_a_view_in_the_browser_is_complete(run, stored, tmp_path):
+def test_the_command_of_a_view_in_the_browser_is_complete(run, stored, tmp_path, trusted):
     kept = shutil.copytree(stored, tmp_path / "kept.cpm")
-    write(tmp_path / "cpmodel.toml",
+    write(trusted / "cpmodel.toml",
           '[defaults]\nat = { p = 1000 }\nview = "flat"\nsort = "name"\ninclusive = true\n'
           'min_share = "5%"\nconfidence = 0.9\ntop = 1\nselect = "main"\n')  # fmt: skip
     above = cpmodel.make_context("cpmodel", ["browse"])
@@ -244,10 +268,11 @@ def test_the_command_of_a_view_in_the_browser_is_complete(run, stored, tmp_path)
     assert [row["path"] for row in rows] == node_columns(two.outline)["path"]
 
 
-def test_what_is_told_of_the_newer_of_two_has_the_options_of_both(run, series, tmp_path):
+def test_what_is_told_of_the_newer_of_two_has_the_options_of_both(run, series, tmp_path, trusted):
     new = series()
     old = tmp_path / "old"
     old.mkdir()
+    trust(trusted, old, new)
     base = (tmp_path / "series").rename(old / "series")
     new = series()
     write(old / "cpmodel.toml", "[defaults]\nat = { p = 64 }\nconfidence = 0.8\n")

@@ -1,0 +1,72 @@
+"""The search path of programs leaves the working directory out, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from callpath_modeler import program_path
+from callpath_modeler.program_path import safe_environment, safe_variables
+
+LIBRARY = str(Path(os.__file__).parent)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return str(tmp_path)
+
+
+def left(*path):
+    return program_path.program_path(path)
+
+
+def test_entries_that_python_inserts_for_the_working_directory_are_left_out(here):
+    for entry in ("", ".", "sub", here, f"{here}/", f"{here}/sub/.."):
+        assert left(entry, "/opt/tools", LIBRARY, "/site") == ["/opt/tools", LIBRARY, "/site"]
+
+
+def test_a_link_to_the_working_directory_is_the_working_directory(here, tmp_path_factory):
+    link = tmp_path_factory.mktemp("links") / "link"
+    link.symlink_to(here)
+    assert left(str(link), LIBRARY) == [LIBRARY]
+
+
+def test_an_installation_in_the_working_directory_stays(here, monkeypatch):
+    # An entry behind the standard library is one of an installation.
+    assert left("", LIBRARY, here) == [LIBRARY, here]
+    monkeypatch.setattr(program_path, "_OURS", here)
+    assert left(here, LIBRARY) == [here, LIBRARY]
+    assert left("", LIBRARY) == [here, LIBRARY]
+
+
+def test_an_entry_that_the_user_names_in_full_stays(here, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", f"{here}::sub")
+    assert left(here, LIBRARY) == [here, LIBRARY]
+    assert safe_variables() == {"PYTHONSAFEPATH": "1", "PYTHONPATH": here}
+
+
+def test_other_processes_are_safe_within_the_block_only(here, monkeypatch):
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    monkeypatch.setenv("PYTHONPATH", ":/opt")
+    with safe_environment():
+        assert (os.environ["PYTHONSAFEPATH"], os.environ["PYTHONPATH"]) == ("1", "/opt")
+    assert "PYTHONSAFEPATH" not in os.environ
+    assert os.environ["PYTHONPATH"] == ":/opt"
+    assert here
+
+
+def test_packages_of_the_working_directory_have_no_entry_points(here, monkeypatch):
+    info = Path(here, "beside-1.dist-info")
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: beside\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[callpath_modeler.readers]\nbeside = x:Y\n")
+    ours = {each.name for each in program_path.installed_entry_points("callpath_modeler.readers")}
+    assert "scorep" in ours
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    found = {each.name for each in program_path.installed_entry_points("callpath_modeler.readers")}
+    assert found == ours
