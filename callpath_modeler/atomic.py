@@ -11,9 +11,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from callpath_modeler.errors import OutputError
+from callpath_modeler.errors import OutputError, reason_of
+from callpath_modeler.scratch import OLD, prefix_of, remove_abandoned
 
 _CANNOT_EXCHANGE = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
+_CANNOT_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+_PROBE = 65_536
+"""Bytes that are written to find out whether a disk is full."""
 _HERE = -100
 """AT_FDCWD of Linux: paths are relative to the working directory."""
 _RENAME_EXCHANGE = 2
@@ -21,7 +25,7 @@ _RENAME_EXCHANGE = 2
 
 
 def write_file(path: Path, content: bytes | Iterable[bytes], *, overwrite: bool) -> None:
-    """Write a file.
+    """Write a file, which is on the disk when this function returns.
 
     Parameters
     ----------
@@ -40,14 +44,18 @@ def write_file(path: Path, content: bytes | Iterable[bytes], *, overwrite: bool)
             with path.open("wb") as file:  # /dev/stdout, a named pipe
                 file.writelines(pieces)
             return
-        _refuse(path, in_the_way=path.is_dir(), overwrite=overwrite)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        refuse_present(path, in_the_way=path.is_dir(), overwrite=overwrite)
+        remove_abandoned(path.parent)
+        handle, name = tempfile.mkstemp(prefix=prefix_of(path.name), dir=path.parent)
         scratch = Path(name)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.writelines(pieces)
+                file.flush()
+                _sync(file.fileno())
             scratch.chmod(0o666 & ~_umask())
             scratch.replace(path)
+            _sync_path(path.parent)
         finally:
             scratch.unlink(missing_ok=True)
     except BrokenPipeError:
@@ -61,8 +69,9 @@ def new_directory(path: Path, *, in_the_way: bool, overwrite: bool) -> Iterator[
     """Yield an empty directory, which becomes `path` when the block ends without an error.
 
     A process that is killed leaves the old or the new directory, and perhaps a directory
-    ``.NAME-...`` next to it. File systems that cannot exchange two names, such as NFS and Lustre,
-    need two renames: a kill between them leaves the old directory as ``.NAME-.../old``.
+    ``.NAME-...`` next to it, which the next run of the same user removes. File systems that cannot
+    exchange two names, such as NFS and Lustre, need two renames: a kill between them leaves the old
+    directory as ``.NAME-.../old``.
 
     Parameters
     ----------
@@ -75,17 +84,21 @@ def new_directory(path: Path, *, in_the_way: bool, overwrite: bool) -> Iterator[
     OutputError
         If `path` exists and may not be replaced, or cannot be written.
     """
-    _refuse(path, in_the_way=in_the_way, overwrite=overwrite)
+    refuse_present(path, in_the_way=in_the_way, overwrite=overwrite)
     scratch = None
     try:
-        scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+        remove_abandoned(path.parent)
+        scratch = Path(tempfile.mkdtemp(prefix=prefix_of(path.name), dir=path.parent))
         new = scratch / "new"
         new.mkdir()
         yield new
+        for each in (*new.rglob("*"), new):
+            _sync_path(each)
         if path.exists():
             _replace_directory(path, new)
         else:
             new.rename(path)
+        _sync_path(path.parent)
     except OSError as cause:
         raise _failed(path, cause) from cause
     finally:
@@ -100,7 +113,7 @@ def _replace_directory(path: Path, new: Path) -> None:
     except OSError as cause:
         if cause.errno not in _CANNOT_EXCHANGE:
             raise
-        old = new.with_name("old")
+        old = new.with_name(OLD)
         path.rename(old)
         try:
             new.rename(path)
@@ -130,17 +143,55 @@ def _exchange(one: Path, other: Path) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def _refuse(path: Path, *, in_the_way: bool, overwrite: bool) -> None:
+def refuse_present(path: Path, *, in_the_way: bool, overwrite: bool) -> None:
+    """Raise `OutputError` if the name of a result is taken.
+
+    Parameters
+    ----------
+    path : name of a file or folder
+    in_the_way : never replace its present content
+    overwrite : replace a file, or a folder
+    """
     if in_the_way:
         raise OutputError(f"{path}: something else is in the way", hint="choose another name")
     if path.exists() and not overwrite:
         raise OutputError(f"{path}: exists", hint="--force replaces it")
 
 
+def why_not_writable(folder: Path) -> str:
+    """Return why nothing can be written to a folder; "" = it can."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(_PROBE))
+            probe.flush()
+            _sync(probe.fileno())
+    except OSError as cause:
+        return reason_of(cause)
+    return ""
+
+
 def _failed(path: Path, cause: OSError) -> OutputError:
     return OutputError(
-        f"{path}: cannot be written: {cause.strerror or cause}", hint="choose another place with -o"
+        f"{path}: cannot be written: {reason_of(cause)}", hint="choose another place with -o"
     )
+
+
+def _sync_path(path: Path) -> None:
+    """Wait until the content of a file, or the names in a directory, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        _sync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sync(handle: int) -> None:
+    """Wait until a file is on the disk, where the file system can tell."""
+    try:
+        os.fsync(handle)
+    except OSError as cause:
+        if cause.errno not in _CANNOT_SYNC:
+            raise
 
 
 def _umask() -> int:

@@ -1,13 +1,15 @@
 """Executors beyond one machine: the other ranks of an MPI job, and the workers of a Dask cluster.
 
-All are executors of `concurrent.futures`. Workers need the same version of `callpath_modeler`, and
+All are executors of `concurrent.futures`. Workers need the same build of `callpath_modeler`, and
 see profiles by the same paths, on a shared file system. What they return are values and models.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from callpath_modeler.errors import UsageError
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 KINDS = "mpi or dask:ADDRESS"
 
 _DASK = "dask:"
-_SECONDS_TO_CONNECT = 10
+_MOST_PATHS = 1_000
+"""Most paths that workers are asked about."""
 
 
 class ServedError(Exception):
@@ -37,7 +40,7 @@ def open_executor(name: str) -> Iterator[Executor]:
     Raises
     ------
     UsageError
-        If there is no such executor, or its package is absent.
+        If there is no such executor, its package is absent, or a worker has another build.
     ServedError
         In ranks of MPI other than the first, when the first one has finished.
     """
@@ -45,8 +48,10 @@ def open_executor(name: str) -> Iterator[Executor]:
         with _mpi() as executor:
             yield executor
     elif name.startswith(_DASK) and name != _DASK:
-        with _dask(name.removeprefix(_DASK)) as executor:
-            yield executor
+        from callpath_modeler.dask_cluster import dask_workers
+
+        with dask_workers(name.removeprefix(_DASK)) as workers:
+            yield workers
     else:
         raise UsageError(f"there is no executor {name!r}", hint=KINDS)
 
@@ -66,6 +71,7 @@ def _mpi() -> Iterator[Executor]:
             "--executor mpi: there is one rank, and it cannot give its work to others",
             hint="mpiexec -n 8 cpmodel ... --executor mpi: the first rank gives work to seven",
         )
+    _refuse_other_builds(MPI.COMM_WORLD)
     # The other ranks work within this line, until the first one leaves its block.
     with MPICommExecutor(MPI.COMM_WORLD, root=0) as executor:
         if executor is not None:
@@ -74,38 +80,47 @@ def _mpi() -> Iterator[Executor]:
     raise ServedError
 
 
-@contextmanager
-def _dask(address: str) -> Iterator[Executor]:
-    try:
-        from distributed import Client
-    except ImportError as cause:
-        raise UsageError(
-            f"--executor dask: distributed cannot be imported: {cause}",
-            hint="pip install 'callpath_modeler[dask]'",
-        ) from cause
-    try:
-        client: Any = Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as cause:
-        raise UsageError(
-            f"--executor dask: no scheduler answers at {address}",
-            hint="start `dask scheduler` and `dask worker`; the scheduler prints its address",
-        ) from cause
-    with client:
-        if not client.nthreads():
+def _refuse_other_builds(world: Any) -> None:
+    """Refuse ranks of other builds; all ranks call this at the same time."""
+    import socket
+
+    from callpath_modeler.build_identity import build_identity, same_build
+
+    builds = world.allgather((build_identity(), socket.gethostname()))
+    own = builds[0][0]
+    for rank, (build, host) in enumerate(builds):
+        if not same_build(own, build):
+            if world.Get_rank():
+                raise ServedError
             raise UsageError(
-                f"--executor dask: the scheduler at {address} has no worker",
-                hint=f"start some: dask worker {address}",
+                f"rank {rank} on {host} has callpath-modeler {build}, rank 0 has {own}",
+                hint="start all ranks from one installation",
             )
-        executor: Executor = client.get_executor(pure=False)
-        yield executor
+
+
+def refuse_blind_workers(executor: Executor, paths: Iterable[Path]) -> None:
+    """Refuse workers that do not see the profiles.
+
+    Parameters
+    ----------
+    executor : workers; only those of Dask can be asked
+    paths : profiles that this process sees, or their folders
+
+    Raises
+    ------
+    InputError
+        If a worker does not see one of them.
+    """
+    from callpath_modeler.dask_cluster import DaskWorkers
+
+    if isinstance(executor, DaskWorkers):
+        executor.check_paths([str(path.absolute()) for path in islice(paths, _MOST_PATHS)])
 
 
 def workers_of(executor: Executor) -> int:
     """Return the number of workers of an executor, or 8 if it does not tell."""
-    client = getattr(executor, "_client", None)  # Dask
-    if client is not None:
-        return max(1, int(sum(client.nthreads().values())))
-    for name in ("num_workers", "_max_workers"):  # mpi4py; Python and loky
+    # Those of Dask; mpi4py; Python and loky.
+    for name in ("count", "num_workers", "_max_workers"):
         told = getattr(executor, name, None)
         if isinstance(told, int) and told > 0:
             return told

@@ -30,6 +30,12 @@ _SUSPECT = frozenset(f"'{_FORMULA_SIGNS}")
 _MARKDOWN = re.compile(
     r"[\\`|~$]|<(?=[^\s=])|&(?=[#\w])|\](?=[(\[:])|\*(?! )|(?<! )\*|(?<![^\W_])_|_(?![^\W_])"
 )
+_MARKDOWN_LINK = re.compile(
+    r"(?<=[@#!&%~$])(?=\w)|(?<=www)(?=\.)|(?<=:)(?=//)|(?<=\bGH)(?=-\d)", re.IGNORECASE
+)
+"""Positions in texts that GitHub or GitLab would make a link: addresses, people, issues."""
+_CUT = "<!-- -->"
+"""An empty comment, which ends a link in Markdown and shows nothing, not even to a copy."""
 _OBEYED = (
     "\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f"
@@ -167,12 +173,15 @@ def csv_text(cell: str) -> str:
 def markdown_text(text: str) -> str:
     r"""Return a text that Markdown shows literally, in one line and in one cell of a table.
 
-    It contains no tags, links, images, emphasis, code or mathematics.
+    It contains no tags, links, images, emphasis, code or mathematics. GitHub and GitLab find no
+    address, person or issue in it: an empty comment divides them.
 
     >>> print(markdown_text("a|b[x](http://y) <img> MPI_Init 2 * p __main__"))
-    a\|b[x\](http://y) \<img> MPI_Init 2 * p \_\_main\_\_
+    a\|b[x\](http:<!-- -->//y) \<img> MPI_Init 2 * p \_\_main\_\_
+    >>> print(markdown_text("@owner #1 www.example.org"))
+    @<!-- -->owner #<!-- -->1 www<!-- -->.example.org
     """
-    return _MARKDOWN.sub(r"\\\g<0>", in_one_line(text))
+    return _MARKDOWN_LINK.sub(_CUT, _MARKDOWN.sub(r"\\\g<0>", in_one_line(text)))
 
 
 def json_text(document: str) -> str:

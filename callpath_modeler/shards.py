@@ -13,15 +13,17 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
+from callpath_modeler import store
 from callpath_modeler.arrays import Float32Array, FloatArray, Int32Array
 from callpath_modeler.atomic import write_file
+from callpath_modeler.build_identity import build_identity, same_build
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import printable
@@ -93,6 +95,7 @@ class _Shard(msgspec.Struct):
     profiles: list[_Profile]
     trees: list[_Tree]
     findings: list[Finding]
+    build: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ class Shard:
     metrics : names of requested metrics; None = all
     outcomes : profiles with their runs or errors, in the order of the profiles
     findings : findings about the names of all profiles
+    build : build of this package that read the profiles; "" = not known
     """
 
     number: int
@@ -114,6 +118,7 @@ class Shard:
     metrics: tuple[str, ...] | None
     outcomes: Sequence[tuple[RunFile, Outcome]]
     findings: Sequence[Finding]
+    build: str = field(default_factory=build_identity)
 
 
 def write(shard: Shard, path: Path, *, overwrite: bool = False) -> None:
@@ -127,7 +132,7 @@ def write(shard: Shard, path: Path, *, overwrite: bool = False) -> None:
     trees = _Trees()
     profiles = [_profile(file, outcome, trees) for file, outcome in shard.outcomes]
     told = (shard.number, shard.count, shard.asked, shard.metrics, profiles)
-    content = msgspec.msgpack.encode(_Shard(*told, trees.stored, list(shard.findings)))
+    content = msgspec.msgpack.encode(_Shard(*told, trees.stored, list(shard.findings), shard.build))
     pieces = [_MAGIC, _CHECKSUM.pack(zlib.crc32(content)), content]
     write_file(path, pieces, overwrite=overwrite)
 
@@ -212,6 +217,11 @@ def read(path: Path) -> Shard:
     InputError
         If it cannot be read, is no shard, or is damaged.
     """
+    if store.is_stored(path) and path.is_dir():
+        raise InputError(
+            f"{path}: a whole experiment, not a shard",
+            hint="leave it out; merge takes the files of `cpmodel fit --shard` only",
+        )
     try:
         content = path.read_bytes()
     except OSError as cause:
@@ -231,7 +241,7 @@ def read(path: Path) -> Shard:
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as cause:
         raise InputError(f"{path}: damaged: {cause}", hint=_AGAIN) from cause
     told = (stored.number, stored.count, stored.asked, stored.metrics)
-    return Shard(*told, outcomes, stored.findings)
+    return Shard(*told, outcomes, stored.findings, printable(stored.build))
 
 
 def _check_place(stored: _Shard) -> None:
@@ -320,7 +330,7 @@ def together(shards: Sequence[tuple[Path, Shard]]) -> list[tuple[RunFile, Outcom
     Raises
     ------
     DataError
-        If a shard is missing or given twice, or if they were not read alike.
+        If a shard is missing or given twice, or if they were not read alike by the same build.
     """
     path, first = shards[0]
     by_number: dict[int, Shard] = {}
@@ -329,6 +339,12 @@ def together(shards: Sequence[tuple[Path, Shard]]) -> list[tuple[RunFile, Outcom
             raise DataError(
                 f"{other}: {_difference(first, shard)} differ from those of {path}",
                 hint="read all shards of the same profiles with the same options",
+            )
+        if not same_build(shard.build, first.build):
+            raise DataError(
+                f"{other}: read by build {shard.build or 'of an earlier version'}, but {path} by "
+                f"{first.build or 'one of an earlier version'}; two builds may read other values",
+                hint="read all shards with one installation",
             )
         if by_number.setdefault(shard.number, shard) is not shard:
             raise DataError(

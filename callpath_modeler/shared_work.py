@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -26,6 +26,9 @@ Task = list[tuple[int, Item]]
 """Items with their numbers."""
 _Answers = list[tuple[bool, Any]]
 """For each item of a task: whether it succeeded, and its result. Empty = all failed."""
+
+_SECONDS_BETWEEN_CHECKS = 5.0
+"""Seconds without a finished task after which workers elsewhere are checked."""
 
 _FAILED: tuple[bool, Any] = False, None
 
@@ -73,7 +76,7 @@ def shared(
                 in_work[_submitted(executor, function, task, pickled=pickled)] = task
             if not in_work:
                 return
-            for future in wait(in_work, return_when=FIRST_COMPLETED).done:
+            for future in _finished(in_work, executor):
                 answers = _answers_of(future, in_work, named)
                 task = in_work.pop(future)
                 for (number, item), answer in zip(task, answers or repeat(_FAILED), strict=False):
@@ -88,6 +91,18 @@ def shared(
     finally:
         for future in in_work:
             future.cancel()
+
+
+def _finished(in_work: Iterable[Future[_Answers]], executor: Executor) -> set[Future[_Answers]]:
+    """Wait for tasks and return the finished ones; workers that cannot finish any are an error."""
+    check = getattr(executor, "check_workers", None)
+    while True:
+        limit = None if check is None else _SECONDS_BETWEEN_CHECKS
+        done = wait(in_work, limit, return_when=FIRST_COMPLETED).done
+        if check is not None and (not done or any(each.cancelled() for each in done)):
+            check()
+        if done:
+            return done
 
 
 def _submitted(

@@ -26,6 +26,7 @@ import msgspec
 import numpy as np
 
 from callpath_modeler.atomic import new_directory
+from callpath_modeler.build_identity import build_identity
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, OutputError
 from callpath_modeler.printable import printable, shortened
@@ -97,6 +98,7 @@ class _Header(msgspec.Struct):
     numbers: list[RunNumber] = []
     chains: dict[int, list[str]] = {}
     omissions: list[Omission] = []
+    build: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,11 @@ def is_stored(path: Path) -> bool:
     return os.access(path, os.X_OK) and (path / _HEADER).is_file()
 
 
+def may_be_replaced(path: Path) -> bool:
+    """Return whether a folder is a store, so that another one may take its place."""
+    return (path / _HEADER).is_file()
+
+
 def write(fits: Sequence[Fitted], path: Path, *, overwrite: bool = False) -> None:
     """Store an experiment with models of some of its metrics.
 
@@ -150,7 +157,7 @@ def write(fits: Sequence[Fitted], path: Path, *, overwrite: bool = False) -> Non
     OutputError
         If something else has that name, or if it cannot be written.
     """
-    foreign = path.exists() and not (path / _HEADER).is_file()
+    foreign = path.exists() and not may_be_replaced(path)
     with new_directory(path, in_the_way=foreign, overwrite=overwrite) as folder:
         _fill(_Folder(folder), fits)
 
@@ -218,6 +225,7 @@ def _fill(folder: _Folder, fits: Sequence[Fitted]) -> None:
             numbers=list(experiment.numbers),
             chains={row: list(names) for row, names in experiment.chains.items()},
             omissions=list(experiment.omissions),
+            build=build_identity(),
         )
     )
 
@@ -253,6 +261,17 @@ def _save_columns(
     for name, array in arrays.items():
         folder.save(f"{prefix}-{name}", array)
     return list(arrays), header
+
+
+def build_of(path: Path) -> str:
+    """Return the build of this package that wrote a store; "" = an earlier version.
+
+    Raises
+    ------
+    InputError
+        As `read_experiment`.
+    """
+    return printable(_open(path).header.build)
 
 
 def read_experiment(path: Path) -> Experiment:

@@ -14,6 +14,7 @@ from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
+    RESULT,
     fit_options,
     load_options,
     output_file,
@@ -36,7 +37,7 @@ _GITHUB = "github"
 @click.argument("file", type=A_FILE, metavar="FILE.toml")
 @click.option(
     "--junit",
-    type=A_FILE,
+    type=RESULT,
     metavar="FILE",
     help="Write JUnit XML as well.",
 )

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 from callpath_modeler import config
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.preflight import CONFIGURATION_FILES, CheckedCommand
 from callpath_modeler.cli.settings import (
     ELSEWHERE,
     PREFIX,
@@ -83,7 +84,7 @@ def unset(ctx: click.Context, *keys: str) -> Sequence[str]:
             for word in _UNSET[key]]  # fmt: skip
 
 
-class Configured(click.Command):
+class Configured(CheckedCommand):
     """A command that follows the configuration around its experiment.
 
     The command line has priority over environment variables, these over files, and these over the
@@ -152,6 +153,7 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
     root = ctx.find_root()
     places = config.config_paths(_start(sources), root.params.get("config"))
     found = ctx.meta[_META] = _read(root, places)
+    ctx.meta[CONFIGURATION_FILES] = [file.fingerprint.path for file in found.files]
     ctx.default_map = {}
     for key, option in settable(ctx.command).items():
         values = [value_of(each, key, option) for each in found.of(key)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import sys
@@ -15,13 +14,21 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from callpath_modeler.cli.exit_status import EXIT_BUG, EXIT_CLOSED_PIPE, EXIT_INTERRUPT
+from callpath_modeler.cli.exit_status import (
+    EXIT_BUG,
+    EXIT_CLOSED_PIPE,
+    EXIT_INTERRUPT,
+    EXIT_MEMORY,
+)
 from callpath_modeler.errors import (
+    DISK_IS_FULL,
     LONGEST,
     CallpathModelerError,
     InputError,
     OutputError,
     PluginError,
+    is_lack_of_memory,
+    reason_of,
 )
 from callpath_modeler.printable import in_one_line, printable, shortened
 from callpath_modeler.units import counted, to_ascii
@@ -304,7 +311,7 @@ def _send(content: bytes) -> None:
 
 def _no_output(cause: OSError) -> OutputError:
     _abandon(sys.stdout)
-    said = f"standard output: {cause.strerror or cause}"
+    said = f"standard output: {reason_of(cause)}"
     return OutputError(said, hint="write elsewhere with -o")
 
 
@@ -366,14 +373,27 @@ def run(command: click.Command) -> NoReturn:
     except PermissionError as cause:
         what = f"{cause.filename}: {cause.strerror}"
         status = _complain(what, "check the permissions", InputError.exit_code)
-    except MemoryError:
-        status = _complain("out of memory", "read fewer metrics or runs at a time", EXIT_BUG)
-    except OSError as cause:
-        is_full = cause.errno == errno.ENOSPC and not cause.filename
-        status = _refuse(_no_output(cause)) if is_full else _report_bug(cause)
-    except Exception as bug:  # noqa: BLE001 - any other exception is a bug of this package
-        status = _report_bug(bug)
+    except Exception as error:  # noqa: BLE001 - any other exception is a bug of this package
+        status = _end_of(error)
     raise SystemExit(status)
+
+
+def _end_of(error: Exception) -> int:
+    """Report an error that no module of this package raises on purpose; return the status."""
+    if is_lack_of_memory(error):
+        return _lack_of_memory()
+    if isinstance(error, OSError) and error.errno in DISK_IS_FULL:
+        if not error.filename:
+            return _refuse(_no_output(error))
+        what = f"{error.filename}: cannot be written: {reason_of(error)}"
+        return _complain(what, "make room, or choose another place", OutputError.exit_code)
+    return _report_bug(error)
+
+
+def _lack_of_memory() -> int:
+    what = "there is too little memory for this command"
+    remedy = "read fewer runs (--where) or metrics (-m) at a time, with fewer processes (-j 1)"
+    return _complain(what, remedy, EXIT_MEMORY)
 
 
 def _usage_hint(error: click.UsageError) -> str:
@@ -399,6 +419,8 @@ def _complain(message: str, hint: str | None, status: int) -> int:
 
 
 def _refuse(error: CallpathModelerError) -> int:
+    if isinstance(error.__cause__, OSError) and is_lack_of_memory(error.__cause__):
+        return _lack_of_memory()
     if isinstance(error, PluginError) and error.__cause__:
         _trace(error.__cause__)
     return _complain(error.message, error.hint, error.exit_code)

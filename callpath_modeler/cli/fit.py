@@ -14,8 +14,9 @@ from callpath_modeler.cli.options import (
     FORCE,
     fit_options,
     load_options,
-    output_file,
+    store_file,
 )
+from callpath_modeler.cli.preflight import check_default_output
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _shard(
 @click.command("fit", cls=Configured)
 @EXPERIMENT
 @click.option("-m", "--metric", "metrics", metavar="NAME", multiple=True, help="Default: all.")
-@output_file("File of the result. Default: the program's name.", "NAME.cpm")
+@store_file()
 @FORCE
 @click.option(
     "--shard",
@@ -104,6 +105,7 @@ def store_models(
     from callpath_modeler.units import counted
 
     path = output or Path(Path(read.name).name + store.SUFFIX)
+    check_default_output(click.get_current_context(), path)
     fits = [pipeline.fit(read, name, fitting) for name in metrics or read.columns]
     with stage("write"):
         store.write(fits, path, overwrite=force)

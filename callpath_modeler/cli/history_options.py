@@ -13,14 +13,16 @@ import click
 
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import F, option_group
-from callpath_modeler.cli.options import A_FILE
+from callpath_modeler.cli.options import A_FILE, HISTORY
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.calibration import BandCalibration
     from callpath_modeler.analysis.rank import Ranking
 
-STORE = click.argument("store", type=A_FILE, metavar="STORE")
+STORE, HISTORY_TO_WRITE = (
+    click.argument("store", type=kind, metavar="STORE") for kind in (A_FILE, HISTORY)
+)
 LABELS = click.option(
     "--label",
     "labels",
@@ -133,7 +135,7 @@ def history_options(command: F) -> F:
     options = (
         click.option(
             "--remember",
-            type=A_FILE,
+            type=HISTORY,
             metavar="STORE",
             help="Keep the predictions in a history, for `cpmodel score`.",
         ),

@@ -164,7 +164,8 @@ def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> No
 
     if len(sources) == 1 and store.is_stored(Path(sources[0])):
         count = store.verify(Path(sources[0]))
-        console.result(f"{sources[0]}  {counted(count, 'file')}  as written\n")
+        build = store.build_of(Path(sources[0])) or "an earlier version"
+        console.result(f"{sources[0]}  {counted(count, 'file')}  as written by {build}\n")
         return
     differing = compared = 0
     for path, agreements in loading.verify(sources, load):

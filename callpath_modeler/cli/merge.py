@@ -10,7 +10,7 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.fit import store_models
-from callpath_modeler.cli.options import FORCE, fit_options, load_options, output_file
+from callpath_modeler.cli.options import FORCE, fit_options, load_options, store_file
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("merge", cls=Configured)
 @click.argument("experiment", nargs=-1, required=True, metavar="SHARD...")
 @click.option("-m", "--metric", "metrics", metavar="NAME", multiple=True, help="Default: all read.")
-@output_file("File of the result. Default: the program's name.", "NAME.cpm")
+@store_file()
 @FORCE
 @load_options
 @fit_options

@@ -16,6 +16,7 @@ from callpath_modeler.cli.option_groups import (
     option_group,
     was_asked,
 )
+from callpath_modeler.cli.preflight import OutputPath
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shortened
 
@@ -64,13 +65,40 @@ A_FILE = click.Path(readable=False, path_type=Path)
 """Files that cannot be read have their own message and exit status."""
 
 
+RESULT = OutputPath()
+"""Files of further results, besides that of ``-o``."""
+HISTORY = OutputPath(is_history=True)
+"""Files of histories that get records."""
+
+
 def output_file(
-    about: str = "Default: standard output.", metavar: str = "FILE"
+    about: str = "Default: standard output.",
+    metavar: str = "FILE",
+    *,
+    replaces: Callable[[Path], bool] | None = None,
 ) -> Callable[[F], F]:
-    """Return the option for the output file; ``-`` is standard output."""
-    return click.option(
-        "-o", "--output", type=A_FILE, callback=_no_dash, metavar=metavar, help=about
-    )
+    """Return the option for the output file; ``-`` is standard output.
+
+    Parameters
+    ----------
+    about : help
+    metavar : name in the help
+    replaces : whether ``--force`` may replace a folder; None = no folder
+    """
+    kind = OutputPath(replaces)
+    return click.option("-o", "--output", type=kind, callback=_no_dash, metavar=metavar, help=about)
+
+
+def store_file() -> Callable[[F], F]:
+    """Return the option for the store that a command writes."""
+    about = "File of the result. Default: the program's name."
+    return output_file(about, "NAME.cpm", replaces=_is_present_store)
+
+
+def _is_present_store(path: Path) -> bool:
+    from callpath_modeler.store import may_be_replaced
+
+    return may_be_replaced(path)
 
 
 def _no_dash(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:

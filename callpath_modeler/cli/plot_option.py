@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import A_FILE
+from callpath_modeler.cli.options import RESULT
 
 if TYPE_CHECKING:
     from callpath_modeler.report.plot.drawing import Drawing
@@ -39,7 +39,7 @@ def _import_matplotlib() -> None:
 
 PLOT = click.option(
     "--plot",
-    type=A_FILE,
+    type=RESULT,
     callback=_checked,
     metavar="FILE",
     help="Draw it as well: FILE ends in .pdf, .svg or .png.",

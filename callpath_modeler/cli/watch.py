@@ -16,15 +16,17 @@ from callpath_modeler.cli.completeness import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
-from callpath_modeler.cli.history_options import LABELS, STORE, labels_of
+from callpath_modeler.cli.history_options import HISTORY_TO_WRITE, LABELS, STORE, labels_of
 from callpath_modeler.cli.option_groups import F, option_group
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
+    RESULT,
     load_options,
     model_options,
     output_file,
 )
+from callpath_modeler.cli.preflight import CheckedCommand
 from callpath_modeler.cli.table_options import (
     FORMATS,
     TABLE,
@@ -128,7 +130,7 @@ def command() -> None:
 
 
 @click.command("watch_add", cls=Configured)
-@STORE
+@HISTORY_TO_WRITE
 @EXPERIMENT
 @click.option("--commit", required=True, metavar="ID", help="Name of the commit that was run.")
 @click.option(
@@ -186,10 +188,10 @@ def add(
     console.note(f"{store}: commit {record.commit}, {what}: {said}")
 
 
-@click.command("status")
+@click.command("status", cls=CheckedCommand)
 @STORE
 @_history_options
-@click.option("--junit", type=A_FILE, metavar="FILE", help="Write JUnit XML as well.")
+@click.option("--junit", type=RESULT, metavar="FILE", help="Write JUnit XML as well.")
 @click.option(
     "-f",
     "--format",
@@ -253,7 +255,7 @@ def _written(form: str, history: CommitHistory, found: Sequence[HistoryEntry], s
     }[form]()
 
 
-@click.command("bisect")
+@click.command("bisect", cls=CheckedCommand)
 @STORE
 @_history_options
 @click.option(

@@ -30,7 +30,9 @@ import msgspec
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.atomic import why_not_writable
 from callpath_modeler.errors import DataError, InputError, OutputError
+from callpath_modeler.history.snapshot import database_content
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.omissions import Omission
 
@@ -72,6 +74,11 @@ _PATIENCE = 60.0
 """Seconds to wait for another writer."""
 _MOST_STEPS = 20_000
 """Largest number of progress reports of SQLite, each after 10,000 instructions, for one file."""
+_PRIMARY_CODE = 0xFF
+"""Bits of the code of an error of SQLite that tell its kind."""
+_OF_DISKS = frozenset(
+    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+)
 _ANOTHER = "name another file, or restore this one from a copy"
 
 
@@ -123,8 +130,18 @@ class HistoryRecord:
 
     @property
     def digest(self) -> bytes:
-        """Hash of the commit and its measured values."""
-        said = (self.commit, self.series, self.callpaths, self.values.shape)
+        """Hash of the commit, its labels and its measured values."""
+        return self._hash(tuple(sorted(self.labels.items())))
+
+    @property
+    def digest_without_labels(self) -> bytes:
+        """The digest that versions before 0.2 stored, which leaves labels out."""
+        return self._hash(())
+
+    def _hash(self, labels: tuple[tuple[str, str], ...]) -> bytes:
+        said: tuple[object, ...] = (
+            self.commit, self.series, self.callpaths, self.values.shape, *labels
+        )  # fmt: skip
         found = hashlib.blake2b(repr(said).encode(), digest_size=20)
         found.update(np.ascontiguousarray(self.scales, "<f8").tobytes())
         found.update(np.ascontiguousarray(self.values, "<f8").tobytes())
@@ -138,6 +155,7 @@ class HistoryRow:
     Attributes
     ----------
     digest : hash of what makes two rows the same
+    earlier : the same hash as earlier versions made it; None = they made the same one
     commit : name of the commit; "" = not known
     time : seconds since 1970, which order the rows
     content : MessagePack
@@ -147,10 +165,11 @@ class HistoryRow:
     commit: str
     time: float
     content: bytes
+    earlier: bytes | None = None
 
-    def check(self, digest: bytes) -> None:
-        """Raise `ValueError` if the digest of the content is another one."""
-        if digest != self.digest:
+    def check(self, *digests: bytes) -> None:
+        """Raise `ValueError` if the digest of the content is none of these."""
+        if self.digest not in digests:
             raise ValueError("it differs from its digest")
 
 
@@ -188,7 +207,10 @@ def add(path: Path, record: HistoryRecord) -> bool:
         If it cannot be written; then it is as it was before.
     """
     _checked(record)
-    entry = HistoryRow(record.digest, record.commit, record.time, _content(record))
+    entry = HistoryRow(
+        *(record.digest, record.commit, record.time, _content(record)),
+        earlier=record.digest_without_labels,
+    )
     return add_entry(path, "record", entry)
 
 
@@ -206,8 +228,8 @@ def add_entry(path: Path, table: str, entry: HistoryRow) -> bool:
             database.execute("BEGIN IMMEDIATE")
             _check(path, database)
             known = database.execute(
-                f"SELECT 1 FROM {table} WHERE digest = ?",  # noqa: S608 - one of three names
-                row[:1],
+                f"SELECT 1 FROM {table} WHERE digest IN (?, ?)",  # noqa: S608 - one of three names
+                (entry.digest, entry.earlier or entry.digest),
             ).fetchone()
             if known is None:
                 database.execute(
@@ -246,8 +268,14 @@ def read_entries(
     made : the entry of a row; a `ValueError` or `msgspec.DecodeError` says that it is damaged
     """
     try:
-        with _opened(path, writes=False) as database:
-            _check(path, database)
+        try:
+            with _opened(path, writes=False) as database:
+                return _entries(path, database, table, made, last)
+        except sqlite3.OperationalError as cause:
+            if not _lacks_a_disk(cause):
+                raise
+        # SQLite writes a file beside a history even to read it, and this disk takes none.
+        with _copied(path) as database:
             return _entries(path, database, table, made, last)
     except (sqlite3.Error, OSError, UnicodeDecodeError) as cause:
         raise _broken(path, str(cause)) from cause
@@ -266,16 +294,44 @@ def _opened(path: Path, *, writes: bool) -> Iterator[sqlite3.Connection]:
     name = f"file:{quote(str(path.absolute()))}?mode={mode}"
     database = sqlite3.connect(name, uri=True, timeout=_PATIENCE, isolation_level=None)
     try:
-        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_PAYLOAD + 2**20)
-        database.execute("PRAGMA trusted_schema = OFF")
-        database.execute("PRAGMA cell_size_check = ON")
+        _distrust(database)
         if writes:
             _create(path, database)
-        steps = iter(range(_MOST_STEPS))
-        database.set_progress_handler(lambda: next(steps, None) is None, 10_000)
+        _limit_time(database)
         yield database
     finally:
         database.close()
+
+
+@contextmanager
+def _copied(path: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a connection to a copy of a history in memory."""
+    content = database_content(path)
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        database.deserialize(content)
+        _distrust(database)
+        _limit_time(database)
+        yield database
+    finally:
+        database.close()
+
+
+def _distrust(database: sqlite3.Connection) -> None:
+    """Limit what a database can do that may come from anywhere."""
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_PAYLOAD + 2**20)
+    database.execute("PRAGMA trusted_schema = OFF")
+    database.execute("PRAGMA cell_size_check = ON")
+
+
+def _limit_time(database: sqlite3.Connection) -> None:
+    steps = iter(range(_MOST_STEPS))
+    database.set_progress_handler(lambda: next(steps, None) is None, 10_000)
+
+
+def _lacks_a_disk(cause: sqlite3.Error) -> bool:
+    """Return whether the disk is full, is read-only, or failed."""
+    return getattr(cause, "sqlite_errorcode", 0) & _PRIMARY_CODE in _OF_DISKS
 
 
 def _create(path: Path, database: sqlite3.Connection) -> None:
@@ -330,6 +386,7 @@ def _entries(
     made: Callable[[HistoryRow], Entry],
     last: int | None,
 ) -> tuple[Entry, ...]:
+    _check(path, database)
     (number,) = database.execute(
         f"SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT ?)",  # noqa: S608 - one of three names
         (MOST_RECORDS + 1,),
@@ -360,7 +417,7 @@ def _entries(
 
 def _record_of(row: HistoryRow) -> HistoryRecord:
     record = _record(row.commit, row.time, msgspec.msgpack.decode(row.content, type=_Payload))
-    row.check(record.digest)
+    row.check(record.digest, record.digest_without_labels)
     return record
 
 
@@ -483,6 +540,9 @@ def _not_written(path: Path, cause: Exception) -> InputError | OutputError:
             f"{path}: another job wrote for more than {_PATIENCE:.0f} s; nothing was added",
             hint="add the record again",
         )
+    if isinstance(cause, sqlite3.Error) and _lacks_a_disk(cause):
+        is_full = cause.sqlite_errorcode & _PRIMARY_CODE == sqlite3.SQLITE_FULL
+        text = "the disk is full" if is_full else why_not_writable(path.parent) or text
     return OutputError(
         f"{path}: cannot be written: {text}; the history is as it was before",
         hint="make room on the disk or choose another place, then add the record again",

@@ -387,8 +387,16 @@ def _names(directory: Path, files: Sequence[Path]) -> str:
 
 def _telling(registry: Registry) -> tuple[str, ...]:
     """Return the endings that identify a format."""
-    general = {*_GENERAL, *(f"{ending}.gz" for ending in _GENERAL)}
-    return tuple(ending for ending in registry.suffixes() if ending not in general)
+    return tuple(ending for ending in registry.suffixes() if ending not in _every_general())
+
+
+def is_general(path: Path) -> bool:
+    """Return whether the ending of a file is that of a general format, such as ``.csv``."""
+    return path.name.lower().endswith(tuple(_every_general()))
+
+
+def _every_general() -> set[str]:
+    return {*_GENERAL, *(f"{ending}.gz" for ending in _GENERAL)}
 
 
 def natural_order(name: str) -> tuple[tuple[int, float, str], ...]:

@@ -17,6 +17,7 @@ from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import ReadRun, read_runs
+from callpath_modeler.readers.worker_paths import named_as, with_absolute_path
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -85,6 +86,9 @@ def read_files(
         if progress:
             progress(done, len(files))
 
+    asked = files
+    if executor is not None:
+        files = [with_absolute_path(file) for file in files]
     given = requirements, units, balance, processes, call_sites, lines
     tried = partial(_tried, registry, metrics, *given)
     shared = jobs != 1 or executor is not None
@@ -115,8 +119,10 @@ def read_files(
             told=lambda done: told(early + done),
             named=_name,
         )
-        for number, file in enumerate(files):
+        for number, file in enumerate(asked):
             outcome = divided.pop(number) if number in divided else next(outcomes)
+            if executor is not None:
+                outcome = named_as(file, outcome)
             if isinstance(outcome, InputError):
                 yield file, outcome
                 continue

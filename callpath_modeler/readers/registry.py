@@ -120,7 +120,8 @@ class Registry:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the request, because readers and their modules may not support pickling."""
         if self.requested:
-            return _of_process, self.requested
+            # A worker may have another working directory.
+            return _of_process, tuple(map(_absolute, self.requested))
         return Registry, (self.readers, self.broken)
 
     def match(self, path: Path) -> Reader | None:
@@ -168,6 +169,12 @@ class Registry:
         known = ", ".join(reader.name for reader in self.readers) or "none"
         broken = "".join(f"; {error}" for error in self.broken)
         return f"readers: {known}; `cpmodel plugins` lists their formats{broken}"
+
+
+def _absolute(requested: str | None) -> str | None:
+    """Return a requested reader with an absolute path, if it is a file."""
+    is_file = requested is not None and requested.endswith(".py")
+    return str(Path(requested).absolute()) if is_file and requested else requested
 
 
 @cache

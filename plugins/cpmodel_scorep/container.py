@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import BinaryIO
 
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import DISK_IS_FULL, InputError, OutputError, reason_of
 from callpath_modeler.readers.unpacking import budget_of, unpacked_pieces
 
 BLOCK = 512
@@ -205,11 +205,24 @@ def _checked_shape(path: Path, stream: BinaryIO) -> ContainerShape:
 def _unpack(path: Path, stream: BinaryIO, target: BinaryIO) -> None:
     try:
         stream.seek(0)
-        target.writelines(unpacked_pieces(stream, budget_of(path)))
+        for piece in unpacked_pieces(stream, budget_of(path)):
+            left = memoryview(piece)
+            # A file without a buffer takes a part of a piece if the disk has no room for the rest.
+            while left:
+                left = left[target.write(left) :]
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data are broken: {error}", hint=COPY_IT_AGAIN) from None
     except OSError as error:
+        if error.errno in DISK_IS_FULL:
+            raise _no_room(path, error) from error
         raise unreadable(path, error) from error
+
+
+def _no_room(path: Path, error: OSError) -> OutputError:
+    return OutputError(
+        f"{path}: cannot be unpacked to {tempfile.gettempdir()}: {reason_of(error)}",
+        hint="name a directory with room: TMPDIR=DIR cpmodel ...",
+    )
 
 
 def _is_header(block: bytes) -> bool:

@@ -117,7 +117,7 @@ def test_an_executor_that_is_not_there_is_one_error(run, samples):
 
 def test_a_scheduler_that_does_not_answer_is_one_error(run, samples, monkeypatch):
     pytest.importorskip("distributed", reason="the extra [dask] is not installed")
-    monkeypatch.setattr("callpath_modeler.executors._SECONDS_TO_CONNECT", 0.5)
+    monkeypatch.setattr("callpath_modeler.dask_cluster._SECONDS_TO_CONNECT", 0.5)
     done = run("info", samples / "stencil", "--executor", "dask:tcp://127.0.0.1:9")
     done.fails(2, "no scheduler answers at tcp://127.0.0.1:9", "dask worker")
 

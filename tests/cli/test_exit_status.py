@@ -66,4 +66,4 @@ def test_a_check_that_nobody_reads_has_its_status(shell, tmp_path):
 def test_results_for_a_full_disk_are_no_bug(shell, words):
     done = shell(*words, redirected=">/dev/full")
     assert done.returncode == OutputError.exit_code
-    assert "cpmodel: standard output: No space left on device\n  hint: " in done.stderr
+    assert "cpmodel: standard output: the disk is full\n  hint: " in done.stderr

@@ -90,7 +90,8 @@ def test_profiles_are_added_once_and_a_slowdown_fails(run, profiles, history):
                    "--commit", f"c{k:02}", "--time", k, "--label", "machine=A")  # fmt: skip
         assert (done.status, done.out) == (0, "")
         assert "10 call paths: added" in done.err
-    again = run("watch", "add", history, history.parent / "c05", "--commit", "c05")
+    words = (history, history.parent / "c05", "--commit", "c05", "--label", "machine=A")
+    again = run("watch", "add", *words)
     assert (again.status, "in the history already" in again.err) == (0, True)
     done = run("watch", "status", history)
     assert done.status == 1

@@ -58,7 +58,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(OutputError, match="No space left"):
+    with pytest.raises(OutputError, match="the disk is full"):
         write_file(path, b"new", overwrite=True)
     assert path.read_bytes() == b"old"
     assert listed(tmp_path) == ["a.csv"]
@@ -66,7 +66,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
 
 def test_a_device_is_written_to_and_a_full_one_is_an_output_error():
     write_file(Path(os.devnull), b"x", overwrite=False)
-    with pytest.raises(OutputError, match="No space left"):
+    with pytest.raises(OutputError, match="the disk is full"):
         write_file(Path("/dev/full"), b"x", overwrite=False)
 
 
@@ -160,6 +160,6 @@ def test_an_exchange_that_fails_is_an_output_error(tmp_path, monkeypatch):
 
     fill(tmp_path / "a")
     monkeypatch.setattr(atomic, "_exchange", full)
-    with pytest.raises(OutputError, match="No space left"):
+    with pytest.raises(OutputError, match="the disk is full"):
         fill(tmp_path / "a", overwrite=True)
     assert listed(tmp_path) == ["a"]

@@ -62,9 +62,73 @@ def test_a_record_comes_back_as_it_was(path):
 
 def test_the_same_record_is_added_once(path):
     assert add(path, record())
-    assert not add(path, replace(record(), time=9.0, labels={}))
+    assert not add(path, replace(record(), time=9.0))
     assert add(path, record(seed=2))  # the same commit, measured once more
     assert commits(path) == ["c1", "c1"]
+
+
+def test_the_same_runs_with_another_label_are_another_record(path):
+    assert add(path, record())
+    assert add(path, replace(record(), labels={"machine": "B"}))
+    assert [each.labels["machine"] for each in read(path)] == ["A", "B"]
+
+
+def test_a_record_of_an_earlier_version_is_read_and_not_added_again(path):
+    add(path, record())
+    changed(path, "UPDATE record SET digest = ?", record().digest_without_labels)
+    assert commits(path) == ["c1"]
+    assert not add(path, record())
+
+
+_OPEN_FOR_A_READER = """
+import resource, signal, sys
+from pathlib import Path
+from callpath_modeler.history import store
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+print(*[each.commit for each in store.read(Path(sys.argv[1]))])
+"""
+
+
+@pytest.mark.parametrize("is_written_now", [False, True])
+def test_a_history_is_read_where_no_byte_can_be_written(path, is_written_now):
+    add(path, record())
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("SELECT count(*) FROM record").fetchone()  # the log stays while it is open
+    if is_written_now:  # this record is in the log alone, and a transaction is open
+        add(path, record("c2", 2.0, seed=7, rows=900))
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("UPDATE record SET commit_id = 'open'")
+        assert path.with_name("history.db-wal").stat().st_size
+    else:
+        writer.close()
+    program = [sys.executable, "-c", _OPEN_FOR_A_READER, str(path)]
+    copy = path.with_name("copy")
+    copy.mkdir()
+    for each in path.parent.glob("history.db*"):
+        if not each.name.endswith("-shm"):
+            (copy / each.name).write_bytes(each.read_bytes())
+    program[-1] = str(copy / "history.db")
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["c1", "c2"][: 1 + is_written_now], done.stderr
+    assert not (copy / "history.db-shm").exists() or not (copy / "history.db-shm").stat().st_size
+
+
+@pytest.mark.parametrize("cut", [10, 40, 2_000, 20_000])
+def test_a_log_that_was_cut_off_gives_the_transactions_before(path, cut):
+    add(path, record())
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("SELECT count(*) FROM record").fetchone()
+    add(path, record("c2", 2.0, seed=7, rows=900))
+    log = path.with_name("history.db-wal")
+    content = log.read_bytes()
+    copy = path.with_name("copy.db")
+    copy.write_bytes(path.read_bytes())
+    copy.with_name("copy.db-wal").write_bytes(content[: len(content) - cut])
+    with history_store._copied(copy) as database:
+        found = database.execute("SELECT commit_id FROM record").fetchall()
+    writer.close()
+    assert found == [("c1",)]
 
 
 def test_records_are_in_order_of_time_and_the_newest_can_be_chosen(path):

@@ -96,13 +96,28 @@ def test_a_text_that_is_no_formula_is_its_own_cell(text):
 )
 def test_markdown_shows_a_text_as_it_is(text):
     written = markdown_text(text)
-    unescaped = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", written)
+    unescaped = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", written.replace("<!-- -->", ""))
     assert unescaped == text.replace("\n", " ")
     assert written != text
     # Without escaped characters, no special character is left.
     left = re.sub(r"\\.", "", written)
     assert not re.search(r"<\w|</|`|\||\]\(|\]\[|\]:|\*\w|\b_|_\b|~|\$|&\w", left)
     assert html.unescape(left) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("@owner", "me@example.org", "#1", "owner/code#12", "GH-7", "gh-7", "!5", "a&3"),
+        *("www.example.org", "WWW.example.org", "http://example.org", "ftp://x", "%9", "~bug"),
+    ],
+)
+def test_markdown_has_no_link_mention_or_reference(text):
+    written = markdown_text(f"f {text} g")
+    seen = re.sub(r"\\(?=[!-/:-@\[-`{-~])", "", written)
+    assert seen.replace("<!-- -->", "") == f"f {text} g"
+    # These signs make links even in a text whose special characters are escaped.
+    assert not re.search(r"[@#!&%~]\w|www\.|://|gh-\d", seen, re.IGNORECASE)
 
 
 @pytest.mark.parametrize("text", ["MPI_Init", "3.99 * p^(1/2)", "5.9 * [p > 181]", "a[3]"])

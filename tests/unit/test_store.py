@@ -131,7 +131,7 @@ def test_a_failure_half_way_leaves_nothing(fit, tmp_path, monkeypatch):
         save(file, array, **options)
 
     monkeypatch.setattr(np.lib.format, "write_array", failing)
-    with pytest.raises(OutputError, match="No space left"):
+    with pytest.raises(OutputError, match="the disk is full"):
         store.write([fit], tmp_path / "a.cpm")
     assert listed(tmp_path) == []
 

@@ -20,8 +20,12 @@ _FOLDER = Path(__file__).parent
 _FLAGS = (
     *("-std=gnu11", "-O3", "-fPIC", "-shared", "-fopenmp-simd", "-fno-math-errno"),
     *("-fno-trapping-math", "-Wall", "-Wextra"),
+    # A fault in the library ends the process before a hostile file can use it.
+    *("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"),
 )
 """Options of the compiler."""
+_HARDENING = ("-fstack-clash-protection", "-Wl,-z,relro,-z,now,-z,noexecstack")
+"""Further options, for compilers and linkers that know them."""
 _X86 = ("x86_64", "amd64")
 # Tuned for these processors, compilers use gather instructions. They are slow on AMD's processors,
 # and on Intel's since microcode keeps them from leaking.
@@ -81,13 +85,27 @@ def compile_libraries(folder: Path) -> None:
     x86 = sysconfig.get_platform().endswith(_X86)
     with tempfile.TemporaryDirectory(dir=folder) as work:
         (Path(work) / known["HEADER"]).write_text(known["header"](), encoding="ascii")
+        hardening = _known_flags(compiler, Path(work))
         for kind, library in libraries.items():
             if kind in _ONLY_X86 and not x86:
                 continue
-            flags = [*_FLAGS, *_ONLY_X86.get(kind, ()), *own]
+            flags = [*_FLAGS, *hardening, *_ONLY_X86.get(kind, ()), *own]
             where = ["-I", work, "-o", str(Path(work) / library.name)]
             command = [*compiler, *flags, *units, *where, "-lm"]
             subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
         # Another process may have loaded the earlier library, so it is replaced, not overwritten.
         for made in Path(work).glob("*.so"):
             made.replace(folder / made.name)
+
+
+def _known_flags(compiler: list[str], folder: Path) -> list[str]:
+    """Return the flags of `_HARDENING` with which the compiler makes a library."""
+    empty = folder / "empty.c"
+    empty.write_text("int nothing;\n", encoding="ascii")
+    out = folder / "empty.library"
+    known = []
+    for flag in _HARDENING:
+        command = [*compiler, "-Werror", "-fPIC", "-shared", flag, "-o", str(out), str(empty)]
+        if not subprocess.run(command, check=False, capture_output=True).returncode:  # noqa: S603
+            known.append(flag)
+    return known

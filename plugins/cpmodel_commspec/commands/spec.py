@@ -45,7 +45,7 @@ _OF_TRACES = {"any_source": "--any-source", "other_runs": "--another-run"}
 
 @click.command("spec", cls=WithFormats)
 @SOURCE
-@output_file("Default: standard output. Some formats need a directory.")
+@output_file("Default: standard output. Some formats need a directory.", replaces=Path.is_dir)
 @FORMAT
 @ALLOW_UNSAFE
 @ANY_SOURCE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.option_groups import F, option_group
-from callpath_modeler.cli.options import A_FILE
+from callpath_modeler.cli.options import RESULT
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,13 +31,14 @@ TOP = 10
 """Number of rows of a table on a terminal."""
 JUNIT = click.option(
     "--junit",
-    type=A_FILE,
+    type=RESULT,
     metavar="FILE",
     help="Write JUnit XML as well, with one test case per guideline and library.",
 )
 RULE = click.option(
     "--rule",
     "rules",
+    type=click.Path(readable=False),  # a text that is no path keeps its form
     multiple=True,
     metavar="TEXT|FILE",
     help="Add a guideline, e.g. 'Allgather <= Gather + Bcast(p*m)', or PGMPI's FILE.json.",

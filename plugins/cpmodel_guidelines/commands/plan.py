@@ -32,8 +32,19 @@ _DIRECTIVE = re.compile(r"--?[A-Za-z][\w-]*(?:[= ][^\s#\"'`$\\;&|<>()]+)?", re.A
 _NUMBER = re.compile(r"\d+")
 
 
+def _is_plan(folder: Path) -> bool:
+    """Return whether a folder has a plan without any results, or is empty."""
+    from cpmodel_guidelines.planning.files import DECISIONS
+    from cpmodel_guidelines.planning.scripts import RESULTS
+
+    if not folder.is_dir():
+        return False
+    is_ours = (folder / DECISIONS).is_file() or not any(folder.iterdir())
+    return is_ours and not any(folder.glob(f"*/*/{RESULTS}/*"))
+
+
 @click.command("plan", cls=Configured)
-@output_file("Folder to write.", metavar="DIR")
+@output_file("Folder to write.", metavar="DIR", replaces=_is_plan)
 @FORCE
 @click.option("--budget", metavar="TIME", help="Time of all jobs together, e.g. 30min.")
 @click.option("--nodes", metavar="N,...", help="Numbers of nodes, e.g. 1,2,4.")
@@ -43,6 +54,7 @@ _NUMBER = re.compile(r"\d+")
 @click.option(
     "--pilot",
     "pilots",
+    type=click.Path(readable=False),
     multiple=True,
     metavar="EXP",
     help="Measured campaign: its times, repetitions and noise replace assumptions.",
@@ -302,17 +314,6 @@ def _write(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
             path.write_text(content, encoding="utf-8")
             if path.suffix == ".sh":
                 path.chmod(path.stat().st_mode | 0o111)
-
-
-def _is_plan(folder: Path) -> bool:
-    """Return whether a folder has a plan without any results, or is empty."""
-    from cpmodel_guidelines.planning.files import DECISIONS
-    from cpmodel_guidelines.planning.scripts import RESULTS
-
-    if not folder.is_dir():
-        return False
-    is_ours = (folder / DECISIONS).is_file() or not any(folder.iterdir())
-    return is_ours and not any(folder.glob(f"*/*/{RESULTS}/*"))
 
 
 def _next_steps(folder: Path, first: Plan, rules: Sequence[str]) -> list[str]:

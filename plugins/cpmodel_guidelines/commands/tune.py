@@ -34,6 +34,11 @@ _TEXT, _JSON, _PROFILES = "openmpi", "openmpi6", "pgmpitunelib"
 _RULES = (_TEXT, _JSON, _PROFILES)
 
 
+def _has_profiles_only(path: Path) -> bool:
+    """Return whether a folder contains nothing but profiles, so that it may be replaced."""
+    return path.is_dir() and all(each.is_dir() or each.suffix == ".prf" for each in path.rglob("*"))
+
+
 @click.command("tune", cls=Configured)
 @EXPERIMENT
 @RULE
@@ -81,7 +86,7 @@ _RULES = (_TEXT, _JSON, _PROFILES)
     help="A table, or rules: of Open MPI 4 and 5 (openmpi), of Open MPI 6 (openmpi6), or a folder "
     "of profiles (pgmpitunelib). Default: by the suffix of -o, else table.",
 )
-@output_file("Write to a file, or profiles to a folder.")
+@output_file("Write to a file, or profiles to a folder.", replaces=_has_profiles_only)
 @FORCE
 @click.pass_context
 def tune(
@@ -205,8 +210,3 @@ def _write(console: Console, rules: Rules, table: TableRequest) -> None:
         for name, text in files.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, "ascii")
-
-
-def _has_profiles_only(path: Path) -> bool:
-    """Return whether a folder contains nothing but profiles, so that it may be replaced."""
-    return path.is_dir() and all(each.is_dir() or each.suffix == ".prf" for each in path.rglob("*"))

@@ -78,11 +78,29 @@ def test_messages_of_two_senders_or_to_two_receivers_are_kept_apart(recording, o
     def program(rank: Rank) -> None:
         for peer in order:
             if rank.rank < 2:
-                rank.send(2 + peer, 8 * (1 + peer), tag=rank.rank)
+                rank.send(2 + peer, 8 * (1 + peer))
             else:
-                rank.receive(peer, 8 * (rank.rank - 1), tag=peer)
+                rank.receive(peer, 8 * (rank.rank - 1))
 
     assert list(mismatches(specify(recording(4, program)))) == []
+
+
+@pytest.mark.parametrize(("second", "count"), [(16, 0), (24, 2)])
+def test_messages_of_calls_of_different_kinds_keep_their_order(recording, second, count):
+    """A send, half of an exchange, and a send, of one tag."""
+
+    def program(rank: Rank) -> None:
+        if rank.rank == 0:
+            rank.send(1, 8)
+            rank.exchange(1, 1, 16)
+            rank.send(1, 24)
+        else:
+            rank.send(0, 16)
+            rank.receive(0, 8)
+            rank.receive(0, second)
+            rank.receive(0, 24 if second == 16 else 16)
+
+    assert len(list(mismatches(specify(recording(2, program))))) == (count > 0)
 
 
 def test_a_message_of_the_right_size_from_another_rank_does_not_match(recording):

@@ -271,7 +271,7 @@ def test_an_error_while_pieces_are_made_leaves_no_file(tmp_path):
 
     path = tmp_path / "models.cubex"
     path.write_bytes(b"old")
-    with pytest.raises(OutputError, match="No space left"):
+    with pytest.raises(OutputError, match="the disk is full"):
         write_file(path, pieces(), overwrite=True)
     assert path.read_bytes() == b"old"
     assert [each.name for each in tmp_path.iterdir()] == ["models.cubex"]

@@ -1,0 +1,33 @@
+"""Values of options that are invalid whatever the profiles contain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+
+def check_values(ctx: click.Context) -> None:
+    """Refuse values of options that no profile could make valid.
+
+    Raises
+    ------
+    UsageError
+        If a target, a pair of scales or the source of a parameter is invalid.
+    """
+    _check_targets(ctx.params)
+    for text in ctx.params.get("parameters") or ():
+        from callpath_modeler.readers.parameters import check_source
+
+        name, _, source = text.partition("=")
+        if name and source:
+            check_source(name, source)
+
+
+def _check_targets(given: dict[str, Any]) -> None:
+    from callpath_modeler.target_query import parse_pairs, parse_target
+
+    for target, at in ((given.get("target"), None), (None, given.get("at"))):
+        if isinstance(target or at, str):
+            parse_target(target, at, given.get("parameter"))
+    parse_pairs(given.get("pairs") or ())

@@ -1,0 +1,270 @@
+"""Everything that a command can refuse before it opens the first profile.
+
+Each command checks its options here: values that are invalid whatever the profiles contain, files
+of results that cannot be written, results that would replace an input, and workers that cannot
+work. `CheckedCommand` calls `check` before a command begins.
+"""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from callpath_modeler.cli.mpi_ranks import note_of_same_work
+from callpath_modeler.errors import CallpathModelerError, OutputError, reason_of
+
+CONFIGURATION_FILES = "callpath_modeler.configuration_files"
+"""Key of the configuration files that a command follows, in the metadata of its context."""
+
+_TRACE, _COMPANION = ".otf2", ".def"
+
+
+class OutputPath(click.Path):
+    """The file or folder of a result.
+
+    Attributes
+    ----------
+    replaces : whether ``--force`` may replace a folder
+    is_history : results are added to the file, and it stays
+    """
+
+    def __init__(
+        self, replaces: Callable[[Path], bool] | None = None, *, is_history: bool = False
+    ) -> None:
+        super().__init__(readable=False, path_type=Path)
+        self.replaces = replaces or (lambda _: False)
+        self.is_history = is_history
+
+
+class CheckedCommand(click.Command):
+    """A command that refuses what it can before it begins."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Check the options and run the command."""
+        check(ctx)
+        return super().invoke(ctx)
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """A result that a command will write.
+
+    Attributes
+    ----------
+    option : name of its option or argument
+    path : file or folder
+    type : type of the option
+    """
+
+    option: str
+    path: Path
+    type: OutputPath
+
+    @property
+    def elsewhere(self) -> str:
+        """What a user can do if the result cannot be written."""
+        is_option = self.option.startswith("-")
+        return f"choose another place with {self.option}" if is_option else "choose another place"
+
+
+def check(ctx: click.Context) -> None:
+    """Refuse the options of a command that are wrong whatever its profiles contain.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid, or a worker has another build or does not see the profiles.
+    OutputError
+        If a result cannot be written, or would replace an input.
+    """
+    from callpath_modeler.cli.early_values import check_values
+
+    note_of_same_work(ctx)
+    check_values(ctx)
+    outputs = list(_outputs(ctx))
+    for number, output in enumerate(outputs):
+        _check_output(ctx, output, others=outputs[:number])
+    _check_workers(ctx)
+
+
+def check_default_output(ctx: click.Context, path: Path) -> None:
+    """Check the default of ``-o``, which the names of the profiles decide.
+
+    Raises
+    ------
+    OutputError
+        As in `check`.
+    """
+    (option,) = (each for each in ctx.command.params if each.name == "output")
+    assert isinstance(option.type, OutputPath)
+    _check_output(ctx, _Output("-o", path, option.type), others=())
+
+
+def _outputs(ctx: click.Context) -> Iterator[_Output]:
+    for option in ctx.command.params:
+        path = ctx.params.get(option.name or "")
+        if isinstance(option.type, OutputPath) and isinstance(path, Path):
+            is_argument = isinstance(option, click.Argument)
+            name = option.human_readable_name if is_argument else option.opts[0]
+            yield _Output(name, path, option.type)
+
+
+def _check_output(ctx: click.Context, output: _Output, others: Sequence[_Output]) -> None:
+    path = output.path
+    try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            return  # /dev/stdout, a named pipe
+        if path.exists() and _is_input(path, *_inputs(ctx, output)):
+            raise OutputError(
+                f"{output.option} is an input: {path}",
+                hint=f"{output.elsewhere}; even --force replaces no input",
+            )
+        for other in others:
+            if path.resolve() == other.path.resolve():
+                raise OutputError(
+                    f"{output.option} and {other.option} name the same file: {path}",
+                    hint="give each result a file of its own",
+                )
+        if not output.type.is_history:
+            is_other = path.is_dir() and not output.type.replaces(path)
+            _check_present(path, is_other=is_other, force=bool(ctx.params.get("force")))
+        _check_folder(path)
+    except OSError as cause:
+        raise OutputError(
+            f"{path}: cannot be written: {reason_of(cause)}",
+            hint=output.elsewhere,
+        ) from cause
+
+
+def _check_present(path: Path, *, is_other: bool, force: bool) -> None:
+    from callpath_modeler.atomic import refuse_present
+
+    refuse_present(path, in_the_way=is_other, overwrite=force)
+
+
+def _check_folder(path: Path) -> None:
+    """Raise `OSError` if no file can be made in the folder of a result."""
+    folder = path.parent
+    folder.stat()
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    disk = os.statvfs(folder)
+    left = disk.f_bavail if os.geteuid() else disk.f_bfree
+    if disk.f_blocks and not left:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _inputs(ctx: click.Context, output: _Output) -> tuple[list[Path], list[Path]]:
+    """Return the sources that a command reads, and the single files that it reads."""
+    sources: list[Path] = []
+    files: list[Path] = [Path(each) for each in ctx.meta.get(CONFIGURATION_FILES, ())]
+    for option in ctx.command.params:
+        is_argument = isinstance(option, click.Argument)
+        is_path = isinstance(option.type, click.Path) and not isinstance(option.type, OutputPath)
+        is_script = option.name == "reader"
+        if not (is_argument or is_path or is_script) or isinstance(option.type, OutputPath):
+            continue
+        # A history can keep predictions and correct later ones at the same time.
+        if output.type.is_history and not is_argument:
+            continue
+        given = ctx.params.get(option.name or "")
+        for text in given if isinstance(given, tuple) else (given,):
+            if isinstance(text, str | Path):
+                (sources if is_argument else files).extend(_expanded(str(text)))
+    return sources, files
+
+
+def _expanded(text: str) -> list[Path]:
+    """Return the paths of a source that exist."""
+    path = Path(text)
+    with suppress(OSError, ValueError):
+        if path.exists():
+            return [path]
+        if glob.has_magic(text):
+            return [Path(each) for each in glob.glob(text, recursive=True)]  # noqa: PTH207
+    return []
+
+
+def _is_input(path: Path, sources: Sequence[Path], files: Sequence[Path]) -> bool:
+    """Return whether a present file or folder is an input, or has one, or is a part of one."""
+    named = [*sources, *files]
+    if any(path.samefile(each) for each in named):
+        return True
+    whole = path.resolve()
+    if path.is_dir() and any(each.resolve().is_relative_to(whole) for each in named):
+        return True
+    above = [each for each in sources if each.is_dir() and whole.is_relative_to(each.resolve())]
+    if any(_is_store(each) for each in above):
+        return True
+    if not (above or path.stat().st_nlink > 1 or any(map(_may_list, sources))):
+        return False
+    return _is_profile(path, whole, sources, bool(above))
+
+
+def _may_list(source: Path) -> bool:
+    """Return whether a source can name files elsewhere, or has files that it does not name."""
+    return source.suffix.lower() in {".toml", _TRACE}
+
+
+def _is_store(path: Path) -> bool:
+    from callpath_modeler.store import is_stored
+
+    return is_stored(path)
+
+
+def _is_profile(path: Path, whole: Path, sources: Sequence[Path], is_below: bool) -> bool:
+    """Return whether a file or folder is one of the profiles of sources, or a part of one.
+
+    Parameters
+    ----------
+    path, whole : the file as the user named it, and without symbolic links
+    is_below : a source is a folder that contains it
+    """
+    from callpath_modeler.readers.discover import discover, is_general
+    from callpath_modeler.readers.registry import Registry
+
+    registry = Registry.of_installed()
+    profiles = []
+    for source in sources:
+        # The command itself reports a source without a profile.
+        with suppress(CallpathModelerError):
+            profiles += [run.path for run in discover([source], registry)]
+    for profile in profiles:
+        place = profile.resolve()
+        parts = {place, place.with_suffix("")} if place.suffix == _TRACE else {place}
+        if place.suffix == _TRACE and whole == place.with_suffix(_COMPANION):
+            return True
+        if path.samefile(profile) or any(whole.is_relative_to(part) for part in parts):
+            return True
+        if path.is_dir() and place.is_relative_to(whole):
+            return True
+    if not is_below:
+        return False
+    # Nothing says what else a folder without profiles contains for this command.
+    return not profiles or (registry.match(path) is not None and not is_general(path))
+
+
+def _check_workers(ctx: click.Context) -> None:
+    """Refuse workers elsewhere that do not see the profiles."""
+    executor = ctx.params.get("executor")
+    if executor is None:
+        return
+    from callpath_modeler.executors import refuse_blind_workers
+
+    arguments = [each for each in ctx.command.params if isinstance(each, click.Argument)]
+    paths: list[Path] = []
+    for option in arguments:
+        given = ctx.params.get(option.name or "")
+        for text in given if isinstance(given, tuple) else ():
+            paths += _expanded(str(text))
+    refuse_blind_workers(executor, paths)
