@@ -109,8 +109,14 @@ def test_costs_far_below_a_second_have_excess_work_and_an_efficiency():
     )
     assert excess.exclusive == pytest.approx([0, 0, 0.5])
     assert excess.efficiency == pytest.approx([0.5, 1 / 3, 1 / 3])
-    nothing = excess_work(TREE, Scaling.WEAK, (2, np.zeros(3)), (8, np.array([1.0, 0.0, 0.0])))
-    assert np.isnan(nothing.efficiency[1:]).all()
+
+
+def test_a_subtree_that_no_longer_costs_anything_has_no_efficiency():
+    gone = excess_work(
+        TREE, Scaling.WEAK, (2, np.array([1.0, 1.0, 1.0])), (8, np.array([1.0, 0.0, 0.0]))
+    )
+    assert np.isnan(gone.efficiency[1:]).all()
+    assert gone.efficiency[0] == pytest.approx(3.0)
 
 
 def test_another_number_of_costs_than_call_paths_is_refused_with_both_numbers():
