@@ -99,6 +99,7 @@ def _make_judged(
         from callpath_modeler.analysis.history.alarms import AlarmRule
         from callpath_modeler.history import commits
         from callpath_modeler.history import store as history_store
+        from callpath_modeler.input_limits import InputLimits
 
         return commits.judged(
             history_store.read(store, last),
@@ -108,6 +109,7 @@ def _make_judged(
             labels=wanted,
             accepted=accept,
             control=control,
+            limits=InputLimits.of(store),
         )
 
     return judged
