@@ -555,10 +555,11 @@ def _cost_findings(
     for name, values in columns.items():
         for i, run in enumerate(read):
             subject = run.name
-            total, parts = float(values.total[i]), float(np.nansum(values.exclusive[:, i]))
             if name not in run.values:
                 found.append(Finding("CPM119", subject, f"no metric {name}"))
-            elif _adds_up(run, values, reduction):
+                continue
+            total, parts = float(values.total[i]), float(np.nansum(values.exclusive[:, i]))
+            if _adds_up(run, values, reduction):
                 if abs(parts - total) > _CONSERVED * max(abs(total), abs(parts)):
                     message = f"{name}: call paths add up to {parts:g}, the program took {total:g}"
                     found.append(Finding("CPM114", subject, message))

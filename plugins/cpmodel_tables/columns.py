@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
+from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.readers.unpacking import Budget
 
 Cells = Mapping[str, Sequence[object]]
 """Columns of equal length, by title."""
+
+ONE_ROW_PER_VALUE = "write one row per value, with columns metric and value"
 
 CHUNK = 1 << 12
 """Number of rows that are collected together, so that they stay in the cache."""
@@ -30,17 +33,20 @@ class CellColumns:
 
     Parameters
     ----------
+    limits : limit of the number of cells, of rows times columns
     budget : memory limit of a packed file for its cells
     """
 
-    def __init__(self, budget: Budget | None = None) -> None:
-        self._budget, self._memory = budget, 0
+    def __init__(self, limits: InputLimits, budget: Budget | None = None) -> None:
+        self._limits, self._budget, self._memory = limits, budget, 0
         self.cells: dict[str, list[object]] = {}
         self.rows = 0
         self._known: dict[str, dict[object, object]] = {}
 
     def extend(self, columns: Cells, rows: int) -> None:
         """Append `rows` rows, given as columns of that length."""
+        titles = self.cells.keys() | columns.keys()
+        self._limits.check(Work.TABLE, len(titles) * (self.rows + rows), ONE_ROW_PER_VALUE)
         for title in columns:
             if title not in self.cells:
                 self.cells[title] = [None] * self.rows
@@ -78,7 +84,14 @@ def _is_number(cell: object) -> bool:
     return True
 
 
-def columns_of(rows: Sequence[Mapping[str, object]]) -> Cells:
-    """Return the columns of rows that name their cells; None = no value."""
+def columns_of(rows: Sequence[Mapping[str, object]], limits: InputLimits) -> Cells:
+    """Return the columns of rows that name their cells; None = no value.
+
+    Raises
+    ------
+    InputError
+        If there are too many cells, of rows times columns.
+    """
     titles = dict.fromkeys(chain.from_iterable(rows))
+    limits.check(Work.TABLE, len(titles) * len(rows), ONE_ROW_PER_VALUE)
     return {title: [row.get(title) for row in rows] for title in titles}

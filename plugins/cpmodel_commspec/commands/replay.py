@@ -206,9 +206,7 @@ def read_source(
     from cpmodel_commspec.simulation.wildcards import resolved
 
     if is_specification(source):
-        told = read_json(source)
-        _require_few(told)
-        return told, None, []
+        return read_json(source), None, []
     traced, findings = read_trace(console, source)
     traced = resolved(traced).traced
     return specify(traced), traced, findings
