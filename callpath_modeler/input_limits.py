@@ -28,11 +28,13 @@ class Work(Enum):
     """Kinds of work: what is counted, the floor of its limit, and its growth per byte."""
 
     CELLS = "values in a table of call paths, runs and metrics", 6_000_000, 1.0
-    RUNS = "runs", 8_000, 0.1
+    RUNS = "runs", 10_000, 0.15
+    METRICS = "metrics", 3_000, 0.03
     COLUMNS = "pairs of a run and a metric", 80_000, 1.0
     TABLE = "cells of rows and columns", 300_000, 3.0
     NAMES = "names in call paths", 1_000_000, 3.0
-    OPERATIONS = "operations in loops", 200_000, 2.0
+    OPERATIONS = "operations in loops", 120_000, 1.2
+    MESSAGES = "messages of collective operations", 8_000_000, 80.0
     LINES = "visits of lines by ranks", 300_000, 4.0
     UNPACKED = "unpacked bytes", 48 << 20, 12.0
     MEMORY = "bytes of memory", 256 << 20, 32.0

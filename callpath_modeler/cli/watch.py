@@ -17,6 +17,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.history_options import LABELS, STORE, labels_of
+from callpath_modeler.cli.number_types import DecimalNumber, WholeNumber
 from callpath_modeler.cli.option_groups import F, option_group
 from callpath_modeler.cli.options import (
     A_FILE,
@@ -33,6 +34,7 @@ from callpath_modeler.cli.table_options import (
     output_options,
 )
 from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.numerals import decimal_of
 
 if TYPE_CHECKING:
     from callpath_modeler.history.commits import CommitHistory
@@ -52,11 +54,11 @@ _HISTORY = (
     click.option("-m", "--metric", metavar="NAME", help="Metric. Default: that of the newest."),
     click.option("--target", metavar="P", help="A further scale. Default: that of predictions."),
     click.option(
-        "--last", type=click.IntRange(1), metavar="N", help="Judge the newest N records only."
+        "--last", type=WholeNumber(1), metavar="N", help="Judge the newest N records only."
     ),
     click.option(
         "--false-alarms",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        type=DecimalNumber(0, 1, min_open=True, max_open=True),
         default=0.05,
         show_default=True,
         help="Probability of any false alarm in the whole history, for all commits and call paths.",
@@ -295,7 +297,7 @@ def _time(text: str | None) -> float:
     if text is None:
         return time.time()
     try:
-        found = float(text)
+        found = decimal_of(text)
     except ValueError:
         try:
             found = datetime.fromisoformat(text).timestamp()

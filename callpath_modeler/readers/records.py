@@ -166,6 +166,7 @@ def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource
     hint = "write a file for each run, or one row per value, with columns metric and value"
     records.limits.check(Work.NAMES, sum(map(len, records.paths)), hint)
     records.limits.check(Work.RUNS, len(keys), hint)
+    records.limits.check(Work.METRICS, len(records.titles), hint)
     records.limits.check(Work.COLUMNS, len(keys) * len(records.titles), hint)
     tree, row = tree_of(records.paths)
     records.limits.check(Work.CELLS, len(tree) * len(keys) * len(records.titles), hint)

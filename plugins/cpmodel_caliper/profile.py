@@ -11,6 +11,7 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import DataError, InputError
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
 from callpath_modeler.profile.lines import LineCosts
 from callpath_modeler.profile.placement import Placement
@@ -394,7 +395,7 @@ def _tree(contents: Contents) -> tuple[CallTree, IntArray]:
 
 def _number(text: str) -> float | None:
     try:
-        value = float(text)
+        value = decimal_of(text)
     except ValueError:
         return None
     return value if np.isfinite(value) else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from callpath_modeler.input_limits import InputLimits, Work
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.readers.unpacking import Budget
 
 Cells = Mapping[str, Sequence[object]]
@@ -78,7 +79,7 @@ def _new_memory(cells: Sequence[object]) -> int:
 
 def _is_number(cell: object) -> bool:
     try:
-        float(cell)  # type: ignore[arg-type]
+        _ = decimal_of(cell) if isinstance(cell, str) else float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return False
     return True

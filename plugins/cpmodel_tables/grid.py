@@ -14,6 +14,7 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.input_limits import InputLimits, Work
+from callpath_modeler.numerals import are_plain, decimal_of
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.readers.json_text import memory_of_json
 from callpath_modeler.readers.unpacking import budget_of, packed_budget
@@ -130,6 +131,8 @@ class Grid:
 
 def as_numbers(cells: Sequence[object]) -> FloatArray | None:
     """Return cells as numbers, NaN = empty; None if a cell is neither a number nor empty."""
+    if not are_plain([cell for cell in cells if isinstance(cell, str)]):
+        return _as_numbers_one_by_one(cells)
     try:
         values = np.array(cells, np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -142,7 +145,9 @@ def _as_numbers_one_by_one(cells: Sequence[object]) -> FloatArray | None:
     if not all(isinstance(cell, str | int | float) for cell in plain):
         return None
     try:
-        return np.array([float(cell) for cell in plain])  # type: ignore[arg-type]
+        return np.array(
+            [decimal_of(cell) if isinstance(cell, str) else float(cell) for cell in plain]  # type: ignore[arg-type]
+        )
     except (ValueError, OverflowError):
         return None
 

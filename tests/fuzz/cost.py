@@ -171,7 +171,8 @@ def _searched(name: str, home: Path, seconds: float, seed: int) -> int:
     slowest, largest = search.most or (None, None)
     found = {
         "runs": search.runs, "seconds": used, "excess": len(search.worst),
-        "slowest": asdict(slowest) if slowest else {}, "largest": asdict(largest) if largest else {},
+        "slowest": asdict(slowest) if slowest else {},
+        "largest": asdict(largest) if largest else {},
         "inputs": [{"name": each, **asdict(cost)} for cost, each in search.worst[:20]],
     }  # fmt: skip
     (home / "cost.json").write_text(json.dumps(found, indent=1) + "\n")

@@ -43,8 +43,11 @@ def _changed(content: bytes, rng: random.Random, largest: int) -> bytes:
     growths: tuple[Growth, ...] = (_repeated, _numbered, _widened, _nested, _enlarged, _worded)
     value, encode = _parsed(content)
     if value is not None and rng.random() < 0.7:
-        _grow_value(value, rng, largest)
-        changed = encode(value)
+        try:
+            _grow_value(value, rng, largest)
+            changed = encode(value)
+        except (RecursionError, ValueError):
+            return content
     else:
         changed = rng.choice(growths)(content, rng, largest)
     return changed if len(changed) <= largest else content

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.errors import DataError, UsageError
@@ -58,7 +59,7 @@ _OF_TRACES = {"any_source": "--any-source", "other_runs": "--another-run"}
 @click.option(
     "--max-lines",
     "most_lines",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=1000,
     show_default=True,
     help="Refuse to write more lines.",
