@@ -179,6 +179,17 @@ def _searched(name: str, home: Path, seconds: float, seed: int) -> int:
     return len(search.worst)
 
 
+def _print_costs(pairs: Sequence[str]) -> int:
+    """Print the cost of each TARGET=FILE as a line of JSON."""
+    for pair in pairs:
+        name, _, file = pair.partition("=")
+        with tempfile.TemporaryDirectory() as scratch:
+            judge.attempt(TARGETS[name], TARGETS[name].seeds()[0], Path(scratch))
+            cost = measure(TARGETS[name], Path(file).read_bytes(), Path(scratch))
+        sys.stdout.write(json.dumps(asdict(cost)) + "\n")
+    return 0
+
+
 def _table(corpus: Path) -> str:
     """Return the results of all targets as a Markdown table."""
     lines = ["| target | seconds | runs | ms per KiB | peak MB | KB per KiB | beyond the bounds |",
@@ -200,8 +211,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="default: all")
     parser.add_argument("--time", type=float, default=180, help="seconds of processor time of each")
     parser.add_argument("--seed", type=int, default=1, help="seed of the changes")
-    parser.add_argument("--corpus", type=Path, required=True, help="folder of the costliest inputs")
+    parser.add_argument(
+        "--corpus", type=Path, default=Path(".fuzz-cost"), help="folder of the costliest inputs"
+    )
+    parser.add_argument("--measure", action="store_true", help="print costs of TARGET=FILE ...")
     given = parser.parse_args(arguments)
+    if given.measure:
+        return _print_costs(given.targets)
     unknown = [name for name in given.targets if name not in TARGETS]
     if unknown:
         parser.error(f"no target {unknown[0]}; there are {', '.join(TARGETS)}")

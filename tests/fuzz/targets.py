@@ -76,8 +76,12 @@ def _reader(name: str, *others: str) -> Callable[[Path], None]:
             from callpath_modeler.readers.base import opened_runs
 
             with opened_runs(reader, path) as runs:
+                # The runs of a table have one call tree.
+                for tree in {
+                    id(run.source.call_tree): run.source.call_tree for run in runs
+                }.values():
+                    check_tree(tree)
                 for source in (run.source for run in runs):
-                    check_tree(source.call_tree)
                     for reduced in read_all(source).values():
                         check_values(reduced, len(source.call_tree))
                     source.findings()
