@@ -27,7 +27,7 @@ _LARGEST_FACTOR = 1e6
 class Work(Enum):
     """Kinds of work: what is counted, the floor of its limit, and its growth per byte."""
 
-    CELLS = "values in a table of call paths, runs and metrics", 4_000_000, 1.0
+    CELLS = "values in a table of call paths, runs or processes, and metrics", 4_000_000, 1.0
     RUNS = "runs", 8_000, 0.1
     METRICS = "metrics", 3_000, 0.03
     COLUMNS = "pairs of a run and a metric", 80_000, 1.0
