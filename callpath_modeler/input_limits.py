@@ -31,8 +31,9 @@ class Work(Enum):
     RUNS = "runs", 8_000, 0.1
     METRICS = "metrics", 3_000, 0.03
     COLUMNS = "pairs of a run and a metric", 80_000, 1.0
-    TABLE = "cells of rows and columns", 300_000, 3.0
+    TABLE = "cells of rows and columns", 400_000, 3.0
     NAMES = "names in call paths", 1_000_000, 3.0
+    ELEMENTS = "elements of XML", 250_000, 3.0
     OPERATIONS = "operations in loops", 120_000, 1.2
     MESSAGES = "messages of collective operations", 8_000_000, 80.0
     LINES = "visits of lines by ranks", 300_000, 4.0
@@ -60,7 +61,7 @@ class InputLimits:
 
     @classmethod
     def of(cls, path: Path, size: int | None = None) -> InputLimits:
-        """Return the limits for a file; `size` replaces the size on disk, of files in a directory.
+        """Return the limits for a file; `size` replaces the size on disk.
 
         Raises
         ------

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 
 from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.numerals import decimal_of
@@ -22,6 +24,16 @@ LEAST_OF_A_CELL, _OBJECT = 16, 60
 
 _FEW, _MANY = 1 << 10, 1 << 18
 """Limits of the texts of a column that are stored once: for numbers, and for other texts."""
+
+
+_PACKED = 3
+"""So many bytes of a text a byte of a packed table counts as; equal texts pack to few bytes."""
+
+
+def limits_of(path: Path, budget: Budget | None) -> InputLimits:
+    """Return the limits for a table; `budget` is that of a packed one."""
+    limits = InputLimits.of(path)
+    return limits if budget is None else replace(limits, size=_PACKED * limits.size)
 
 
 class CellColumns:

@@ -25,6 +25,7 @@ from cpmodel_tables.columns import (
     CellColumns,
     Cells,
     columns_of,
+    limits_of,
 )
 from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text
 
@@ -178,8 +179,9 @@ def of_json_lines(path: Path) -> Grid:
     InputError
         If a line is not an object, or there are no lines.
     """
-    limits = InputLimits.of(path)
-    columns, parameters = CellColumns(limits, packed_budget(path)), dict[str, None]()
+    budget = packed_budget(path)
+    limits = limits_of(path, budget)
+    columns, parameters = CellColumns(limits, budget), dict[str, None]()
     lines = array("q")
     first = 1
     # JSON text may contain other line separators, so only "\n" ends a line.
@@ -245,7 +247,8 @@ def of_parquet(path: Path) -> Grid:
             f"{path}: reading Parquet needs pyarrow", hint="pip install 'callpath-modeler[parquet]'"
         ) from cause
     # A column with a single value takes few bytes in the file, for any number of rows.
-    budget, limits = budget_of(path), InputLimits.of(path)
+    budget = budget_of(path)
+    limits = limits_of(path, budget)
     columns, parameters = CellColumns(limits, budget), dict[str, None]()
     try:
         with pq.ParquetFile(path) as file:
@@ -295,7 +298,7 @@ def of_rows(path: Path, rows: Sequence[dict[str, object]]) -> Grid:
     InputError
         If there are no rows.
     """
-    limits = InputLimits.of(path)
+    limits = limits_of(path, packed_budget(path))
     columns, parameters = CellColumns(limits), dict[str, None]()
     for first in range(0, len(rows), CHUNK):
         some = rows[first : first + CHUNK]

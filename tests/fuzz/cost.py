@@ -192,15 +192,15 @@ def _print_costs(pairs: Sequence[str]) -> int:
 
 def _table(corpus: Path) -> str:
     """Return the results of all targets as a Markdown table."""
-    lines = ["| target | seconds | runs | ms per KiB | peak MB | KB per KiB | beyond the bounds |",
-             "|---|--:|--:|--:|--:|--:|--:|"]  # fmt: skip
+    lines = ["| target | seconds | inputs | ms per KiB | peak MB | beyond the bounds |",
+             "|---|--:|--:|--:|--:|--:|"]  # fmt: skip
     for path in sorted(corpus.glob("*/cost.json")):
         found = json.loads(path.read_text())
         slow, large = Cost(**found["slowest"]), Cost(**found["largest"])
         lines.append(
             f"| {path.parent.name} | {found['seconds']:.0f} | {found['runs']:,} "
             f"| {1000 * slow.seconds / slow.blocks:.1f} | {large.memory / 1e6:.0f} "
-            f"| {large.memory / 1e3 / large.blocks:.0f} | {found['excess']} |"
+            f"| {found['excess']} |"
         )
     return "\n".join(lines) + "\n"
 

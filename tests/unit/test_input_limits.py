@@ -53,7 +53,7 @@ def rows_of(number, row):
 
 TOO_WIDE = {
     "a column for each record": (
-        600, lambda k: {"callpath": "a", "p": 2, f"k{k}": 1.5}, "cells of rows and columns"
+        700, lambda k: {"callpath": "a", "p": 2, f"k{k}": 1.5}, "cells of rows and columns"
     ),
     "a metric for each run": (
         400, lambda k: {"callpath": "a", "p": 2 + k, f"m{k} [s]": 1.5}, "pairs of a run"
@@ -62,7 +62,7 @@ TOO_WIDE = {
         200, lambda k: {"callpath": f"f{k}", "p": 2 + k, f"m{k} [s]": 1.5}, "values in a table"
     ),
     "a parameter for each record": (
-        600,
+        700,
         lambda k: {"callpath": "a", "params": {"p": 2, f"q{k}": k}, "time": 1},
         "cells of rows and columns",
     ),
@@ -79,7 +79,7 @@ def test_a_table_of_more_cells_than_its_size_allows_is_refused(path, name):
 
 def test_the_numbers_of_a_list_are_rows_of_all_columns(path):
     wide = {f"c{k}": 1 for k in range(60)}
-    path.write_text(json.dumps([{"callpath": "a", "p": 2, "time": [1] * 6000, **wide}]))
+    path.write_text(json.dumps([{"callpath": "a", "p": 2, "time": [1] * 7000, **wide}]))
     with pytest.raises(InputError, match="cells of rows and columns"):
         load([path])
 

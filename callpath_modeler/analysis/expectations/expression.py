@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.numerals import decimal_of
+from callpath_modeler.numerals import decimal_of, is_plain
 from callpath_modeler.syntax import END, Cursor, ExpressionError, Token
 from callpath_modeler.units import base_and_factor
 
@@ -155,6 +155,8 @@ class _Reader:
     def _factor(self) -> Node:
         token = self.tokens.take()
         if token.kind == "number":
+            if not is_plain(token.text):
+                self.tokens.fail("a number has too many digits", token)
             unit = self.tokens.accept("name", "percent")
             base, factor = base_and_factor(unit.text if unit else "")
             return NumberNode(decimal_of(token.text) * factor, base)
