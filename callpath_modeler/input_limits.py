@@ -29,6 +29,7 @@ class Work(Enum):
 
     CELLS = "values in a table of call paths, runs or processes, and metrics", 4_000_000, 1.0
     RUNS = "runs", 8_000, 0.1
+    TITLES = "columns", 3_000, 0.03
     METRICS = "metrics", 3_000, 0.03
     COLUMNS = "pairs of a run and a metric", 80_000, 1.0
     TABLE = "cells of rows and columns", 400_000, 3.0

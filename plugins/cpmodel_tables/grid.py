@@ -158,12 +158,13 @@ def _is_missing(cell: object) -> bool:
 
 
 def refuse_many(path: Path, columns: int) -> None:
-    """Raise `InputError` if a table has too many columns for measurements."""
+    """Raise `InputError` if a table has too many columns, for measurements or for its size."""
     if columns > _MOST_COLUMNS:
         raise InputError(
             f"{path}: {columns} columns, but at most {_MOST_COLUMNS} can be read",
             hint=ONE_ROW_PER_VALUE,
         )
+    InputLimits.of(path).check(Work.TITLES, columns, ONE_ROW_PER_VALUE)
 
 
 def without_rows(path: Path) -> InputError:
