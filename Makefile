@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .PHONY: help demo test check lint types contracts docs man pictures wheel installs lock format bench cluster samples \
-  fuzz fuzz-briefly mutate-stores mutants sanitize clean
+  fuzz fuzz-briefly fuzz-cost mutate-stores mutants sanitize clean
 
 help:
 	@echo "make demo    install into $(VENV) and predict the sample profiles at p = 1024, beside the truth"
@@ -17,6 +17,7 @@ help:
 	@echo "make installs  install dist/ and the sources in all ways, in new environments, and try them"
 	@echo "make lock    choose the newest versions of all libraries for tests and checks"
 	@echo "make fuzz    fuzz the readers with Atheris: TIME=seconds of processor time each, TARGETS='otf2 store'"
+	@echo "make fuzz-cost  search for inputs that cost too much: TIME=seconds of processor time each, TARGETS=..."
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
 	@echo "make cluster run three programs on simulated clusters, for make bench (needs SimGrid; an hour)"
 	@echo "make samples write the simulated sample profiles again, bit for bit (needs SimGrid 3.32)"
@@ -93,6 +94,10 @@ fuzz-briefly: $(VENV)/installed-fuzz
 	rm -rf $(VENV)/fuzz-briefly
 	cd tests && $(abspath $(BIN))/python -m fuzz.run --corpus $(abspath $(VENV))/fuzz-briefly \
 	  --runs 150 --time 2 --seed 1 --jobs 2 --if-possible
+
+# Needs no Atheris. The costliest inputs are kept, and the next call continues with them.
+fuzz-cost: $(VENV)/installed-dev
+	cd tests && $(abspath $(BIN))/python -m fuzz.cost --corpus $(FUZZ)-cost --time $(TIME) $(TARGETS)
 
 mutate-stores: $(VENV)/installed-dev
 	cd tests && ../$(BIN)/python mutated_stores.py 5000

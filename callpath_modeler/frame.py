@@ -10,6 +10,7 @@ import numpy as np
 from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.input_limits import UNLIMITED
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.readers.assemble import ReadOptions, assemble_runs
 from callpath_modeler.readers.paths import split_paths
@@ -91,6 +92,7 @@ def from_frame(
         titles=[str(name) for name in metrics],
         title=np.repeat(np.arange(copies), rows),
         values=np.concatenate([_numbers(frame, name) for name in metrics]),
+        limits=UNLIMITED,
         units=_units(metrics) if isinstance(metrics, Mapping) else {},
     )
     return assemble_runs(_SUBJECT, runs_of(records), ReadOptions(metrics=None, scaling=scaling))

@@ -19,6 +19,7 @@ from callpath_modeler.bookmarks import NAME as BOOKMARKS
 from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shell_word, shortened
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.omissions import Omission, OmissionKind, with_omission
@@ -593,7 +594,7 @@ def _kept(experiment: Experiment, selection: RunSelection) -> BoolArray:
 def parse_number(text: str, what: str) -> float:
     """Return the number that `text` writes, or raise `UsageError` naming `what`."""
     try:
-        return float(text)
+        return decimal_of(text)
     except ValueError:
         raise UsageError(
             f"{what}: {text!r} is not a number", hint="e.g. 4096, 1e6 or inf"

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shortened
 
 _SMALL = ((1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
@@ -21,7 +22,7 @@ _DECIMAL = {"": 1.0, "K": 1e3, **{prefix: scale for scale, prefix in _LARGE}}
 _BINARY = {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTPE", 1)}
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
 _QUANTITY = re.compile(
-    r"([-+]?(?:\d++(?:[ _]\d{3})*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?)\s*+([^\s\d.+-].*)?"
+    r"([-+]?(?:\d++(?: \d{3})*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?)\s*+([^\s\d_.+-].*)?", re.ASCII
 )
 
 
@@ -218,7 +219,7 @@ def parse_quantity(text: str) -> tuple[float, str]:
     found = _QUANTITY.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"{shortened(text.strip())!r} is not a quantity")
-    return float(re.sub("[ _]", "", found[1])), found[2] or ""
+    return decimal_of(found[1].replace(" ", "")), found[2] or ""
 
 
 def base_and_factor(unit: str) -> tuple[str, float]:

@@ -14,7 +14,7 @@ from callpath_modeler.analysis.excess import CARRIES_COST
 from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
 
-_WORSE = re.compile(r"worse\s*(?:>\s*(\d+(?:\.\d+)?)\s*%)?")
+_WORSE = re.compile(r"worse\s*(?:>\s*([0-9]+(?:\.[0-9]+)?)\s*%)?")
 
 
 @dataclass(frozen=True, slots=True)

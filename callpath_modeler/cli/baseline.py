@@ -10,6 +10,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -38,9 +39,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Costliest call paths that have this share of the cost in total.",
 )
-@click.option(
-    "-n", "--top", type=click.IntRange(1), metavar="N", help="Largest number of call paths."
-)
+@click.option("-n", "--top", type=WholeNumber(1), metavar="N", help="Largest number of call paths.")
 @click.option(
     "--margin",
     metavar="SHARE",

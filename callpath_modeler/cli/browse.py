@@ -15,6 +15,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT_COSTS, expected_costs_of
 from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
@@ -47,7 +48,7 @@ _OF_THE_SCREEN = ("--source-path",)
 )
 @click.option(
     "--port",
-    type=click.IntRange(1, 65535),
+    type=WholeNumber(1, 65535),
     metavar="N",
     help="Port of --web. Default: a free one.",
 )

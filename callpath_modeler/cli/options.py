@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from callpath_modeler.cli.number_types import DecimalNumber, WholeNumber
 from callpath_modeler.cli.option_groups import (
     DescribingOption,
     F,
@@ -186,7 +187,7 @@ _PRUNING = frozenset({"--ignore", "--hide"})
 _JOBS = click.option(
     "-j",
     "--jobs",
-    type=click.IntRange(0),
+    type=WholeNumber(0),
     metavar="N",
     default=1,
     show_default=True,
@@ -252,7 +253,7 @@ _FIT = (
     AGGREGATE,
     click.option(
         "--confidence",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        type=DecimalNumber(0, 1, min_open=True, max_open=True),
         default=0.95,
         show_default=True,
         help="Probability that a band holds the value.",
@@ -266,12 +267,12 @@ _FIT = (
     click.option("--logs", metavar="LIST", help="Exponents J of log2, e.g. '0,1,2'."),
     click.option(
         "--terms",
-        type=click.IntRange(1, 9),
+        type=WholeNumber(1, 9),
         help="Largest number of terms. Default: 2, the limit of mixture; classic: 5.",
     ),
     click.option(
         "--folds",
-        type=click.IntRange(2),
+        type=WholeNumber(2),
         help="Folds of the classic cross-validation. Default: leave one out.",
     ),
 )

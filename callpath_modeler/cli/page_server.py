@@ -1,7 +1,8 @@
 """A server of one page on this machine, for the owner of a random token.
 
 It listens on the loopback device only. Other users of a login node can reach this device as well,
-so the address contains a token that cannot be guessed.
+so the address contains a token that cannot be guessed. Connections without it are limited in time
+and number, see `waiting_connections`.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import socket
-from threading import BoundedSemaphore, Lock
+from threading import Lock
 from urllib.parse import parse_qs, urlsplit
+
+from callpath_modeler.cli.waiting_connections import SECONDS, WaitingConnections
 
 LOOPBACK = "127.0.0.1"
 _LONGEST = 4_000
 """Largest number of characters of a request's path and query."""
 _MOST_FIELDS = 20
-_MOST_CONNECTIONS = 16
-_SECONDS = 30
-"""Time after which an idle connection ends."""
+_SECONDS_TO_READ = 30.0
+"""Time in which a browser has to take the page."""
 _HOSTS = frozenset({LOOPBACK, "localhost"})
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -65,13 +67,14 @@ class PageServer(ThreadingHTTPServer):
 
     daemon_threads = True
     allow_reuse_address = False
+    request_queue_size = 128
 
     def __init__(self, answer: Callable[[Mapping[str, Sequence[str]]], Answer], port: int) -> None:
         super().__init__((LOOPBACK, port), _Handler)
         self.token = secrets.token_urlsafe(32)
         self.answer = answer
         self.lock = Lock()
-        self._room = BoundedSemaphore(_MOST_CONNECTIONS)
+        self.waiting = WaitingConnections(self.port)
 
     @property
     def port(self) -> int:
@@ -84,10 +87,8 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.port}/{self.token}/"
 
     def process_request(self, request: socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
-        """Answer in a thread, unless there are too many connections."""
-        if not self._room.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+        """Answer in a thread; another connection ends if there are too many."""
+        self.waiting.add(request, client_address[1])
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
@@ -95,7 +96,11 @@ class PageServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._room.release()
+            self.waiting.remove(request)
+
+    def service_actions(self) -> None:
+        """End connections that have not sent their request in time."""
+        self.waiting.end_late_ones()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Ignore broken connections: the terminal belongs to the user."""
@@ -103,7 +108,7 @@ class PageServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: PageServer
-    timeout = _SECONDS
+    timeout = SECONDS
     server_version = "cpmodel"
     sys_version = ""
 
@@ -120,6 +125,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not hmac.compare_digest(address.path.encode(), f"/{self.server.token}/".encode()):
             self._refuse(404, "not found")
             return
+        self.server.waiting.remove(self.connection)
+        self.connection.settimeout(_SECONDS_TO_READ)
         try:
             query = parse_qs(address.query, max_num_fields=_MOST_FIELDS, errors="replace")
         except ValueError:

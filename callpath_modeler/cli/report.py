@@ -21,6 +21,7 @@ from callpath_modeler.cli.expectation_option import (
     with_expectation,
 )
 from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -54,7 +55,7 @@ _PACKAGES = ("callpath-modeler", "numpy", "scipy")
 @click.option(
     "-n",
     "--top",
-    type=click.IntRange(1),
+    type=WholeNumber(1),
     metavar="N",
     default=_CARDS,
     show_default=True,

@@ -12,6 +12,7 @@ import click
 
 from callpath_modeler import config
 from callpath_modeler.cli.default_group import DefaultGroup
+from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.option_groups import DescribingOption
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _type_of(key: str, option: click.Option) -> Any:
         return bool if option.is_flag else list[str]
     if isinstance(option.type, click.types.IntParamType):
         # Options without a plain range accept words as well as numbers.
-        return int if type(option.type) is click.IntRange else int | str
+        return int if type(option.type) is WholeNumber else int | str
     if isinstance(option.type, click.types.FloatParamType):
         return float
     if key in _TABLES:

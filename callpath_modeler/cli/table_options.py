@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.option_groups import F, add_options, option_group
 from callpath_modeler.cli.options import FORCE, output_file
 from callpath_modeler.errors import UsageError
@@ -28,7 +29,7 @@ HTML = "html"
 """A page, as a format of commands that can write one."""
 
 
-class _NumberOrAll(click.IntRange):
+class _NumberOrAll(WholeNumber):
     """A number of rows, or ``all``."""
 
     name = "number of rows, nor 'all'"

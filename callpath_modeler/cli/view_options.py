@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.option_groups import F, add_options, option_group, was_asked
 from callpath_modeler.cli.options import refuse_both
 from callpath_modeler.errors import UsageError
+from callpath_modeler.numerals import decimal_of
 
 if TYPE_CHECKING:
     from callpath_modeler.profile.view_request import Sort, ViewRequest
@@ -29,7 +31,7 @@ _VIEW = (
         metavar="A,B",
         help="Levels of the flat view: paradigm, module, file, region. Default: region.",
     ),
-    click.option("--depth", type=click.IntRange(1), metavar="N", help="Number of levels."),
+    click.option("--depth", type=WholeNumber(1), metavar="N", help="Number of levels."),
     click.option(
         "--min-share",
         metavar="SHARE",
@@ -56,7 +58,7 @@ _VIEW = (
     click.option(
         "--lines",
         "most",
-        type=click.IntRange(1),
+        type=WholeNumber(1),
         metavar="N",
         help="Number of lines from which nothing is opened.",
     ),
@@ -179,7 +181,7 @@ def parse_share(text: str, option: str) -> float:
     """Return the fraction for ``1%`` or ``0.01``, or raise `UsageError`."""
     number = text.strip().removesuffix("%")
     try:
-        share = float(number) / (100 if "%" in text else 1)
+        share = decimal_of(number) / (100 if "%" in text else 1)
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:

@@ -17,6 +17,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.history_options import HISTORY_TO_WRITE, LABELS, STORE, labels_of
+from callpath_modeler.cli.number_types import DecimalNumber, WholeNumber
 from callpath_modeler.cli.option_groups import F, option_group
 from callpath_modeler.cli.options import (
     A_FILE,
@@ -35,6 +36,7 @@ from callpath_modeler.cli.table_options import (
     output_options,
 )
 from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.numerals import decimal_of
 
 if TYPE_CHECKING:
     from callpath_modeler.history.commits import CommitHistory
@@ -54,11 +56,11 @@ _HISTORY = (
     click.option("-m", "--metric", metavar="NAME", help="Metric. Default: that of the newest."),
     click.option("--target", metavar="P", help="A further scale. Default: that of predictions."),
     click.option(
-        "--last", type=click.IntRange(1), metavar="N", help="Judge the newest N records only."
+        "--last", type=WholeNumber(1), metavar="N", help="Judge the newest N records only."
     ),
     click.option(
         "--false-alarms",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        type=DecimalNumber(0, 1, min_open=True, max_open=True),
         default=0.05,
         show_default=True,
         help="Probability of any false alarm in the whole history, for all commits and call paths.",
@@ -101,6 +103,7 @@ def _make_judged(
         from callpath_modeler.analysis.history.alarms import AlarmRule
         from callpath_modeler.history import commits
         from callpath_modeler.history import store as history_store
+        from callpath_modeler.input_limits import InputLimits
 
         return commits.judged(
             history_store.read(store, last),
@@ -110,6 +113,7 @@ def _make_judged(
             labels=wanted,
             accepted=accept,
             control=control,
+            limits=InputLimits.of(store),
         )
 
     return judged
@@ -295,7 +299,7 @@ def _time(text: str | None) -> float:
     if text is None:
         return time.time()
     try:
-        found = float(text)
+        found = decimal_of(text)
     except ValueError:
         try:
             found = datetime.fromisoformat(text).timestamp()

@@ -20,7 +20,8 @@ from callpath_modeler.analysis.history.levels import LEAST_CONTROL
 from callpath_modeler.analysis.history.power import least_program_change
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
-from callpath_modeler.history.store import MOST_RECORDS, HistoryRecord
+from callpath_modeler.history.store import HistoryRecord
+from callpath_modeler.input_limits import UNLIMITED, InputLimits, Work
 from callpath_modeler.modeling import centre
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.omissions import Omission
@@ -33,8 +34,8 @@ from callpath_modeler.units import counted, parameter_value
 WORTH = 0.001
 """Least share of the cost, at any scale of any record, of a call path that is judged."""
 
-_MOST_VALUES = 50_000_000
-"""Largest number of values that are judged together."""
+_BYTES_OF_A_RECORD, _BYTES_OF_A_SCALE, _BYTES_OF_A_VALUE = 640, 48, 24
+"""Memory of the judgement of a call path in a record, of its scales, and of its repetitions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,6 +144,7 @@ def judged(
     labels: Mapping[str, str] | None = None,
     accepted: str | None = None,
     control: Sequence[str] = (),
+    limits: InputLimits = UNLIMITED,
 ) -> CommitHistory:
     """Return the judgement of a history: of the newest state, and of all changes before it.
 
@@ -155,6 +157,7 @@ def judged(
     labels : judge the records with these labels
     accepted : commit up to which changes are accepted
     control : patterns of call paths that did not change, as in `profile.pattern`
+    limits : limits of the file of the records
 
     Raises
     ------
@@ -175,7 +178,7 @@ def judged(
     newest = chosen[-1]
     mine = [each for each in chosen if each.series == newest.series]
     scales = _common_scales(mine)
-    callpaths, values = _grid(mine, scales)
+    callpaths, values = _grid(mine, scales, limits)
     target = newest.target if target is None else target
     named = _control(callpaths, control) if control else None
     found = judge(values, scales, target, rule, named)
@@ -258,7 +261,7 @@ def _common_scales(records: Sequence[HistoryRecord]) -> FloatArray:
 
 
 def _grid(
-    records: Sequence[HistoryRecord], scales: FloatArray
+    records: Sequence[HistoryRecord], scales: FloatArray, limits: InputLimits
 ) -> tuple[tuple[str, ...], FloatArray]:
     """Return the call paths that carry cost in any record, and their values [n, T, K, R]."""
     rows: dict[str, int] = {}
@@ -270,11 +273,10 @@ def _grid(
             rows.setdefault(name, len(rows))
     repetitions = max(each.values.shape[2] for each in records)
     shape = len(rows), len(records), len(scales), repetitions
-    if np.prod(shape, dtype=float) > _MOST_VALUES:
-        raise DataError(
-            "the history has too many values to judge at once",
-            hint=f"judge the newest records: --last {min(100, MOST_RECORDS)}",
-        )
+    of_scale = _BYTES_OF_A_SCALE + _BYTES_OF_A_VALUE * repetitions
+    memory = len(rows) * len(records) * (_BYTES_OF_A_RECORD + len(scales) * of_scale)
+    fewer = f"judge the newest records: --last {max(1, min(100, len(records) // 2))}"
+    limits.check(Work.MEMORY, memory, fewer)
     values = np.full(shape, np.nan)
     for number, record in enumerate(records):
         own_scales = np.flatnonzero(np.isin(record.scales, scales))

@@ -12,13 +12,14 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from callpath_modeler.history.store import (
     LARGEST_VALUE,
     MOST_CALL_PATHS,
+    MOST_ENTRIES,
     HistoryRow,
     add_entry,
     check_texts,
@@ -29,6 +30,8 @@ PREDICTIONS, OUTCOMES = "prediction", "outcome"
 """Names of the tables."""
 
 _MOST_RUNS = 100_000
+_ROWS = msgspec.Meta(max_length=MOST_CALL_PATHS)
+_FEW = msgspec.Meta(max_length=MOST_ENTRIES)
 _MARKS = range(-1, 5)
 
 
@@ -56,11 +59,11 @@ class ScaleSeries:
     parameter: str
     reduction: str
     scale: float
-    runs: tuple[str, ...]
-    callpaths: tuple[str, ...]
-    held: Mapping[str, float] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
+    runs: Annotated[tuple[str, ...], msgspec.Meta(max_length=_MOST_RUNS)]
+    callpaths: Annotated[tuple[str, ...], _ROWS]
+    held: Annotated[Mapping[str, float], _FEW] = field(default_factory=dict)
+    labels: Annotated[Mapping[str, str], _FEW] = field(default_factory=dict)
+    environment: Annotated[Mapping[str, str], _FEW] = field(default_factory=dict)
     commit: str = ""
 
     @property
@@ -94,10 +97,10 @@ class PredictionRecord(ScaleSeries):
     inclusive: bool
     level: float
     method: str
-    scales: tuple[float, ...]
-    bands: tuple[tuple[float, float, float], ...]
-    trust: tuple[int, ...]
-    models: tuple[str, ...]
+    scales: Annotated[tuple[float, ...], _FEW]
+    bands: Annotated[tuple[tuple[float, float, float], ...], _ROWS]
+    trust: Annotated[tuple[int, ...], _ROWS]
+    models: Annotated[tuple[str, ...], _ROWS]
     total: tuple[float, float, float]
     is_run_time: bool
 
@@ -113,8 +116,8 @@ class OutcomeRecord(ScaleSeries):
     run_time : run time of the program; NaN = not known
     """
 
-    own: tuple[float, ...]
-    whole: tuple[float, ...]
+    own: Annotated[tuple[float, ...], _ROWS]
+    whole: Annotated[tuple[float, ...], _ROWS]
     total: float
     run_time: float
 

@@ -21,9 +21,9 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -33,6 +33,7 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.atomic import why_not_writable
 from callpath_modeler.errors import DataError, InputError, OutputError
 from callpath_modeler.history.snapshot import database_content
+from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.omissions import Omission
 
@@ -66,10 +67,10 @@ _OURS = {("table", name, sql) for name, sql in _TABLES.items()} | {
 }
 _LARGEST_PAYLOAD = 32 * 2**20
 _LARGEST_TEXT = 4_096
+MOST_ENTRIES = 4_096
+"""Largest number of entries of a list of a record; MessagePack states it before the entries."""
 LARGEST_VALUE = 1e200
 """Largest value of a record."""
-_MOST_READ = 2**30
-"""Largest number of bytes of all payloads that are read, after decompression."""
 _PATIENCE = 60.0
 """Seconds to wait for another writer."""
 _MOST_STEPS = 20_000
@@ -173,22 +174,25 @@ class HistoryRow:
             raise ValueError("it differs from its digest")
 
 
+_FEW = msgspec.Meta(max_length=MOST_ENTRIES)
+
+
 class _Payload(msgspec.Struct, forbid_unknown_fields=True):
     metric: str
     unit: str
     parameter: str
     reduction: str
-    scales: list[float]
-    callpaths: list[str]
+    scales: Annotated[list[float], _FEW]
+    callpaths: Annotated[list[str], msgspec.Meta(max_length=MOST_CALL_PATHS)]
     shape: tuple[int, int, int]
     values: bytes
-    seconds: list[float]
-    labels: dict[str, str]
-    environment: dict[str, str]
-    held: dict[str, float]
+    seconds: Annotated[list[float], _FEW]
+    labels: Annotated[dict[str, str], _FEW]
+    environment: Annotated[dict[str, str], _FEW]
+    held: Annotated[dict[str, float], _FEW]
     target: float | None
-    efficiency: list[list[float]]
-    omissions: list[Omission] = []
+    efficiency: Annotated[list[Annotated[list[float], _FEW]], _FEW]
+    omissions: Annotated[list[Omission], _FEW] = []
 
 
 def add(path: Path, record: HistoryRecord) -> bool:
@@ -402,16 +406,20 @@ def _entries(
         (min(last or MOST_RECORDS, MOST_RECORDS),),
     )
     found: list[Entry] = []
-    left = _MOST_READ
+    limits, unpacked, memory = InputLimits.of(path), 0, 0
+    fewer = f"judge the newest records: --last {max(1, min(100, number // 2))}"
     for commit, when, checksum, payload, digest in rows:
-        content = _unpacked(path, payload, checksum, left)
-        left -= len(content)
+        content = _unpacked(path, payload, checksum)
+        unpacked += len(content)
+        limits.check(Work.UNPACKED, unpacked, fewer)
         if not isinstance(commit, str) or not isinstance(when, float) or not math.isfinite(when):
             raise _broken(path, "a record has no commit or no time")
         try:
             found.append(made(HistoryRow(digest, commit, when, content)))
+            memory += memory_of(found[-1])
         except (msgspec.DecodeError, ValueError, OverflowError, UnicodeDecodeError) as cause:
             raise _broken(path, f"record of {shortened(printable(commit))}: {cause}") from cause
+        limits.check(Work.MEMORY, memory, fewer)
     return tuple(reversed(found))
 
 
@@ -444,22 +452,32 @@ def _content(record: HistoryRecord) -> bytes:
     return msgspec.msgpack.encode(payload)
 
 
-def _unpacked(path: Path, payload: object, checksum: object, left: int) -> bytes:
-    """Return the content of a payload, which may be no larger than `left` bytes."""
+def memory_of(record: object) -> int:
+    """Return an estimate of the memory of a record, in bytes."""
+    memory = 0
+    for each in fields(record):  # type: ignore[arg-type]
+        value = getattr(record, each.name)
+        if isinstance(value, np.ndarray):
+            memory += value.nbytes
+        elif isinstance(value, tuple | dict):
+            memory += 64 * len(value) + sum(_own_memory(entry) for entry in value)
+    return memory
+
+
+def _own_memory(entry: object) -> int:
+    return len(entry) if isinstance(entry, str) else 80 if isinstance(entry, tuple) else 0
+
+
+def _unpacked(path: Path, payload: object, checksum: object) -> bytes:
+    """Return the content of a payload."""
     if not isinstance(payload, bytes) or zlib.crc32(payload) != checksum:
         raise _broken(path, "a record differs from its checksum")
-    most = min(_LARGEST_PAYLOAD, left)
     reader = zlib.decompressobj()
     try:
-        content = reader.decompress(payload, max(most, 1))
+        content = reader.decompress(payload, _LARGEST_PAYLOAD)
     except zlib.error as cause:
         raise _broken(path, str(cause)) from cause
     if not reader.eof:
-        if most < _LARGEST_PAYLOAD:
-            raise DataError(
-                f"{path}: all records together are larger than {_MOST_READ // 2**20:,} MB",
-                hint="judge the newest ones: --last 100",
-            )
         raise _broken(path, "a record is too large or cut off")
     return content
 

@@ -91,7 +91,7 @@ def parse_function(text: str) -> tuple[Function, str | None]:
 
 _SIGNS = "½⅓⅔¼¾⁰¹²³⁴-⁹"
 _WORDS = rf"""
-    (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{{1,3}}(?!\w))?)
+    (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{{1,3}}(?!\w))?)
   | (?P<vulgar>[½⅓⅔¼¾])
   | (?P<superscript>⁻?[⁰¹²³⁴-⁹]+)
   | (?P<name>[^\W\d_{_SIGNS}][^\W{_SIGNS}]*)

@@ -28,6 +28,7 @@ from callpath_modeler.modeling.constants.limits import (
     MOST_TERMS_OF_SPACE,
 )
 from callpath_modeler.modeling.growth import Growth, exponential_text, raised
+from callpath_modeler.numerals import fraction_of
 from callpath_modeler.printable import shortened
 
 ExponentLike = Fraction | int | float | str
@@ -140,7 +141,8 @@ def as_exponent(value: ExponentLike) -> Fraction:
     """
     is_long = isinstance(value, str) and (len(value) > MOST_TERMS_OF_SPACE or _HUGE.search(value))
     try:
-        fraction = Fraction(math.nan if is_long else value)
+        number = math.nan if is_long else value
+        fraction = fraction_of(number) if isinstance(number, str) else Fraction(number)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
         raise SearchSpaceError(
             f"{_short(value)} is not an exponent; write 2, 0.5 or 1/3"

@@ -428,8 +428,9 @@ def _unite(
     united = unify([run.tree for run in read])
     reduction = read[0].reduction
     columns = {}
+    known = {d.metric.name: d.metric for run in reversed(read) for d in reversed(run.declared)}
     for name in dict.fromkeys(name for run in read for name in run.values):
-        column = _column(name, read, united.rows, len(united.tree), reduction)
+        column = _column(known[name], read, united.rows, len(united.tree), reduction)
         columns[column.metric.name] = column
     findings += _unification_findings(read, united)
     findings += _cost_findings(columns, read, reduction)
@@ -468,7 +469,7 @@ def _balance(run: ReadRun, rows: IntArray) -> Balance | None:
 
 
 def _column(
-    name: str,
+    declared: Metric,
     read: Sequence[ReadRun],
     rows: Sequence[IntArray],
     n_rows: int,
@@ -476,9 +477,8 @@ def _column(
 ) -> MetricValues:
     exclusive = np.full((n_rows, len(read)), np.nan)
     total, run_time = np.full((2, len(read)), np.nan)
-    metric = next(d.metric for run in read for d in run.declared if d.metric.name == name)
     # Names of metrics come from files and may contain control characters.
-    metric = metric.in_one_line()
+    name, metric = declared.name, declared.in_one_line()
     additive = metric.additive and reduction is not Reduction.IMBALANCE
     for i, run in enumerate(read):
         if name in run.values:
@@ -555,10 +555,11 @@ def _cost_findings(
     for name, values in columns.items():
         for i, run in enumerate(read):
             subject = run.name
-            total, parts = float(values.total[i]), float(np.nansum(values.exclusive[:, i]))
             if name not in run.values:
                 found.append(Finding("CPM119", subject, f"no metric {name}"))
-            elif _adds_up(run, values, reduction):
+                continue
+            total, parts = float(values.total[i]), float(np.nansum(values.exclusive[:, i]))
+            if _adds_up(run, values, reduction):
                 if abs(parts - total) > _CONSERVED * max(abs(total), abs(parts)):
                     message = f"{name}: call paths add up to {parts:g}, the program took {total:g}"
                     found.append(Finding("CPM114", subject, message))

@@ -16,6 +16,8 @@ Exclusive values of callers such as main are mostly small, so many large ones ar
 """
 _ROUNDING = 1e-3
 """Relative tolerance, because tools print few digits and take a little time themselves."""
+_AT_ONCE = 1 << 18
+"""Number of values that are compared together."""
 _SAME = 0.01
 """Relative difference below which two functions have the same time, recorded twice."""
 
@@ -30,13 +32,18 @@ def looks_inclusive(tree: CallTree, values: FloatArray) -> str:
     """
     called = np.flatnonzero(tree.parent != ROOT)
     calls, comparisons = np.zeros(len(tree), bool), 0
-    for measured in values.T:
+    width = max(1, _AT_ONCE // max(1, len(tree)))
+    for first in range(0, values.shape[1], width):
+        measured = values[:, first : first + width]
         own = np.nan_to_num(measured)
-        callees = np.bincount(tree.parent[called], own[called], minlength=len(tree))
+        runs = own.shape[1]
+        bins = tree.parent[called, None] * runs + np.arange(runs)
+        sums = np.bincount(bins.ravel(), own[called].ravel(), minlength=own.size)
+        callees = sums.reshape(own.shape)
         compared = (callees > 0) & ~np.isnan(measured)
         if (own[compared] < callees[compared] * (1 - _ROUNDING)).any():
             return ""
-        calls |= compared
+        calls |= compared.any(axis=1)
         comparisons += int(compared.sum())
     callers = int(calls.sum())
     if callers < _CALLERS or comparisons < _COMPARISONS:

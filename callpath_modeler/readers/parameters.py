@@ -9,6 +9,7 @@ from typing import Protocol
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.profile.runs import RunNumber
 from callpath_modeler.profile.schema import Extent
 from callpath_modeler.readers.columns import NumberColumn, columns_of
@@ -362,7 +363,7 @@ def _of_profile(run: _ProfileRun, name: str, origin: str) -> float | None:
 
 def _of_metadata(run: _ProfileRun, key: str) -> float:
     try:
-        value = float(run.metadata[key])
+        value = decimal_of(run.metadata[key])
     except KeyError:
         numeric = [name for name, text in run.metadata.items() if _is_number(text)]
         raise UsageError(
@@ -378,6 +379,6 @@ def _of_metadata(run: _ProfileRun, key: str) -> float:
 
 def _is_number(text: str) -> bool:
     try:
-        return math.isfinite(float(text))
+        return math.isfinite(decimal_of(text))
     except ValueError:
         return False

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
+from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import (
     DeclaredMetric,
@@ -47,6 +48,7 @@ class Records:
     titles : titles of the columns of values
     title : [n] index into `titles`
     values : [n]; NaN = no value
+    limits : limits of the work that the source may cause
     units : units by title, if the title does not contain the unit
     lines : [n] line of each row, or None
     program : name of the program, or ""
@@ -63,6 +65,7 @@ class Records:
     titles: Sequence[str]
     title: IntArray
     values: FloatArray
+    limits: InputLimits
     units: Mapping[str, str] = field(default_factory=dict)
     lines: IntArray | None = None
     program: str = ""
@@ -160,7 +163,13 @@ def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource
         raise InputError(f"{records.subject}: holds no values", hint="measure again")
     settings, setting = _settings(records)
     keys, run = _runs(records, setting)
+    hint = "write a file for each run, or one row per value, with columns metric and value"
+    records.limits.check(Work.NAMES, sum(map(len, records.paths)), hint)
+    records.limits.check(Work.RUNS, len(keys), hint)
+    records.limits.check(Work.METRICS, len(records.titles), hint)
+    records.limits.check(Work.COLUMNS, len(keys) * len(records.titles), hint)
     tree, row = tree_of(records.paths)
+    records.limits.check(Work.CELLS, len(tree) * len(keys) * len(records.titles), hint)
     notices = [Notices(records.subject) for _ in keys]
     # Sums that overflow are removed when runs are read.
     with np.errstate(over="ignore", invalid="ignore"):

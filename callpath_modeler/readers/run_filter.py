@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Protocol, TypeVar
 
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shell_word
 from callpath_modeler.readers.parameters import FROM_PROFILE
 
@@ -146,6 +147,6 @@ def is_metadata(runs: Sequence[_Described], name: str) -> bool:
 
 def _number(value: str | float) -> float | None:
     try:
-        return float(value)
+        return decimal_of(value) if isinstance(value, str) else float(value)
     except ValueError:
         return None

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.runs import Run
 from callpath_modeler.readers.name_words import NameWord, word_of
@@ -81,7 +82,7 @@ def _input(key: str, count: Counter[str], mixed: int, points: int) -> Finding:
 
 def _is_number(text: str) -> bool:
     try:
-        return math.isfinite(float(text))
+        return math.isfinite(decimal_of(text))
     except ValueError:
         return False
 

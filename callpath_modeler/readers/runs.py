@@ -23,11 +23,8 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.readers.balances import BalanceRequest, read_balance
 from callpath_modeler.readers.base import (
-    CallSiteSource,
-    LineSource,
     ProfileSource,
     Reduced,
-    ReducedSource,
     RunSource,
     Workers,
     opened_runs,
@@ -182,7 +179,8 @@ def reduction_of(source: ProfileSource, requested: Reduction | None, path: Path)
     DataError
         If the profile does not have the requested reduction.
     """
-    can = tuple(source.reductions) if isinstance(source, ReducedSource) else COMPUTED
+    # Checks of protocols by `isinstance` take most of the time of a small run.
+    can = tuple(source.reductions) if hasattr(source, "reductions") else COMPUTED
     if requested is None:
         return Reduction.MEAN if Reduction.MEAN in can else can[0]
     if requested not in can:
@@ -222,7 +220,7 @@ def read_run(
     several : True if the file has several runs
     """
     source, name = run.source, name_of(file, run, several=several)
-    if call_sites and isinstance(source, CallSiteSource):
+    if call_sites and hasattr(source, "with_call_sites"):
         source = source.with_call_sites()
     opened = source
     if processes is not None:
@@ -276,7 +274,7 @@ def _line_costs(
     source: ProfileSource, stated: DeclaredUnits, metrics: Sequence[str], reduction: Reduction
 ) -> dict[str, LineCosts]:
     """Return the costs of lines, by metric name; {} = the profile has none."""
-    if not isinstance(source, LineSource):
+    if not hasattr(source, "line_costs"):
         return {}
     return {
         metric: source.line_costs(metric, reduction).scaled(stated.factors.get(metric, 1.0))

@@ -26,7 +26,7 @@ _HEXADECIMAL = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{7,64}(?![A-Za-z0-9])")
 _FEWEST_CHANGES = 3
 """Fewest changes between digits and letters in a hexadecimal hash."""
 
-NUMBER = r"\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
+NUMBER = r"[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]+)?"
 """Expression for a number in a name; a comma may be the decimal separator."""
 _PARTS = re.compile(rf"(?P<number>{NUMBER})|(?P<word>[A-Za-zµ]+)|(?P<sign>[^A-Za-zµ0-9]+)")
 _MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9,

@@ -26,9 +26,9 @@ GZIP = b"\x1f\x8b"
 VARIABLE = "CPMODEL_UNPACK_LIMIT"
 """Environment variable for the largest size, in bytes, to which a file may unpack."""
 
-_ALWAYS = 64 * 2**20
-"""Bytes to which every packed file may unpack."""
-_RATIO = 200
+_ALWAYS, _ALWAYS_IN_MEMORY = 16 * 2**20, 64 * 2**20
+"""Bytes to which every packed file may unpack: read line by line, and as a whole."""
+_RATIO = 150
 """Largest ratio of unpacked to packed size; tables as text reach 50 to 100."""
 _ON_DISK = 16 * 2**30
 _IN_MEMORY = 192 * 2**20
@@ -118,7 +118,7 @@ def budget_of(path: Path, *, in_memory: bool = False) -> Budget:
     except OSError:
         size = 0
     if in_memory:
-        limit = min(_IN_MEMORY, max(_ALWAYS, _RATIO_IN_MEMORY * size))
+        limit = min(_IN_MEMORY, max(_ALWAYS_IN_MEMORY, _RATIO_IN_MEMORY * size))
     else:
         limit = min(_ON_DISK, max(_ALWAYS, _RATIO * size))
     return Budget(path, limit, max(_MEMORY, _MEMORY_RATIO * size))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from callpath_modeler.numerals import decimal_of, whole_of
 from callpath_modeler.profile.calltree import NO_LINE, ROOT
 from cpmodel_caliper.contents import (
     FRAMES,
@@ -228,7 +229,7 @@ class _Reader:
         self.contents.place(record, place)
         for k, column in plan.columns:
             column.records.append(record)
-            column.values.append(float(texts[k]))
+            column.values.append(decimal_of(texts[k]))
 
     def _place(self, refs: str) -> tuple[int, Mapping[str, str], SourcePlace]:
         """Return the call path of a list of references, the labels of its nodes, and its line."""
@@ -306,7 +307,7 @@ def _up(node: _Node | None) -> Iterator[_Node]:
 def _one(fields: Mapping[str, str], key: str) -> int:
     if key not in fields:
         raise MalformedError(f"the record has no {key!r}")
-    return int(fields[key])
+    return whole_of(fields[key])
 
 
 def _fields(line: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.readers.json_text import json_value
@@ -275,7 +276,7 @@ def _number(name: str, cell: object, where: str) -> float | None:
             raise MalformedError(f"{where}: {name} is not a finite number") from None
     if isinstance(cell, str) and "#" in name:
         try:
-            return float(cell)
+            return decimal_of(cell)
         except ValueError:
             return None
     return None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from callpath_modeler.numerals import whole_of
 from callpath_modeler.profile.calltree import NO_LINE, ROOT
 
 RANK = "mpi.rank"
@@ -196,7 +197,7 @@ class Contents:
 
 def _number(name: str, text: str, limit: int) -> int:
     try:
-        number = int(text)
+        number = whole_of(text)
     except ValueError:
         raise ValueError(f"{name} is not a number") from None
     if not 0 <= number < limit:

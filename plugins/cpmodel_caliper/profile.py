@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import DataError, InputError
+from callpath_modeler.input_limits import InputLimits, Work
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
 from callpath_modeler.profile.lines import LineCosts
 from callpath_modeler.profile.placement import Placement
@@ -60,6 +62,9 @@ class CaliperProfile:
         self._tree, self._row_of = _tree(contents)
         found = stored_metrics(contents, per_process=self._per_process)
         self._stored = {stored.metric.name: stored for stored in found}
+        # A metric is a table of all call paths and all processes.
+        cells = len(self._tree) * self._places.columns * max(1, len(self._stored))
+        InputLimits.of(Path(subject)).check(Work.CELLS, cells, "record fewer processes in one file")
         self._set_aside_other_flavours()
         self._extent = self._told_extent()
         self._refuse_what_tells_nothing()
@@ -394,7 +399,7 @@ def _tree(contents: Contents) -> tuple[CallTree, IntArray]:
 
 def _number(text: str) -> float | None:
     try:
-        value = float(text)
+        value = decimal_of(text)
     except ValueError:
         return None
     return value if np.isfinite(value) else None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.input_limits import InputLimits, Work
 from cpmodel_commspec import collectives
 from cpmodel_commspec.collectives import NAMES
 from cpmodel_commspec.computation import Computation, Share
@@ -51,18 +52,23 @@ def to_json(told: Specification) -> str:
     return msgspec.json.encode(_File(_SCHEMA, told)).decode() + "\n"
 
 
-def read_json(path: Path) -> Specification:
+def read_json(path: Path, known: int = 0) -> Specification:
     """Read a specification.
+
+    Parameters
+    ----------
+    known : number of operations that another input of the command has anyway, such as a trace
 
     Raises
     ------
     InputError
-        If it cannot be read, or is none.
+        If it cannot be read, or is none, or has more operations than its size allows.
     """
     try:
         content = path.read_bytes()
     except OSError as cause:
         raise InputError(f"{path}: {cause.strerror}", hint="check the file") from cause
+    limits = InputLimits.of(path, len(content))
     try:
         file = msgspec.json.decode(content, type=_File)
         _require(file.schema in _READ, f"schema {file.schema} is not {_SCHEMA}")
@@ -72,7 +78,13 @@ def read_json(path: Path) -> Specification:
         _check(told)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as cause:
         raise InputError(f"{path}: no specification: {cause}", hint=_HINT) from cause
-    return file.specification
+    # Commands expand the operations, and walk all lines and the loops around them for each rank.
+    fewer = "write fewer rounds"
+    if told.operations > known:
+        limits.check(Work.OPERATIONS, told.operations, fewer)
+    visits = told.processes * sum(1 + len(around) for _, around in walk(told.body))
+    limits.check(Work.LINES, visits, fewer)
+    return told
 
 
 def _check(told: Specification) -> None:
@@ -80,6 +92,7 @@ def _check(told: Specification) -> None:
     known = range(told.processes)
     words = [told.program, *told.left_out, *(one.name for one in told.communicators)]
     _require(all(map(str.isprintable, words)), "a name with control characters")
+    members_of = _sizes_of_groups(told)
     for communicator in told.communicators:
         members = [rank for group in communicator.groups for rank in group]
         _require(len(set(members)) == len(members), "a rank is in a communicator twice")
@@ -88,13 +101,15 @@ def _check(told: Specification) -> None:
     for shape in told.shapes:
         _check_shape(told, shape)
     counts = 0
+    members_in: dict[int, frozenset[int]] = {}
     for node, around in walk(told.body):
         ranks = node.ranks
         _require(len(around) <= _MOST_LOOPS, "loops lie in each other too deeply")
         _require(bool(ranks) and all(rank in known for rank in ranks), "an unknown rank")
         _require(all(a < b for a, b in pairwise(ranks)), "ranks out of order")
         if around:
-            _require(set(ranks) <= set(around[-1].ranks), "a rank that is not in the loop around")
+            within = all(map(_members(around[-1], members_in), ranks))
+            _require(within, "a rank that is not in the loop around")
         if isinstance(node, Loop):
             _require(node.count > 0, "a loop without rounds")
             # Rounds count even where a rank has no operation in them.
@@ -105,13 +120,20 @@ def _check(told: Specification) -> None:
             # These are numbers of any size; those of arrays are not.
             counts += len(ranks) * size_of(counted)
             _require(counts <= _MOST_OPERATIONS, "there are too many operations")
-            _check_step(told, node, counted)
+            _check_step(told, node, counted, members_of)
             _check_computation(node.computing, ranks, counted)
             calls = len(ranks) * size_of(counted)
             _require(_is_time(node.calling / calls), "an impossible time of calls")
     _require(counts == told.operations, f"{counts} operations are not {told.operations}")
     _check_computation(told.ending, tuple(known), ())
     _require(_is_time(told.seconds), "an impossible run time")
+
+
+def _members(loop: Loop, known: dict[int, frozenset[int]]) -> Callable[[int], bool]:
+    """Return whether ranks take part in a loop; `known` keeps the ranks of loops."""
+    if id(loop) not in known:
+        known[id(loop)] = frozenset(loop.ranks)
+    return known[id(loop)].__contains__
 
 
 def _check_shape(told: Specification, shape: Shape) -> None:
@@ -127,7 +149,16 @@ def _check_shape(told: Specification, shape: Shape) -> None:
     _require(all(0 < abs(size) < _MOST_BYTES for size in shape.grid), "a grid of no size")
 
 
-def _check_step(told: Specification, step: Step, counts: Sequence[int]) -> None:
+def _sizes_of_groups(told: Specification) -> list[dict[int, int]]:
+    """Return the size of the group of each rank, for each communicator."""
+    return [
+        {rank: len(group) for group in one.groups for rank in group} for one in told.communicators
+    ]
+
+
+def _check_step(
+    told: Specification, step: Step, counts: Sequence[int], members_of: Sequence[Mapping[int, int]]
+) -> None:
     _require(step.shape in range(len(told.shapes)), "an unknown shape")
     shape = told.shapes[step.shape]
     _require(set(step.numbers) == set(shape.fields), f"a {shape.kind} of other numbers")
@@ -140,11 +171,11 @@ def _check_step(told: Specification, step: Step, counts: Sequence[int]) -> None:
             or (size_of(partner.dimensions) == told.processes and min(partner.dimensions) > 0),
             "a torus of other sizes",
         )
-    size_of_group = {}
+    size_of_group: Mapping[int, int] = {}
     if shape.comm >= 0:
-        groups = told.communicators[shape.comm].groups
-        size_of_group = {rank: len(group) for group in groups for rank in group}
-        _require(size_of_group.keys() >= set(step.ranks), "a rank outside of its communicator")
+        size_of_group = members_of[shape.comm]
+        is_member = all(rank in size_of_group for rank in step.ranks)
+        _require(is_member, "a rank outside of its communicator")
     lengths = {RANK: len(step.ranks), **dict(enumerate(counts))}
     for field, number in step.numbers.items():
         sizes = tuple(lengths.get(axis, -1) for axis in number.axes)
@@ -169,10 +200,12 @@ def _bounds(
     ]
     least, most = (number.base + sum(end[k] for end in ends) for k in (0, 1))
     row = len(number.table) // len(ranks) if RANK in number.axes else 0
+    ends_of_all = min(number.table, default=0), max(number.table, default=0)
     for place, rank in enumerate(ranks):
-        own = number.table[place * row : (place + 1) * row] if row else number.table
+        own = number.table[place * row : (place + 1) * row]
+        low, high = (min(own), max(own)) if row else ends_of_all
         shift = number.rank * rank
-        yield least + shift + min(own, default=0), most + shift + max(own, default=0)
+        yield least + shift + low, most + shift + high
 
 
 def _check_computation(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from callpath_modeler.errors import UsageError, nearest_or_all
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.report.formats import Cell as TableCell
 from callpath_modeler.report.formats import Table
 from callpath_modeler.report.layout import TextColumn, table, wrap
@@ -102,7 +103,7 @@ def parse_batches(text: str) -> list[int]:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        return decimal_of(text)
     except ValueError:
         raise UsageError(f"--nrep: {text!r} is not a number", hint=_HINT) from None
 

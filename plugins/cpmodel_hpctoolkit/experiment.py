@@ -11,6 +11,7 @@ import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array
 from callpath_modeler.errors import InputError
+from callpath_modeler.numerals import decimal_of, whole_of
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import Region
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
@@ -215,7 +216,7 @@ def _integer(given: dict[str, str], key: str, default: int | None = None) -> int
     if not text and default is not None:
         return default
     try:
-        number = int(text)
+        number = whole_of(text)
     except ValueError:
         raise _MalformedError(f"{key}={shortened(text)!r} is not a number") from None
     if not 0 <= number < _LARGEST:
@@ -225,7 +226,7 @@ def _integer(given: dict[str, str], key: str, default: int | None = None) -> int
 
 def _number(given: dict[str, str], key: str) -> float:
     try:
-        return float(given.get(key, ""))
+        return decimal_of(given.get(key, ""))
     except ValueError:
         raise _MalformedError(f"{key}={shortened(given.get(key, ''))!r} is not a number") from None
 

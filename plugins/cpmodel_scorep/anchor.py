@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.input_limits import UNLIMITED, InputLimits, Work
 from cpmodel_scorep import anchor_expat, anchor_fast
 from cpmodel_scorep.anchor_fast import Sections
 from cpmodel_scorep.container import COPY_IT_AGAIN
@@ -41,7 +42,9 @@ _VALUE = re.compile(
 )
 
 
-def parse(raw: bytes, where: str, latest: Latest | None = None) -> tuple[Definitions, bool]:
+def parse(
+    raw: bytes, where: str, latest: Latest | None = None, limits: InputLimits = UNLIMITED
+) -> tuple[Definitions, bool]:
     """Return the definitions in `raw`, and whether they were repaired.
 
     Parameters
@@ -49,13 +52,15 @@ def parse(raw: bytes, where: str, latest: Latest | None = None) -> tuple[Definit
     raw : anchor as stored, possibly compressed
     where : file and member, for messages
     latest : call paths of the profile before; it gets those of this one
+    limits : limits of the file
 
     Raises
     ------
     InputError
-        If the definitions cannot be read even after repairs.
+        If the definitions cannot be read even after repairs, or are too many for the file.
     """
     text = _without_padding(_unpacked(raw, where))
+    limits.check(Work.ELEMENTS, text.count(b"</") + text.count(b"/>"), "unpack the file")
     latest, sections = latest or Latest(), anchor_fast.cut(text)
     # Call paths take many megabytes. If they are those of the profile before, they are sound.
     is_known = sections is not None and latest.call_paths(sections.key) is not None

@@ -9,6 +9,7 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import InputError
+from callpath_modeler.numerals import decimals_of
 from cpmodel_scorep.container import COPY_IT_AGAIN
 from cpmodel_scorep.definitions import Definitions, MalformedError
 from cpmodel_scorep.rows import InMemoryRows
@@ -68,7 +69,7 @@ def _matrices(text: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _numbers(row: bytes, columns: int, where: str) -> FloatArray:
     try:
-        numbers = np.array(row.split(), dtype=np.float64)
+        numbers = decimals_of(row.decode("latin-1").split())
     except ValueError as error:
         raise InputError(f"{where}: {error}", hint=COPY_IT_AGAIN) from None
     if len(numbers) != columns:

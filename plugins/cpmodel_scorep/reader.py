@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.input_limits import InputLimits
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match, Workers
 from cpmodel_scorep import anchor, cube3
 from cpmodel_scorep.container import (
@@ -90,10 +91,11 @@ class CubexReader:
 
 
 def _profile(container: Container, latest: Latest) -> CubeProfile:
+    limits = InputLimits.of(container.path)
     if container.shape is ContainerShape.XML:
         text = container.content(container.members[""])
         rest, values = cube3.split(text)
-        definitions, repaired = anchor.parse(rest, str(container.path), latest)
+        definitions, repaired = anchor.parse(rest, str(container.path), latest, limits)
         held = cube3.values(values, definitions, str(container.path))
         layout = latest.layout_of(definitions)
         return CubeProfile(container, definitions, layout, held=held, repaired=repaired)
@@ -105,6 +107,6 @@ def _profile(container: Container, latest: Latest) -> CubeProfile:
             hint="copy the file again, or repeat the run",
         )
     where = f"{container.path}: anchor.xml at byte {member.offset}"
-    definitions, repaired = anchor.parse(container.content(member), where, latest)
+    definitions, repaired = anchor.parse(container.content(member), where, latest, limits)
     layout = latest.layout_of(definitions)
     return CubeProfile(container, definitions, layout, held=None, repaired=repaired)

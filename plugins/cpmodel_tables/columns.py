@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 
+from callpath_modeler.input_limits import InputLimits, Work
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.readers.unpacking import Budget
 
 Cells = Mapping[str, Sequence[object]]
 """Columns of equal length, by title."""
+
+ONE_ROW_PER_VALUE = "write one row per value, with columns metric and value"
 
 CHUNK = 1 << 12
 """Number of rows that are collected together, so that they stay in the cache."""
@@ -18,6 +24,16 @@ LEAST_OF_A_CELL, _OBJECT = 16, 60
 
 _FEW, _MANY = 1 << 10, 1 << 18
 """Limits of the texts of a column that are stored once: for numbers, and for other texts."""
+
+
+_PACKED = 3
+"""So many bytes of a text a byte of a packed table counts as; equal texts pack to few bytes."""
+
+
+def limits_of(path: Path, budget: Budget | None) -> InputLimits:
+    """Return the limits for a table; `budget` is that of a packed one."""
+    limits = InputLimits.of(path)
+    return limits if budget is None else replace(limits, size=_PACKED * limits.size)
 
 
 class CellColumns:
@@ -30,17 +46,20 @@ class CellColumns:
 
     Parameters
     ----------
+    limits : limit of the number of cells, of rows times columns
     budget : memory limit of a packed file for its cells
     """
 
-    def __init__(self, budget: Budget | None = None) -> None:
-        self._budget, self._memory = budget, 0
+    def __init__(self, limits: InputLimits, budget: Budget | None = None) -> None:
+        self._limits, self._budget, self._memory = limits, budget, 0
         self.cells: dict[str, list[object]] = {}
         self.rows = 0
         self._known: dict[str, dict[object, object]] = {}
 
     def extend(self, columns: Cells, rows: int) -> None:
         """Append `rows` rows, given as columns of that length."""
+        titles = self.cells.keys() | columns.keys()
+        self._limits.check(Work.TABLE, len(titles) * (self.rows + rows), ONE_ROW_PER_VALUE)
         for title in columns:
             if title not in self.cells:
                 self.cells[title] = [None] * self.rows
@@ -72,13 +91,20 @@ def _new_memory(cells: Sequence[object]) -> int:
 
 def _is_number(cell: object) -> bool:
     try:
-        float(cell)  # type: ignore[arg-type]
+        _ = decimal_of(cell) if isinstance(cell, str) else float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return False
     return True
 
 
-def columns_of(rows: Sequence[Mapping[str, object]]) -> Cells:
-    """Return the columns of rows that name their cells; None = no value."""
+def columns_of(rows: Sequence[Mapping[str, object]], limits: InputLimits) -> Cells:
+    """Return the columns of rows that name their cells; None = no value.
+
+    Raises
+    ------
+    InputError
+        If there are too many cells, of rows times columns.
+    """
     titles = dict.fromkeys(chain.from_iterable(rows))
+    limits.check(Work.TABLE, len(titles) * len(rows), ONE_ROW_PER_VALUE)
     return {title: [row.get(title) for row in rows] for title in titles}

@@ -12,7 +12,7 @@ import numpy as np
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import csv_text, shortened
 from callpath_modeler.readers.unpacking import packed_budget
-from cpmodel_tables.columns import CHUNK, CellColumns
+from cpmodel_tables.columns import CHUNK, CellColumns, limits_of
 from cpmodel_tables.grid import HINT, Grid, refuse_many, without_rows
 from cpmodel_tables.text import first_text, opened_text
 
@@ -52,7 +52,8 @@ class _Delimited:
         self._path = path
         self._titles: list[str] = []
         self._is_padded = False
-        self._columns = CellColumns(packed_budget(path))
+        budget = packed_budget(path)
+        self._columns = CellColumns(limits_of(path, budget), budget)
         self._idle = 0
         self._lines = array("q")
         self._waiting: list[list[str]] = []

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.numerals import decimal_of
 from cpmodel_tables.series import Series
 from cpmodel_tables.text import opened_text
 
@@ -172,6 +173,6 @@ class _Text:
 
     def _numbers(self, number: int, words: list[str]) -> tuple[float, ...]:
         try:
-            return tuple(map(float, words))
+            return tuple(map(decimal_of, words))
         except ValueError as cause:
             raise self._error(number, f"not a number: {cause}", "correct the number") from cause

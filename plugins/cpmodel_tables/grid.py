@@ -13,10 +13,20 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import InputError
+from callpath_modeler.input_limits import InputLimits, Work
+from callpath_modeler.numerals import are_plain, decimal_of
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.readers.json_text import memory_of_json
 from callpath_modeler.readers.unpacking import budget_of, packed_budget
-from cpmodel_tables.columns import CHUNK, LEAST_OF_A_CELL, CellColumns, Cells, columns_of
+from cpmodel_tables.columns import (
+    CHUNK,
+    LEAST_OF_A_CELL,
+    ONE_ROW_PER_VALUE,
+    CellColumns,
+    Cells,
+    columns_of,
+    limits_of,
+)
 from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text
 
 PARAMETERS = ("params", "parameters")
@@ -122,6 +132,8 @@ class Grid:
 
 def as_numbers(cells: Sequence[object]) -> FloatArray | None:
     """Return cells as numbers, NaN = empty; None if a cell is neither a number nor empty."""
+    if not are_plain([cell for cell in cells if isinstance(cell, str)]):
+        return _as_numbers_one_by_one(cells)
     try:
         values = np.array(cells, np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -134,7 +146,9 @@ def _as_numbers_one_by_one(cells: Sequence[object]) -> FloatArray | None:
     if not all(isinstance(cell, str | int | float) for cell in plain):
         return None
     try:
-        return np.array([float(cell) for cell in plain])  # type: ignore[arg-type]
+        return np.array(
+            [decimal_of(cell) if isinstance(cell, str) else float(cell) for cell in plain]  # type: ignore[arg-type]
+        )
     except (ValueError, OverflowError):
         return None
 
@@ -144,12 +158,13 @@ def _is_missing(cell: object) -> bool:
 
 
 def refuse_many(path: Path, columns: int) -> None:
-    """Raise `InputError` if a table has too many columns for measurements."""
+    """Raise `InputError` if a table has too many columns, for measurements or for its size."""
     if columns > _MOST_COLUMNS:
         raise InputError(
             f"{path}: {columns} columns, but at most {_MOST_COLUMNS} can be read",
-            hint="write one row per value, with columns metric and value",
+            hint=ONE_ROW_PER_VALUE,
         )
+    InputLimits.of(path).check(Work.TITLES, columns, ONE_ROW_PER_VALUE)
 
 
 def without_rows(path: Path) -> InputError:
@@ -165,7 +180,10 @@ def of_json_lines(path: Path) -> Grid:
     InputError
         If a line is not an object, or there are no lines.
     """
-    columns, parameters, lines = CellColumns(packed_budget(path)), dict[str, None](), array("q")
+    budget = packed_budget(path)
+    limits = limits_of(path, budget)
+    columns, parameters = CellColumns(limits, budget), dict[str, None]()
+    lines = array("q")
     first = 1
     # JSON text may contain other line separators, so only "\n" ends a line.
     with opened_text(path, newline="\n") as text:
@@ -175,7 +193,7 @@ def of_json_lines(path: Path) -> Grid:
                 raise InputError(f"{path}: line {first}: too long for a row", hint=HINT)
             end = first + some.count("\n") + (not some.endswith("\n"))
             rows = _objects(path, some, first, end, lines)
-            columns.extend(_flat(columns_of(rows), parameters), len(rows))
+            columns.extend(_flat(columns_of(rows, limits), parameters, limits), len(rows))
             first = end
     if not columns.rows:
         raise without_rows(path)
@@ -231,23 +249,26 @@ def of_parquet(path: Path) -> Grid:
         ) from cause
     # A column with a single value takes few bytes in the file, for any number of rows.
     budget = budget_of(path)
-    columns, parameters = CellColumns(budget), dict[str, None]()
+    limits = limits_of(path, budget)
+    columns, parameters = CellColumns(limits, budget), dict[str, None]()
     try:
         with pq.ParquetFile(path) as file:
-            budget.check_memory(
-                LEAST_OF_A_CELL * file.metadata.num_rows * file.metadata.num_columns
-            )
+            count = file.metadata.num_rows * file.metadata.num_columns
+            limits.check(Work.TABLE, count, ONE_ROW_PER_VALUE)
+            budget.check_memory(LEAST_OF_A_CELL * count)
             groups = (file.metadata.row_group(k) for k in range(file.metadata.num_row_groups))
             budget.check_memory(max((group.total_byte_size for group in groups), default=0))
             for batch in file.iter_batches(1 << 16):
-                _add_batch(columns, parameters, batch)
+                _add_batch(columns, parameters, batch, limits)
     except (pa.ArrowException, OSError, ValueError, MemoryError) as cause:
         reason = printable(str(cause).partition("\n")[0])
         raise InputError(f"{path}: not a Parquet file: {reason}", hint=COPY_IT_AGAIN) from cause
     return _counted(path, columns, parameters)
 
 
-def _add_batch(columns: CellColumns, parameters: dict[str, None], batch: Any) -> None:
+def _add_batch(
+    columns: CellColumns, parameters: dict[str, None], batch: Any, limits: InputLimits
+) -> None:
     """Append a batch of Parquet rows, without one object for each number or repeated text."""
     cells = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -258,7 +279,7 @@ def _add_batch(columns: CellColumns, parameters: dict[str, None], batch: Any) ->
             cells[name] = [words[k] for k in coded.indices.fill_null(len(words) - 1).to_pylist()]
         else:
             cells[name] = column.to_pylist()
-    columns.extend(_flat(cells, parameters), batch.num_rows)
+    columns.extend(_flat(cells, parameters, limits), batch.num_rows)
 
 
 def first_of_json_lines(text: str) -> Grid | None:
@@ -278,21 +299,23 @@ def of_rows(path: Path, rows: Sequence[dict[str, object]]) -> Grid:
     InputError
         If there are no rows.
     """
-    columns, parameters = CellColumns(), dict[str, None]()
+    limits = limits_of(path, packed_budget(path))
+    columns, parameters = CellColumns(limits), dict[str, None]()
     for first in range(0, len(rows), CHUNK):
         some = rows[first : first + CHUNK]
-        columns.extend(_flat(columns_of(some), parameters), len(some))
+        columns.extend(_flat(columns_of(some, limits), parameters, limits), len(some))
     return _counted(path, columns, parameters)
 
 
-def _flat(columns: Cells, parameters: dict[str, None]) -> Cells:
+def _flat(columns: Cells, parameters: dict[str, None], limits: InputLimits) -> Cells:
     """Return columns with nested parameters unpacked, and add their names to `parameters`."""
     for key in PARAMETERS:
         is_held = [isinstance(cell, dict) for cell in columns.get(key, ())]
         if not any(is_held):
             continue
         cells = list(zip(columns[key], is_held, strict=True))
-        inner = columns_of([cell if held else {} for cell, held in cells])  # type: ignore[misc]
+        objects = [cell if held else {} for cell, held in cells]
+        inner = columns_of(objects, limits)  # type: ignore[arg-type]
         parameters |= dict.fromkeys(inner)
         others = {title: rest for title, rest in columns.items() if title != key}
         if not all(is_held):

@@ -113,18 +113,18 @@ def layout_of(grid: Grid) -> TableLayout:
     run = search.take(_RUNS, numeric=False)
     repetition = search.take(_REPETITIONS, numeric=True)
     told = [title for title in grid.parameters if title in search.free]
-    numeric = [t for t in search.free if t not in told and search.is_numeric(t)]
+    numeric = [title for title in _without(search.free, told) if search.is_numeric(title)]
     values = search.values(metric, numeric)
     parameters = told
     if not told:
-        rest = [title for title in numeric if title not in values]
+        rest = _without(numeric, values)
         parameters, others = search.parameters(rest, values, callpath)
         if metric is None:
             values = [*values, *others]
         if not values:
             values = search.unnamed_values(parameters)
-            parameters = [title for title in parameters if title not in values]
-    values = values or [title for title in numeric if title not in parameters]
+            parameters = _without(parameters, values)
+    values = values or _without(numeric, parameters)
     if not any(map(is_processes, parameters)):
         # A number of processes keeps its role even if it is written in words: reading it raises an
         # error.
@@ -135,6 +135,12 @@ def layout_of(grid: Grid) -> TableLayout:
     left_out = tuple(title for title in search.free if title not in used)
     roles = tuple(callpath), tuple(parameters), tuple(values)
     return TableLayout(*roles, repetition, metric, unit, run, left_out)
+
+
+def _without(titles: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Return the titles that are not among others."""
+    excluded = frozenset(others)
+    return [title for title in titles if title not in excluded]
 
 
 def _refuse(grid: Grid) -> None:
@@ -211,11 +217,11 @@ class _Search:
 
     def values(self, metric: str | None, numeric: Sequence[str]) -> list[str]:
         """Return the columns with titles of values; with `metric` there must be exactly one."""
-        named = [title for title in numeric if self.free[title] in _VALUES]
+        named = {title: None for title in numeric if self.free[title] in _VALUES}
         if metric is None:
             return [t for t in numeric if t in named or (is_measured(t) and not is_processes(t))]
         measured = [title for title in numeric if is_measured(title) and not is_processes(title)]
-        found = named or measured or list(numeric[-1:])
+        found = [*named] or measured or list(numeric[-1:])
         if len(found) > 1:
             raise InputError(
                 f"{self.grid.path}: several columns may hold the values: {', '.join(found)}",
@@ -238,8 +244,8 @@ class _Search:
         in every row is not a parameter. A single call path does not decide: then the columns after
         the first value are not parameters.
         """
-        order = list(self.grid.columns)
-        first = min((order.index(title) for title in values), default=len(order))
+        order = {title: place for place, title in enumerate(self.grid.columns)}
+        first = min((order[title] for title in values), default=len(order))
         rows = len(self.grid.lines)
         paths = setting = np.zeros(rows, np.intp)
         for title in callpath:
@@ -250,7 +256,7 @@ class _Search:
             settings = int(refined.max()) + 1
             filled = len(np.unique(paths * settings + refined))
             full = (int(paths.max()) + 1) * settings
-            telling = paths.any() or order.index(title) < first
+            telling = paths.any() or order[title] < first
             if (
                 is_processes(title)
                 or self.free[title] in _COUNTS
@@ -258,7 +264,7 @@ class _Search:
             ):
                 parameters.append(title)
                 setting = refined
-        return parameters, [title for title in titles if title not in parameters]
+        return parameters, _without(titles, parameters)
 
 
 def _refined(number: IntArray, cells: Sequence[object]) -> IntArray:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import repeat
 
 import numpy as np
 
+from callpath_modeler.input_limits import InputLimits, Work
+from cpmodel_tables.columns import ONE_ROW_PER_VALUE
 from cpmodel_tables.grid import Grid
 
 REPETITION = "repetition"
@@ -25,6 +28,8 @@ def with_repetitions(grid: Grid) -> Grid:
     counts = np.ones(len(grid.lines), np.intp)
     for title in listed:
         counts = np.maximum(counts, [_length(cell) for cell in grid.columns[title]])
+    limits = InputLimits.of(grid.path)
+    limits.check(Work.TABLE, int(counts.sum()) * len(grid.columns), ONE_ROW_PER_VALUE)
     row = np.repeat(np.arange(len(counts)), counts)
     within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
     columns: dict[str, Sequence[object]] = {}
@@ -36,8 +41,8 @@ def with_repetitions(grid: Grid) -> Grid:
         else:
             columns[title] = [cells[k] for k in of_row]
     if REPETITION not in columns:
-        others = [cells for title, cells in columns.items() if title not in listed]
-        columns[REPETITION] = _numbered(others, len(row))
+        others = [cells for title, cells in grid.columns.items() if title not in listed]
+        columns[REPETITION] = _numbered(others, counts.tolist())
     return replace(grid, columns=columns, lines=grid.lines[row])
 
 
@@ -60,12 +65,13 @@ def _cell(cell: object, number: int) -> object:
     return cell[number] if number < len(cell) else None
 
 
-def _numbered(columns: Sequence[Sequence[object]], rows: int) -> list[object]:
-    """Return the number of each row among the rows with equal values in `columns`."""
+def _numbered(columns: Sequence[Sequence[object]], counts: Sequence[int]) -> list[object]:
+    """Return the numbers of the values of each row among the rows with equal `columns`."""
     seen: Counter[tuple[str, ...]] = Counter()
     numbers: list[object] = []
-    for cells in zip(*columns, strict=True) if columns else [()] * rows:
+    rows = zip(*columns, strict=True) if columns else repeat((), len(counts))
+    for cells, count in zip(rows, counts, strict=True):
         key = tuple(map(repr, cells))
-        seen[key] += 1
-        numbers.append(seen[key])
+        numbers += range(seen[key] + 1, seen[key] + count + 1)
+        seen[key] += count
     return numbers

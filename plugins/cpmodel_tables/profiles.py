@@ -14,6 +14,7 @@ import numpy as np
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
+from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.printable import shortened
 from callpath_modeler.readers.base import API_VERSION, Match, RunSource
 from callpath_modeler.readers.records import Records, runs_of
@@ -53,6 +54,7 @@ class _Profile:
             titles=list(titles),
             title=index[:, 1],
             values=np.array(list(self.values.values())),
+            limits=InputLimits.of(self.path),
             creator=creator,
         )
         return runs_of(records, noticed)
@@ -114,11 +116,14 @@ class HatchetReader:
         """
         roots = json_of(path, whole_text(path, is_json=True))
         profile, added = _Profile(path), 0
+        limits, depths = InputLimits.of(path), 0
         stack: list[tuple[tuple[str, ...], object]]
         stack = [((), node) for node in reversed(_list(path, roots))]
         seen: set[tuple[str, ...]] = set()
         while stack:
             above, node = stack.pop()
+            depths += len(above) + 1
+            limits.check(Work.NAMES, depths, "write fewer levels of calls")
             names, metrics, children = _node(path, above, node)
             added += names in seen
             seen.add(names)

@@ -114,10 +114,11 @@ class Results:
             if name == PROCESSES
             or (_is_full(columns[name]) and (name in _COUNTS or len({*columns[name]}) > 1))
         ]
-        metadata = [name for name in told if name not in {_REPETITION, _RUN, *parameters}
-                    and _is_text(columns[name])]  # fmt: skip
+        used = {_REPETITION, _RUN, *parameters}
+        metadata = [name for name in told if name not in used and _is_text(columns[name])]
         # A constant value cannot be a parameter, but users can select it with --param.
-        constant = [name for name in told if name not in {*_OURS, *parameters, *metadata}
+        used = {*_OURS, *parameters, *metadata}
+        constant = [name for name in told if name not in used
                     and _is_full(columns[name]) and len({*columns[name]}) == 1]  # fmt: skip
         columns |= {name: [str(cell) for cell in columns[name]] for name in constant}
         columns |= {

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.input_limits import InputLimits
 from callpath_modeler.readers.paths import split_at_arrows
 from callpath_modeler.readers.records import Records
 from callpath_modeler.readers.unpacking import Budget, packed_budget
@@ -18,7 +19,7 @@ from cpmodel_tables.text import COPY_IT_AGAIN
 
 _BYTES_OF_A_NUMBER = 32
 """Memory of a number, including the columns that are made from it, in bytes."""
-_LETTERS, _LETTERS_PER_BYTE = 1 << 25, 64
+_LETTERS, _LETTERS_PER_BYTE = 1 << 25, 16
 
 WHOLE = "<root>"
 """Call path of values without one."""
@@ -124,6 +125,7 @@ class Series:
             titles=list(self._metrics),
             title=metric,
             values=np.array(self._values),
+            limits=InputLimits.of(self.path),
             lines=line if line.any() else None,
             creator="Extra-P",
         )

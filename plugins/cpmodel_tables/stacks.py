@@ -9,6 +9,7 @@ from pathlib import Path
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.readers.unpacking import packed_budget
 from callpath_modeler.units import counted
 from cpmodel_tables.text import first_text, opened_text
@@ -131,7 +132,7 @@ def _parted(line: str) -> tuple[str, float] | None:
     words = line.rsplit(None, 1)
     if len(words) < 2 or not _COUNT.fullmatch(words[1]):
         return None
-    return words[0].strip(), float(words[1])
+    return words[0].strip(), decimal_of(words[1])
 
 
 def _no_stack(path: Path, number: int) -> InputError:

@@ -11,6 +11,7 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.input_limits import InputLimits
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import base_unit
 from callpath_modeler.readers.base import API_VERSION, Match, RunSource
@@ -136,6 +137,7 @@ def _records(
         titles=titles,
         title=title,
         values=values,
+        limits=InputLimits.of(grid.path),
         units=units,
         lines=_copied(grid.lines, copies),
         creator=grid.creator,

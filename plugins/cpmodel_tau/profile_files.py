@@ -14,6 +14,7 @@ from typing import TextIO
 import numpy as np
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shortened
 from cpmodel_tau.measurements import (
     COPY_OR_MEASURE,
@@ -27,11 +28,11 @@ from cpmodel_tau.measurements import (
 MULTI = "MULTI__"
 """Prefix of the directories in which TAU writes several metrics."""
 
-_NAME = re.compile(r"profile\.(-?\d{1,9})\.(\d{1,9})\.(\d{1,9})")
-_FIRST = re.compile(r"(\d{1,9}) templated_functions(?:_MULTI)?_?(\S.{0,200})?")
+_NAME = re.compile(r"profile\.(-?\d{1,9})\.(\d{1,9})\.(\d{1,9})", re.ASCII)
+_FIRST = re.compile(r"([0-9]{1,9}) templated_functions(?:_MULTI)?_?(\S.{0,200})?")
 _SECTION = re.compile(r"(\d{1,9}) (aggregates|userevents)")
 _NUMBERS = re.compile(
-    r'" +(\S{1,40}) +(\S{1,40}) +(\S{1,40}) +(\S{1,40}) +(\d{1,9})(?: +(?:GROUP=)?"([^"]*)")?'
+    r'" +(\S{1,40}) +(\S{1,40}) +(\S{1,40}) +(\S{1,40}) +([0-9]{1,9})(?: +(?:GROUP=)?"([^"]*)")?'
 )
 _ATTRIBUTE = "<attribute><name>"
 _LONGEST_LINE = 1 << 20
@@ -263,7 +264,7 @@ def _timer(line: str, number: int) -> tuple[str, str, tuple[float, float, float]
     if int(found[5]):
         raise MalformedError(f"line {number}: profiles of single calls are not supported")
     try:
-        calls, exclusive, inclusive = float(found[1]), float(found[3]), float(found[4])
+        calls, exclusive, inclusive = map(decimal_of, found.group(1, 3, 4))
     except ValueError:
         raise MalformedError(f"line {number}: a value is not a number") from None
     return line[1:end], found[6] or "", (calls, exclusive, inclusive)

@@ -281,7 +281,7 @@ def test_few_lines_of_too_many_operations_are_refused(run, tmp_path):
     del loop["body"][0]["computing"]
     told["operations"] = 2 * 10**12
     path.write_text(json.dumps(document))
-    run("trace", "spec", path).fails(4, "2000000000000 operations are too many")
+    run("trace", "spec", path).fails(3, "2,000,000,000,000 operations in loops are too many")
 
 
 def test_options_about_traces_need_a_trace(run, line, specification):

@@ -292,7 +292,7 @@ def test_endless_specifications_are_refused(run, told, command):
     for step in loop["body"]:
         step.pop("computing")
     told.write_text(json.dumps(document))
-    run("trace", command, told).fails(4, "too many")
+    run("trace", command, told).fails(3, "too many")
 
 
 def test_a_specification_without_times_has_no_estimate(run, told):

@@ -6,6 +6,7 @@ import csv
 import html
 import http.client
 import io
+import os
 import re
 import shlex
 import shutil
@@ -15,6 +16,8 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -22,7 +25,7 @@ import pytest
 from callpath_modeler import loading, pipeline
 from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.forecast_inputs import ForecastInputs
-from callpath_modeler.cli import browse
+from callpath_modeler.cli import browse, page_server, waiting_connections
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.page_server import Answer, PageServer
 from callpath_modeler.cli.web import WebViews
@@ -263,6 +266,76 @@ def test_many_open_connections_do_not_stop_the_server(server):
         one.close()
     time.sleep(0.5)
     assert page(server)[0] == 200
+
+
+@contextmanager
+def slow_sockets(server, number):
+    """Sockets that have sent the beginning of a request, and never end it."""
+    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(number)]
+    try:
+        for one in slow:
+            # The server may have ended it already.
+            with suppress(OSError):
+                one.sendall(b"GET / HTTP/1.0\r\nX: ")
+        yield slow
+    finally:
+        for one in slow:
+            one.close()
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """Let slow requests stay for the whole test, however slow the machine is."""
+    monkeypatch.setattr(waiting_connections, "SECONDS", 600.0)
+
+
+def test_the_owner_gets_the_page_while_slow_sockets_hold_all_places(server, patient):  # noqa: ARG001
+    with slow_sockets(server, 3 * waiting_connections.PLACES):
+        assert [page(server)[0] for _ in range(3)] == [200, 200, 200]
+        assert len(server.waiting) <= waiting_connections.PLACES
+
+
+def test_connections_of_other_users_end_before_those_of_the_owner(server, patient, monkeypatch):  # noqa: ARG001
+    mine = socket.create_connection(("127.0.0.1", server.port))
+    with mine:
+        port, own = mine.getsockname()[1], os.getuid()
+        users = Users({port: own})
+        monkeypatch.setattr(waiting_connections, "users_of_connections", lambda _: users)
+        with slow_sockets(server, 5 * waiting_connections.PLACES):
+            page(server)
+            mine.sendall(f"GET /{server.token}/ HTTP/1.0\r\nHost: localhost:1\r\n\r\n".encode())
+            assert mine.recv(12) == b"HTTP/1.0 200"
+
+
+class Users(dict):
+    """Users by port; all other ports are those of another user."""
+
+    def get(self, port):
+        return super().get(port, os.getuid() + 1)
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the system lists no connections")
+def test_the_system_says_which_user_connects(server):
+    with slow_sockets(server, 2) as slow:
+        users = waiting_connections.users_of_connections(server.port)
+        assert {users[one.getsockname()[1]] for one in slow} == {os.getuid()}
+
+
+def test_a_request_of_one_byte_a_second_ends_at_its_limit(server, monkeypatch):
+    monkeypatch.setattr(waiting_connections, "SECONDS", 1.5)
+    with slow_sockets(server, 1) as (one,):
+        sent = 0
+        with suppress(OSError):
+            for _ in range(60):
+                one.settimeout(1.0)
+                with suppress(TimeoutError):
+                    if not one.recv(1):
+                        break
+                one.sendall(b"a")
+                sent += 1
+        assert 0 < sent < 30
+    # Each byte is sent well within the time in which the next one has to arrive.
+    assert waiting_connections.SECONDS < page_server.SECONDS
 
 
 @pytest.mark.skipif(BROWSER is None, reason="Chromium is not installed")

@@ -9,19 +9,27 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import sqlite3
 import tarfile
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
 
 import cube_writer as cw
+from callpath_modeler.history import prediction_store, store
 
 Members = dict[str, bytes]
 
 _DAMAGED = (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile,
-            tarfile.TarError, NotImplementedError, RuntimeError)  # fmt: skip
+            sqlite3.Error, tarfile.TarError, NotImplementedError, RuntimeError)  # fmt: skip
+_TABLES = ("record", "prediction", "outcome")
 _MOST = 1 << 22
 """Maximum bytes to which a member may unpack while it is mutated."""
 
@@ -33,9 +41,11 @@ class Single:
     Attributes
     ----------
     name : name of the file
+    copies : whether an input may have further members of any name
     """
 
     name: str
+    copies: ClassVar[bool] = False
 
     def place(self, content: bytes, folder: Path) -> Path | None:
         """Write an input into an empty folder; return the path to read; None = no input."""
@@ -80,6 +90,72 @@ def checked(body: bytes) -> bytes:
     return b"cpmshrd1" + zlib.crc32(body).to_bytes(4, "little") + body
 
 
+class Counted(Single):
+    """A specification; the number of its operations is corrected."""
+
+    def members(self, content: bytes) -> Members | None:
+        return {"": content}
+
+    def packed(self, members: Members) -> bytes:
+        try:
+            file = json.loads(members[""])
+            told = file["specification"]
+            told["operations"] = _operations(told["body"], 1)
+        except (KeyError, TypeError, *_DAMAGED):
+            return members[""]
+        return json.dumps(file, separators=(",", ":")).encode()
+
+
+def _operations(body: list[dict[str, Any]], rounds: int) -> int:
+    return sum(
+        _operations(node["body"], rounds * node["count"])
+        if node["type"] == "loop"
+        else rounds * len(node["ranks"])
+        for node in body
+    )
+
+
+class History(Single):
+    """A history; its members are the contents of its rows. Checksums and digests are corrected."""
+
+    copies: ClassVar[bool] = True
+
+    def members(self, content: bytes) -> Members | None:
+        with closing(sqlite3.connect(":memory:")) as database:
+            # A database in memory has no write-ahead log, which bytes 18 and 19 of a file announce.
+            database.deserialize(content[:18] + b"\1\1" + content[20:])
+            rows = [
+                (f"{table}/{number}", bytes(payload))
+                for table in _TABLES
+                for number, payload in database.execute(f"SELECT id, payload FROM {table}")  # noqa: S608
+            ]
+        return {name: zlib.decompressobj().decompress(payload, _MOST) for name, payload in rows}
+
+    def packed(self, members: Members) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "h.db"
+            for number, (name, content) in enumerate(members.items()):
+                table = name.partition("/")[0]
+                row = history_row(table, content, f"c{number}", float(number))
+                store.add_entry(path, table, row)
+            return path.read_bytes()
+
+
+def history_row(table: str, content: bytes, commit: str, time: float) -> store.HistoryRow:
+    """Return a row of a history, with the digest of its content if that is valid."""
+    row = store.HistoryRow(f"{commit} {time}".encode(), commit, time, content)
+    try:
+        if table == "record":
+            payload = msgspec.msgpack.decode(content, type=store._Payload)
+            return replace(row, digest=store._record(commit, time, payload).digest)
+        kind = prediction_store.PredictionRecord
+        kind = kind if table == "prediction" else prediction_store.OutcomeRecord
+        told = msgspec.msgpack.decode(content, type=kind)
+        return store.HistoryRow(prediction_store._digest(told), told.commit, told.time, content)
+    except (msgspec.DecodeError, ValueError, OverflowError):
+        return row
+
+
 class Zipped(Single):
     """A ZIP archive."""
 
@@ -118,6 +194,7 @@ class Directory(Single):
     """
 
     is_folder: bool = False
+    copies: ClassVar[bool] = True
 
     def place(self, content: bytes, folder: Path) -> Path | None:
         try:

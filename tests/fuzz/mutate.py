@@ -69,7 +69,7 @@ def _mutate_one(members: Members, rng: random.Random, size: int, mutate: Mutate)
     elif kind < 0.06:
         members[rng.choice(list(members))] = members[name]
     elif kind < 0.25:
-        members[name] = _with_word(members[name], rng)
+        members[name] = with_word(members[name], rng)
     elif members[name].startswith(_GZIP):
         import gzip
 
@@ -88,7 +88,7 @@ def _inner(content: bytes) -> bytes:
         return content
 
 
-def _with_word(content: bytes, rng: random.Random) -> bytes:
+def with_word(content: bytes, rng: random.Random) -> bytes:
     """Replace some bytes by an extreme number, such as a count or an offset."""
     width = rng.choice((1, 2, 4, 8))
     number = rng.choice(_WORDS) % (1 << 8 * width)

@@ -23,6 +23,8 @@ import table_files as tf
 import tau_writer
 import trace_writer as ow
 import workflow_files as wf
+from callpath_modeler.history import store as history
+from callpath_modeler.history.prediction_store import OutcomeRecord, PredictionRecord, remember
 from callpath_modeler.testing.hpctoolkit import Kind, Layout, Measured, Scope, write_database
 from fuzz.forms import Directory, bundle, zipped
 
@@ -540,6 +542,34 @@ def shards() -> list[bytes]:
             shards.write(part, Path(folder) / "part")
             found.append((Path(folder) / "part").read_bytes())
     return found
+
+
+@cache
+def histories() -> list[bytes]:
+    """Return histories: of commits, and of a prediction with its outcome."""
+    common = {"metric": "time", "unit": "s", "parameter": "p", "reduction": "mean", "scale": 64.0,
+              "callpaths": ("main", "main/f")}  # fmt: skip
+    band, scales = (2.0, 1.0, 3.0), np.array([2.0, 4.0, 8.0])
+    with tempfile.TemporaryDirectory() as folder:
+        path, other = Path(folder) / "a.db", Path(folder) / "b.db"
+        for number in range(5):
+            values = np.random.default_rng(number).uniform(1, 2, (2, 3, 2))
+            record = history.HistoryRecord(
+                f"c{number}", float(number), "time", "s", "p", "mean", scales, ("main", "main/f"),
+                values, 10 * scales, {"machine": "A"}, {"compiler": "cc 12"}, {"n": 3.0}, 64.0,
+                np.full((3, 3), 0.5),
+            )  # fmt: skip
+            history.add(path, record)
+        remember(other, PredictionRecord(
+            time=1.0, runs=("a",), inclusive=False, level=0.95, method="mixture",
+            scales=(8.0, 16.0), bands=(band, band), trust=(1, 2), models=("2", "2"), total=band,
+            is_run_time=False, **common,
+        ))  # fmt: skip
+        remember(other, OutcomeRecord(
+            time=2.0, runs=("b",), own=(2.0, 2.5), whole=(4.0, 2.5), total=4.5, run_time=5.0,
+            **common,
+        ))  # fmt: skip
+        return [each.read_bytes() for each in (path, other)]
 
 
 def gzipped(of: Callable[[], Sequence[bytes]]) -> Callable[[], list[bytes]]:

@@ -19,7 +19,18 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import Region
 from fuzz import seeds
-from fuzz.forms import Checked, Cubex, Directory, Gzipped, Single, Store, Zipped, unzipped
+from fuzz.forms import (
+    Checked,
+    Counted,
+    Cubex,
+    Directory,
+    Gzipped,
+    History,
+    Single,
+    Store,
+    Zipped,
+    unzipped,
+)
 from fuzz.judge import check_refusal
 
 
@@ -65,8 +76,12 @@ def _reader(name: str, *others: str) -> Callable[[Path], None]:
             from callpath_modeler.readers.base import opened_runs
 
             with opened_runs(reader, path) as runs:
+                # The runs of a table have one call tree.
+                for tree in {
+                    id(run.source.call_tree): run.source.call_tree for run in runs
+                }.values():
+                    check_tree(tree)
                 for source in (run.source for run in runs):
-                    check_tree(source.call_tree)
                     for reduced in read_all(source).values():
                         check_values(reduced, len(source.call_tree))
                     source.findings()
@@ -92,6 +107,19 @@ def _shard(path: Path) -> None:
 
     shards.read(path)
     load_shards([path], LoadOptions())
+
+
+def _history(path: Path) -> None:
+    """Judge the commits of a history, and score its predictions; it may have either."""
+    known = 0
+    for words in (("watch", "status"), ("score",)):
+        try:
+            _command(*words, str(path))
+            known += 1
+        except DataError as error:
+            check_refusal(error, path)
+    if not known:
+        raise DataError("no commits and no predictions", hint="cpmodel watch add")
 
 
 def _expectations(path: Path) -> None:
@@ -236,6 +264,10 @@ def _specification(path: Path) -> None:
     _command("trace", "check", str(path), str(_communicating()))
 
 
+def _replayed(path: Path) -> None:
+    _command("trace", "replay", str(path))
+
+
 @cache
 def _tree() -> CallTree:
     names = ["main", "int ns::solve<double>(A<B> const&)", "MPI_Allreduce", "a*b{c,d}", "x/y"]
@@ -314,8 +346,9 @@ _TARGETS = (
     Target("caliper-json", Single("a.json"), _reader("caliper"), seeds.caliper_json),
     Target("otf2", Directory("traces.otf2"), _reader("otf2"), seeds.traces),
     Target("trace-spec", Directory("traces.otf2"), _told, seeds.communication_traces),
-    Target("trace-spec-json", Single("spec.json"), _told, seeds.specifications),
-    Target("trace-check", Single("spec.json"), _specification, seeds.specifications),
+    Target("trace-spec-json", Counted("spec.json"), _told, seeds.specifications),
+    Target("trace-check", Counted("spec.json"), _specification, seeds.specifications),
+    Target("trace-replay", Counted("spec.json"), _replayed, seeds.specifications),
     Target("tables-csv", Single("a.csv"), _reader("tables"), seeds.csv),
     Target("tables-csv-packed", Gzipped("a.csv.gz"), _reader("tables"), seeds.gzipped(seeds.csv)),
     Target("tables-json", Single("a.json"), _reader("tables"), seeds.json_rows),
@@ -337,6 +370,7 @@ _TARGETS = (
     Target("tau-packed", Gzipped("a.ppk"), _reader("tau"), seeds.tau_packed),
     Target("store", Store("e.cpm", is_folder=True), _store, seeds.stores),
     Target("shard", Checked("part.cpm"), _shard, seeds.shards, 1 << 14),
+    Target("history", History("h.db"), _history, seeds.histories, 1 << 17),
     Target("manifest", Single("runs.toml"), _manifest, _texts(seeds.MANIFEST), 1 << 13),
     Target("expectations", Single("e.toml"), _expectations, _texts(seeds.EXPECTATIONS), 1 << 13),
     Target("configuration", Single("cpmodel.toml"), _configuration, _texts(seeds.CONFIGURATION),

@@ -18,8 +18,10 @@ import pytest
 
 from callpath_modeler.errors import CallpathModelerError, DataError, InputError, OutputError
 from callpath_modeler.history import store as history_store
+from callpath_modeler.history.commits import judged
 from callpath_modeler.history.prediction_store import PredictionRecord, predictions, remember
 from callpath_modeler.history.store import HistoryRecord, add, read
+from callpath_modeler.input_limits import InputLimits, Work
 
 SCALES = np.array([2.0, 4.0, 8.0])
 
@@ -367,16 +369,43 @@ def test_a_bomb_is_not_unpacked(path):
 def test_too_many_records_and_too_many_bytes_have_a_hint(path, monkeypatch):
     for k in range(4):
         add(path, record(f"c{k}", seed=k))
-    monkeypatch.setattr(history_store, "_MOST_READ", 1000)
-    with pytest.raises(DataError, match="larger than") as caught:
-        read(path)
+    few = InputLimits(path, 0, 1000 / Work.UNPACKED.floor)
+    with monkeypatch.context() as patched:
+        patched.setattr(InputLimits, "of", lambda _: few)
+        with pytest.raises(InputError, match="unpacked bytes are too many") as caught:
+            read(path)
     assert "--last" in caught.value.hint
-    monkeypatch.undo()
     monkeypatch.setattr(history_store, "MOST_RECORDS", 3)
     with pytest.raises(DataError, match="more than 3 records") as caught:
         read(path)
     assert "--last" in caught.value.hint
     assert len(read(path, last=2)) == 2
+
+
+@pytest.mark.parametrize("field", ["scales", "callpaths", "seconds", "efficiency", "labels"])
+def test_a_list_that_is_too_long_is_refused_by_its_length(path, field):
+    add(path, record())
+    payload = msgspec.msgpack.decode(history_store._content(record("c2")))
+    del payload[field]
+    content = msgspec.msgpack.encode({**payload, field: None})[:-1]
+    # The list announces a million entries, and not one of them follows.
+    content += (b"\xdf" if field == "labels" else b"\xdd") + (1 << 20).to_bytes(4, "big")
+    packed = zlib.compress(content)
+    changed(path, "UPDATE record SET payload = ?, checksum = ?", packed, zlib.crc32(packed))
+    with pytest.raises(InputError, match="of length <= 4096"):
+        read(path)
+
+
+def test_call_paths_that_each_record_has_alone_are_too_many_to_judge(path):
+    records = [
+        replace(record(f"c{k}", k, rows=50), callpaths=tuple(f"{k}.{row}" for row in range(50)))
+        for k in range(200)
+    ]
+    limits = InputLimits(path, 100_000)
+    with pytest.raises(InputError, match="bytes of memory are too many") as caught:
+        judged(records, limits=limits)
+    assert "--last" in caught.value.hint
+    assert len(judged(records[:20], limits=limits).records) == 20
 
 
 def test_directories_pipes_and_missing_files_are_errors(tmp_path):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.numerals import decimal_of, is_plain
 from callpath_modeler.syntax import END, Cursor, ExpressionError, Token
 from callpath_modeler.units import base_and_factor
 
@@ -22,7 +23,7 @@ _DEEPEST = 50
 """Largest depth of nested brackets."""
 
 _TOKEN = re.compile(
-    r"""(?P<number>\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)
+    r"""(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?)
       | (?P<name>[^\W\d][\w.]*)
       | (?P<percent>%)
       | (?P<quoted>'[^']*')
@@ -154,9 +155,11 @@ class _Reader:
     def _factor(self) -> Node:
         token = self.tokens.take()
         if token.kind == "number":
+            if not is_plain(token.text):
+                self.tokens.fail("a number has too many digits", token)
             unit = self.tokens.accept("name", "percent")
             base, factor = base_and_factor(unit.text if unit else "")
-            return NumberNode(float(token.text) * factor, base)
+            return NumberNode(decimal_of(token.text) * factor, base)
         if token.kind == "callpaths":
             return CallPathsNode(token.text[1:-1].strip(), token.column)
         if token.text in ("max", "min") and self.tokens.ahead.text == "(":

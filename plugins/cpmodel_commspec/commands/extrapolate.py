@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.errors import UsageError
 from cpmodel_commspec.commands.reading import ANONYMOUS, ANY_SOURCE, read_trace
@@ -39,7 +40,7 @@ _MOST_PROCESSES = 1_000_000
 @click.option(
     "--at",
     "processes",
-    type=click.IntRange(2, _MOST_PROCESSES),
+    type=WholeNumber(2, _MOST_PROCESSES),
     metavar="P",
     help="Write the specification of P processes, in any format. Default: for any number.",
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-_FACTOR = re.compile(r"\+?(\d{1,12}(\.\d{0,12})?|\.\d{1,12})([eE][+-]?\d{1,2})?")
+_FACTOR = re.compile(r"\+?(\d{1,12}(\.\d{0,12})?|\.\d{1,12})([eE][+-]?\d{1,2})?", re.ASCII)
 _LARGEST = 1e9
 _SMALLEST = 1e-9
 

@@ -15,6 +15,7 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.table_options import TABLE, OutputRequest
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.input_limits import UNLIMITED, InputLimits
 from cpmodel_commspec.commands.factors import FACTOR
 from cpmodel_commspec.commands.reading import SOURCE, is_specification, read_trace
 from cpmodel_commspec.commands.tables import trace_output_options
@@ -108,7 +109,8 @@ def replay(
     if is_simulated:
         _simulate(console, told, names, selector, changes, output)
     else:
-        found = _predicted(told, None if changes else traced, platforms, changes)
+        limits = UNLIMITED if traced is not None else InputLimits.of(source)
+        found = _predicted(told, None if changes else traced, platforms, changes, limits)
         from cpmodel_commspec.replay.answer import prediction_table, prediction_text
 
         if form == TABLE:
@@ -126,7 +128,7 @@ def _platforms(names: Sequence[str]) -> list[Platform]:
 
 def _predicted(
     told: Specification, traced: Traced | None, platforms: Sequence[Platform],
-    changes: Sequence[str],
+    changes: Sequence[str], limits: InputLimits,
 ) -> Prediction:  # fmt: skip
     """Return the run time on each platform, and that of the trace itself on the first."""
     from cpmodel_commspec.replay.answer import Prediction
@@ -136,7 +138,7 @@ def _predicted(
     lines = [told.lines_of_rank(rank) for rank in range(told.processes)]
     times, by_name = [], False
     for platform in platforms:
-        found, is_named = _replayed(told, program, platform)
+        found, is_named = _replayed(told, program, platform, limits)
         times.append(run_time(told, lines, found))
         by_name = by_name or is_named
     of_trace = None
@@ -206,9 +208,7 @@ def read_source(
     from cpmodel_commspec.simulation.wildcards import resolved
 
     if is_specification(source):
-        told = read_json(source)
-        _require_few(told)
-        return told, None, []
+        return read_json(source), None, []
     traced, findings = read_trace(console, source)
     traced = resolved(traced).traced
     return specify(traced), traced, findings
@@ -230,8 +230,9 @@ def _require_partners(told: Specification) -> None:
 
 
 def _replayed(
-    told: Specification, ranks: Sequence[Recorded], platform: Platform
-) -> tuple[Replayed, bool]:
+    told: Specification, ranks: Sequence[Recorded], platform: Platform,
+    limits: InputLimits = UNLIMITED,
+) -> tuple[Replayed, bool]:  # fmt: skip
     """Return the times of all operations, and whether receives from any source name their sources.
 
     They take the first message to arrive. Where the program depends on their order, or where ranks
@@ -249,7 +250,11 @@ def _replayed(
 
     orders = [False] if answering(told.shapes, ranks) else [True, False]
     for by_arrival in orders:
-        found = timed(told.shapes, told.communicators, ranks, platform, by_arrival=by_arrival)
+        found = timed(
+            *(told.shapes, told.communicators, ranks, platform),
+            by_arrival=by_arrival,
+            limits=limits,
+        )
         if not found.outcome.blocked:
             return found, told.from_any_source > 0 and not by_arrival
     what = explain(told, found.outcome, Sends.RENDEZVOUS)

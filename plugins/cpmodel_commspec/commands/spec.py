@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.errors import DataError, UsageError
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 _NAMELESS = "trace"
 """The subject of findings about a trace whose name is not told."""
 
-_MOST_OPERATIONS = 50_000_000
-"""Operations of a file that are expanded: a few lines can mean more than memory holds."""
-
 _OF_TRACES = {"any_source": "--any-source", "other_runs": "--another-run"}
 """Options about the operations of a trace."""
 
@@ -61,7 +59,7 @@ _OF_TRACES = {"any_source": "--any-source", "other_runs": "--another-run"}
 @click.option(
     "--max-lines",
     "most_lines",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=1000,
     show_default=True,
     help="Refuse to write more lines.",
@@ -110,11 +108,6 @@ def _read(source: Path, most_lines: int, *, is_anonymous: bool) -> Specification
     from cpmodel_commspec.exchange import read_json
 
     told = read_json(source)
-    if told.operations > _MOST_OPERATIONS:
-        raise DataError(
-            f"{source}: {told.operations} operations are too many to simulate",
-            hint=f"write fewer rounds; {_MOST_OPERATIONS} operations are possible",
-        )
     if told.lines > most_lines:
         raise DataError(
             f"the specification has {told.lines} lines, more than {most_lines}",

@@ -9,9 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, Int64Array
+from callpath_modeler.input_limits import UNLIMITED, InputLimits, Work
 from cpmodel_commspec.collective_messages import Batch, batches, usual
 from cpmodel_commspec.replay.platform import Platform
 
+_OF_A_ROUND = 500
+"""Messages that take the time of a round without messages."""
 _MOST_KEPT = 1 << 20
 """Messages of calls whose rounds are kept for the next such call."""
 
@@ -37,10 +40,15 @@ class CollectiveTimes:
     A member leaves the operation as soon as its own part is complete. Members that come late delay
     only those that need their messages. Reductions cost no time besides their messages, because
     LogGP has no parameter for it.
+
+    Parameters
+    ----------
+    limits : limits of the messages that the program may cause
     """
 
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
+    def __init__(self, platform: Platform, limits: InputLimits = UNLIMITED) -> None:
+        self._platform, self._limits = platform, limits
+        self._messages = 0
         self._known: dict[tuple[str, int, bytes], tuple[Batch, ...]] = {}
         self._kept = 0
 
@@ -57,6 +65,8 @@ class CollectiveTimes:
         """
         now, port = np.roll(entered, -call.root), np.roll(port, -call.root)
         for one in self._rounds(call):
+            self._messages += _OF_A_ROUND + len(one.senders)
+            self._limits.check(Work.MESSAGES, self._messages, "write fewer rounds of the loops")
             if one.is_burst:
                 self._burst(one, now, port)
             else:

@@ -30,6 +30,7 @@ import msgspec
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.input_limits import UNLIMITED, InputLimits
 from cpmodel_commspec.collectives import ROOTED, member_size
 from cpmodel_commspec.operations import FIELDS, Communicator, Kind, Recorded, Shape
 from cpmodel_commspec.replay.collective_times import Call, CollectiveTimes
@@ -73,6 +74,7 @@ def replay(
     platform: Platform,
     *,
     by_arrival: bool = True,
+    limits: InputLimits = UNLIMITED,
 ) -> Replayed:
     """Return the times of a run.
 
@@ -81,10 +83,11 @@ def replay(
     shapes, communicators : the definitions that operations refer to
     ranks : the operations of each rank, with the seconds of computation before each of them
     by_arrival : False = receives from any source take the message of the source that they name
+    limits : limits of the messages that the program may cause
     """
     if not by_arrival:
         shapes = [msgspec.structs.replace(shape, is_any=False) for shape in shapes]
-    return _Replay(shapes, communicators, ranks, platform).replayed()
+    return _Replay(shapes, communicators, ranks, platform, limits).replayed()
 
 
 _BLOCK = 1024
@@ -203,9 +206,10 @@ class _Replay(Simulation):
         communicators: Sequence[Communicator],
         ranks: Sequence[Recorded],
         platform: Platform,
+        limits: InputLimits,
     ) -> None:
         self._clocks: list[_Clock] = []
-        self._platform, self._times = platform, CollectiveTimes(platform)
+        self._platform, self._times = platform, CollectiveTimes(platform, limits)
         super().__init__(shapes, communicators, ranks, platform.eager)
         self._recorded = ranks
         self._open = {shape.comm for shape in shapes if shape.is_any}

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from callpath_modeler.errors import DataError
+from callpath_modeler.input_limits import UNLIMITED
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.readers.assemble import ReadOptions, assemble_runs
 from callpath_modeler.readers.paths import split_paths
@@ -63,6 +64,7 @@ def experiment_of(campaign: Campaign, *, without_outliers: bool = False) -> Expe
         titles=[METRIC],
         title=np.zeros(len(every), np.intp),
         values=campaign.medians(without_outliers=without_outliers),
+        limits=UNLIMITED,
         units={METRIC: "s"},
     )
     made = assemble_runs(campaign.name, runs_of(records), ReadOptions(metrics=None))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.option_groups import F, option_group
 from callpath_modeler.cli.options import RESULT
 from callpath_modeler.errors import UsageError
@@ -65,7 +66,7 @@ OUTLIERS = click.option(
 )
 PROCESSES = click.option(
     "--processes",
-    type=click.IntRange(1, 10**9),
+    type=WholeNumber(1, 10**9),
     metavar="P",
     help="Number of processes of benchmarks that do not state it, e.g. OSU.",
 )

@@ -11,6 +11,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.options import FORCE, output_file
 from callpath_modeler.errors import UsageError
 from cpmodel_guidelines.commands.judging import ERROR_RATE, RULE
@@ -49,7 +50,7 @@ def _is_plan(folder: Path) -> bool:
 @click.option("--budget", metavar="TIME", help="Time of all jobs together, e.g. 30min.")
 @click.option("--nodes", metavar="N,...", help="Numbers of nodes, e.g. 1,2,4.")
 @click.option(
-    "--processes-per-node", type=click.IntRange(1, 10**6), metavar="P", help="Processes on a node."
+    "--processes-per-node", type=WholeNumber(1, 10**6), metavar="P", help="Processes on a node."
 )
 @click.option(
     "--pilot",

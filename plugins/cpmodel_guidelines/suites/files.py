@@ -17,7 +17,7 @@ from cpmodel_guidelines.suites.sections import Source
 from cpmodel_tables.text import first_text, opened_text
 
 _SUFFIXES = frozenset({"", ".txt", ".dat", ".out", ".log", ".csv", ".tsv", ".sko", ".res"})
-_PROCESSES = re.compile(r"(?:^|[._-])(?:p|np)(\d{1,9})(?=[._-]|$)")
+_PROCESSES = re.compile(r"(?:^|[._-])(?:p|np)([0-9]{1,9})(?=[._-]|$)")
 _LIBRARY = re.compile(r"([A-Za-z][\w .+-]{0,60})=(.+)")
 _MOST_FILES = 10_000
 

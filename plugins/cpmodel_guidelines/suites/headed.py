@@ -15,6 +15,7 @@ from functools import cached_property
 from math import inf
 from operator import itemgetter
 
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shortened
 from cpmodel_guidelines.campaigns.campaign import Cell, Detail, Section
 from cpmodel_guidelines.functions import canonical
@@ -269,10 +270,10 @@ class _Reader:
             return False
         written = cells[columns.place]
         try:
-            seconds = float(written) * columns.unit
+            seconds = decimal_of(written) * columns.unit
         except ValueError:
             return False
-        if not 0 < seconds < inf or "_" in written:
+        if not 0 < seconds < inf:
             return False
         times.append(seconds)
         return True

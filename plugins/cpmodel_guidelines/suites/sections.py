@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shortened
 from callpath_modeler.units import counted
 from cpmodel_guidelines.campaigns.campaign import Cell, Detail, Section
@@ -61,10 +62,10 @@ class Source:
             If the text is not a finite number.
         """
         try:
-            value = float(text)
+            value = decimal_of(text)
         except ValueError:
             value = float("nan")
-        if not isfinite(value) or "_" in text:
+        if not isfinite(value):
             self.fail(
                 line, f"{what} {shortened(text)!r} is not a number", "run the benchmark again"
             )

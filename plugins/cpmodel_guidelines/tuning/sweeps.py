@@ -22,8 +22,8 @@ from cpmodel_guidelines.suites.files import read_campaign, required_files
 from cpmodel_guidelines.tuning.open_mpi import COLLECTIVES, FAN_OUT, Algorithm
 
 _SWEEP = re.compile(
-    r"(?:(?P<library>[A-Za-z][\w .+-]{0,60}):)?(?P<function>[A-Za-z_]{1,40})=(?P<number>\d{1,3})"
-    r"(?:/(?P<segment>\d{1,9}))?(?:/(?P<fan_out>\d{1,3}))?=(?P<path>.+)",
+    r"(?:(?P<library>[A-Za-z][\w .+-]{0,60}):)?(?P<function>[A-Za-z_]{1,40})=(?P<number>[0-9]{1,3})"
+    r"(?:/(?P<segment>[0-9]{1,9}))?(?:/(?P<fan_out>[0-9]{1,3}))?=(?P<path>.+)",
     re.ASCII,
 )
 SOURCE = "measured algorithm"

@@ -28,16 +28,17 @@ def packed(path, content):
     return path
 
 
-def test_a_small_file_may_unpack_to_64_mib(tmp_path):
+def test_a_small_file_may_unpack_to_16_mib_or_in_memory_to_64_mib(tmp_path):
     path = packed(tmp_path / "a.gz", b"x")
-    assert budget_of(path).limit == 64 * MIB
+    assert budget_of(path).limit == 16 * MIB
+    assert budget_of(path, in_memory=True).limit == 64 * MIB
 
 
 def test_the_budget_grows_with_the_file_and_ends(tmp_path):
     path = tmp_path / "a.gz"
     with path.open("wb") as file:
         file.truncate(MIB)
-    assert budget_of(path).limit == 200 * MIB
+    assert budget_of(path).limit == 150 * MIB
     with path.open("wb") as file:
         file.truncate(2**40)
     assert budget_of(path).limit == 16 * 2**30

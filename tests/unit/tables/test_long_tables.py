@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.input_limits import UNLIMITED
 from cpmodel_tables import columns, grid
 from cpmodel_tables.columns import CellColumns
 
@@ -131,7 +132,7 @@ def test_null_bytes_in_call_paths_are_refused_with_the_line(load):
 
 
 def test_a_text_that_comes_again_is_kept_once():
-    gathered = CellColumns()
+    gathered = CellColumns(UNLIMITED)
     for _ in range(3):
         gathered.extend({"a": ["".join(["x", str(k)]) for k in range(3)]}, 3)
     assert len({id(cell) for cell in gathered.cells["a"]}) == 3

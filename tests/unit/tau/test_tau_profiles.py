@@ -110,13 +110,13 @@ def test_false_lengths_of_packed_profiles_are_refused(tmp_path, content):
 
 def test_a_packed_profile_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     content = gzip.decompress(tw.packed({(0, 0, 0): {"TIME": CUT}}, version=1))
-    path, ignored, size = tmp_path / "run.ppk", struct.pack(">i", 3) + b"abc", 65 * 2**20
+    path, ignored, size = tmp_path / "run.ppk", struct.pack(">i", 3) + b"abc", 17 * 2**20
     filled = struct.pack(">i", size) + bytes(size)
     path.write_bytes(gzip.compress(content.replace(ignored, filled, 1), 1))
-    with pytest.raises(InputError, match="unpacks to more than 64 MiB") as caught:
+    with pytest.raises(InputError, match="unpacks to more than 16 MiB") as caught:
         read(path)
     assert "CPMODEL_UNPACK_LIMIT" in caught.value.hint
-    monkeypatch.setenv("CPMODEL_UNPACK_LIMIT", str(66 * 2**20))
+    monkeypatch.setenv("CPMODEL_UNPACK_LIMIT", str(18 * 2**20))
     assert read(path)[1] == pytest.approx(1e-4)
 
 
