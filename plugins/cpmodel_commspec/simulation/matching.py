@@ -57,7 +57,7 @@ def _messages(told: Specification, ranks: Sequence[Recorded]) -> tuple[Int64Arra
 
 def _sorted(parts: list[Int64Array]) -> Int64Array:
     """Return rows of (operation, sender, receiver, communicator, tag, bytes) without the first."""
-    table = np.concatenate(parts) if parts else np.empty((0, 6), np.int64)
+    table = np.concatenate(parts) if parts else np.zeros((0, 6), np.int64)
     # A rank may have messages of a kind before those of another: the operation keeps their order.
     order = np.lexsort([table[:, k] for k in (0, 4, 3, 2, 1)])
     return table[order, 1:]

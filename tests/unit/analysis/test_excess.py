@@ -99,7 +99,7 @@ def test_over_another_parameter_than_p_costs_are_compared_as_they_are():
 
 
 def test_a_scale_that_was_not_measured_is_an_error():
-    with pytest.raises(UsageError, match="p = 3"):
+    with pytest.raises(UsageError, match="time was not measured at p = 3"):
         measured_excess(experiment({"main": [1] * 5}), "time", "p", 2, 3)
 
 
