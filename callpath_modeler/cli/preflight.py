@@ -1,8 +1,7 @@
 """Everything that a command can refuse before it opens the first profile.
 
-Each command checks its options here: values that are invalid whatever the profiles contain, files
-of results that cannot be written, results that would replace an input, and workers that cannot
-work. `CheckedCommand` calls `check` before a command begins.
+A command refuses invalid values, results that cannot be written or would replace an input, and
+workers that cannot work. `CheckedCommand` calls `check` before a command begins.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class _Output:
 
     @property
     def elsewhere(self) -> str:
-        """What a user can do if the result cannot be written."""
+        """The remedy if the result cannot be written."""
         is_option = self.option.startswith("-")
         return f"choose another place with {self.option}" if is_option else "choose another place"
 
@@ -250,7 +249,7 @@ def _is_profile(path: Path, whole: Path, sources: Sequence[Path], is_below: bool
             return True
     if not is_below:
         return False
-    # Nothing says what else a folder without profiles contains for this command.
+    # The other contents of a folder without profiles are not known.
     return not profiles or (registry.match(path) is not None and not is_general(path))
 
 
