@@ -11,8 +11,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
 
+# `typing` would take a third of the time until Ctrl-C can end a command without a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from callpath_modeler.analysis.advise import Advice, advise
     from callpath_modeler.analysis.causes import Cause

@@ -34,6 +34,7 @@ _MARKDOWN_LINK = re.compile(
     r"(?<=[@#!&%~$])(?=\w)|(?<=www)(?=\.)|(?<=:)(?=//)|(?<=\bGH)(?=-\d)", re.IGNORECASE
 )
 """Positions in texts that GitHub or GitLab would make a link: addresses, people, issues."""
+_ID = re.compile("@[0-9a-f]+", re.ASCII)
 _CUT = "<!-- -->"
 """An empty comment, which ends a link in Markdown and shows nothing, not even to a copy."""
 _OBEYED = (
@@ -174,13 +175,18 @@ def markdown_text(text: str) -> str:
     r"""Return a text that Markdown shows literally, in one line and in one cell of a table.
 
     It contains no tags, links, images, emphasis, code or mathematics. GitHub and GitLab find no
-    address, person or issue in it: an empty comment divides them.
+    address, person or issue in it: an empty comment divides them. The id of a call path is code, so
+    it can be copied from a log that shows Markdown as it is.
 
     >>> print(markdown_text("a|b[x](http://y) <img> MPI_Init 2 * p __main__"))
     a\|b[x\](http:<!-- -->//y) \<img> MPI_Init 2 * p \_\_main\_\_
     >>> print(markdown_text("@owner #1 www.example.org"))
     @<!-- -->owner #<!-- -->1 www<!-- -->.example.org
+    >>> print(markdown_text("@049f532"))
+    `@049f532`
     """
+    if _ID.fullmatch(text):
+        return f"`{text}`"
     return _MARKDOWN_LINK.sub(_CUT, _MARKDOWN.sub(r"\\\g<0>", in_one_line(text)))
 
 

@@ -136,6 +136,11 @@ def _check_output(ctx: click.Context, output: _Output, others: Sequence[_Output]
             is_other = path.is_dir() and not output.type.replaces(path)
             _check_present(path, is_other=is_other, force=bool(ctx.params.get("force")))
         _check_folder(path)
+        if any(map(_is_store, path.resolve().parents)):
+            raise OutputError(
+                f"{output.option} is in a store of models: {path}",
+                hint=f"{output.elsewhere}; a store holds only its own files",
+            )
     except OSError as cause:
         raise OutputError(
             f"{path}: cannot be written: {reason_of(cause)}",
@@ -205,6 +210,10 @@ def _is_input(path: Path, sources: Sequence[Path], files: Sequence[Path]) -> boo
     above = [each for each in sources if each.is_dir() and whole.is_relative_to(each.resolve())]
     if any(_is_store(each) for each in above):
         return True
+    from callpath_modeler.readers.discover import MANIFEST
+
+    if above and path.name == MANIFEST:
+        return True
     if not (above or path.stat().st_nlink > 1 or any(map(_may_list, sources))):
         return False
     return _is_profile(path, whole, sources, bool(above))
@@ -212,7 +221,7 @@ def _is_input(path: Path, sources: Sequence[Path], files: Sequence[Path]) -> boo
 
 def _may_list(source: Path) -> bool:
     """Return whether a source can name files elsewhere, or has files that it does not name."""
-    return source.suffix.lower() in {".toml", _TRACE}
+    return source.is_dir() or source.suffix.lower() in {".toml", _TRACE}
 
 
 def _is_store(path: Path) -> bool:

@@ -29,3 +29,16 @@ def test_an_interruption_of_imports_ends_with_the_status_of_interruptions():
     )
     assert done.returncode == 130
     assert done.stderr == ""
+
+
+def test_ctrl_c_is_handled_before_larger_modules_are_imported():
+    """An interruption of earlier imports prints a traceback."""
+    code = """
+import signal, sys
+before = set(sys.modules)
+import callpath_modeler.cli
+print(*sorted(name for name in set(sys.modules) - before if "importlib" not in name))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    own = ["callpath_modeler", "callpath_modeler.cli", "callpath_modeler.cli.exit_status"]
+    assert done.stdout.split() == ["__future__", *own, "warnings"]

@@ -126,6 +126,21 @@ def test_a_profile_in_an_input_folder_is_an_input(run, runs, table):
     assert profile.read_bytes() == content
 
 
+def test_a_manifest_in_an_input_folder_and_the_profiles_that_it_lists_are_inputs(run, runs):
+    """The folder of a manifest stands for the manifest, so it may list files that lie elsewhere."""
+    folder = runs.parent / "listed"
+    folder.mkdir()
+    manifest = folder / "runs.toml"
+    run("info", runs, "--write-manifest", "-o", manifest)
+    profile = next(runs.rglob("*.cubex"))
+    before = profile.read_bytes(), manifest.read_text()
+    for path in (profile, manifest):
+        run("report", folder, "-o", path, "--force").fails(6, "-o is an input")
+        words = ("check", folder, path.parent / "none.toml", "--junit", path, "--force")
+        run(*words).fails(6, "--junit is an input")
+    assert (profile.read_bytes(), manifest.read_text()) == before
+
+
 def test_results_beside_profiles_can_be_replaced(run, runs):
     for _ in range(2):
         for name, words in (("page.html", ("report",)), ("limits.toml", ("baseline",)),
@@ -143,6 +158,9 @@ def test_a_store_and_its_files_are_inputs(run, runs, tmp_path):
     for name in ("header.json", "values-0.npy"):
         words = (store, "-f", "json", "--target", "1024", "-o", store / name, "--force")
         run("rank", *words).fails(6, "-o is an input")
+    # A new file in a store would be taken for a part of it.
+    run("export", store, "-o", store / "new.csv").fails(6, "-o is in a store of models")
+    run("export", runs, "-o", store / "new.csv").fails(6, "-o is in a store of models")
     assert {each.name: each.read_bytes() for each in store.iterdir()} == before
 
 

@@ -1,0 +1,73 @@
+"""Start of the `cpmodel` command: the search path, limits of memory, and the first imports."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import NoReturn
+
+from callpath_modeler.cli.exit_status import EXIT_BUG, EXIT_MEMORY
+from callpath_modeler.cli.memory_limits import (
+    end_with_own_status,
+    leave,
+    memory_can_be_refused,
+)
+
+_NEW_OBJECTS = 10_000
+"""Number of new objects from which on Python looks for unused ones; its default is 700."""
+
+
+def run(*, is_heeded: bool) -> None:
+    """Run the command, and end with a status of its own if memory is refused.
+
+    Parameters
+    ----------
+    is_heeded : whether Ctrl-C interrupts this process
+    """
+    try:
+        if memory_can_be_refused():
+            _run_within_limits(is_heeded=is_heeded)
+        _run(is_heeded=is_heeded)
+    except (MemoryError, ImportError, OSError) as error:
+        _end_without_memory(error)
+        raise
+
+
+def _run_within_limits(*, is_heeded: bool) -> NoReturn:
+    kept = end_with_own_status()
+    try:
+        _run(is_heeded=is_heeded)
+    except SystemExit as end:
+        leave(end.code if isinstance(end.code, int) else EXIT_BUG)
+    finally:
+        del kept
+    leave(0)
+
+
+def _run(*, is_heeded: bool) -> None:
+    import gc
+    import warnings
+
+    # Modules, widgets and models stay until the end. The search for cycles among them takes a tenth
+    # of a start, so it waits for more of them.
+    gc.set_threshold(_NEW_OBJECTS)
+    # Users cannot act on overflow warnings of numpy; a model without a number has its own message.
+    warnings.simplefilter("ignore", RuntimeWarning, append=True)
+    # For matrices as small as ours, further threads of the linear algebra only wait: on a login
+    # node as many as it has cores. They are made when numpy is imported.
+    if "OMP_NUM_THREADS" not in os.environ:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from callpath_modeler.cli.console import run as run_group
+    from callpath_modeler.cli.group import cpmodel
+
+    if is_heeded:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    run_group(cpmodel)
+
+
+def _end_without_memory(error: Exception) -> None:
+    """End this process if an error of the first imports is a lack of memory."""
+    said = str(error).lower()
+    if isinstance(error, MemoryError) or "failed to map" in said or "cannot allocate" in said:
+        os.write(2, b"cpmodel: there is too little memory to start\n")
+        os._exit(EXIT_MEMORY)
