@@ -194,6 +194,35 @@ def test_a_file_that_is_a_link_stays_one(run, runs, mine, tmp_path):
     assert str(runs.resolve()) in real.read_text()
 
 
+def test_an_empty_name_trusts_nothing(run, runs, mine, monkeypatch):
+    monkeypatch.chdir(runs)
+    run("trust", "").fails(2, "the name of a directory is empty", "shell variable")
+    run("trust", runs, "").fails(2, "the name of a directory is empty")
+    assert not mine.exists()
+
+
+def test_trust_without_an_effect_is_said(run, runs):
+    applies = write(runs.parent / "cpmodel.toml", "[defaults]\ntarget = 64\n")
+    done = run("trust", runs)
+    assert f"{runs.resolve()} has no cpmodel.toml" in done.err
+    assert str(applies.resolve()) in done.err
+    words = shlex.split(done.err.rstrip().splitlines()[-1].partition("read that file: ")[2])
+    assert run(*words[1:]).err.count("\n") == 1
+    assert target(run("rank", runs)) == "at p = 64"
+    assert "has no cpmodel.toml" not in run("trust", "--remove", runs).err
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_trust_in_what_others_can_write_is_a_warning(run, runs, is_file):
+    path = write(runs / "cpmodel.toml", "[defaults]\ntarget = 64\n")
+    open_to_all = path if is_file else runs
+    open_to_all.chmod(0o666 if is_file else 0o777)
+    done = run("trust", runs)
+    assert done.status == 0
+    assert f"can write to {open_to_all.resolve()}," in done.err
+    assert f"chmod o-w {open_to_all.resolve()}" in done.err
+
+
 def test_what_cannot_be_trusted_is_one_error(run, runs, monkeypatch):
     run("trust", runs / "none").fails(2, "no directory")
     run("trust", write(runs / "cpmodel.toml", "")).fails(2, "no directory", "name the directory")
