@@ -223,6 +223,16 @@ def test_trust_in_what_others_can_write_is_a_warning(run, runs, is_file):
     assert f"chmod o-w {open_to_all.resolve()}" in done.err
 
 
+def test_a_relative_home_has_no_file_of_the_user(run, runs, monkeypatch):
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setenv("HOME", ".")
+    monkeypatch.chdir(runs)
+    write(runs / ".config" / "cpmodel" / "config.toml", "[defaults]\ntarget = 64\n")
+    run("rank", ".").fails(2, "no target scale")
+    monkeypatch.setenv("HOME", str(runs))
+    assert target(run("rank", ".")) == "at p = 64"
+
+
 def test_what_cannot_be_trusted_is_one_error(run, runs, monkeypatch):
     run("trust", runs / "none").fails(2, "no directory")
     run("trust", write(runs / "cpmodel.toml", "")).fails(2, "no directory", "name the directory")
