@@ -346,7 +346,7 @@ def _stated_beside(ctx: click.Context, path: str) -> dict[str, Omission]:
         if origin.rpartition(":")[0] == path and describes(options[key]):
             name, _, source = value.partition("=") if key == "param" else (key, "", value)
             option = f"--param {name}" if key == "param" else f"--{key}"
-            if key == "param" and name in ctx.meta[ASKED]:
+            if key == "param" and name in ctx.meta.get(ASKED, ()):
                 continue
             stated[option] = from_file(OmissionKind.CONFIGURED, f'{name} "{source}"', path)
     if refused:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from callpath_modeler.profile.omissions import Omission, OmissionKind
 
 
+_LONGEST = 200
+"""Largest number of characters of keys or values in a verdict; names of files may be longer."""
+
+
 def untrusted_file(places: ConfigPaths, files: Sequence[ConfigFile]) -> ConfigFile | None:
     """Return the file above the experiment if the user does not trust it; None = there is none."""
     from callpath_modeler.trust import resolved, trusted_directories
@@ -49,7 +53,8 @@ def from_file(kind: OmissionKind, what: str, path: str) -> Omission:
     """Return what a verdict says about keys of an untrusted file."""
     from callpath_modeler.profile.omissions import Omission
 
-    return Omission(kind, condition=f"{shortened(what)} from {path}")
+    said = f"{shortened(what, _LONGEST)} from {shortened(path, 5 * _LONGEST)}"
+    return Omission(kind, condition=said)
 
 
 def refusal(refused: Sequence[ConfiguredValue]) -> list[Finding]:
