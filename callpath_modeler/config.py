@@ -97,9 +97,9 @@ def find_upwards(start: Path) -> Path | None:
 
 def _of_user() -> Path | None:
     home = os.environ.get("XDG_CONFIG_HOME", "")
-    # The standard ignores a relative path.
+    # The standard ignores a relative path. With a relative HOME, data could hold the user's file.
     folder = home if os.path.isabs(home) else os.path.expanduser("~/.config")  # noqa: PTH111, PTH117
-    return None if folder.startswith("~") else Path(folder, "cpmodel", "config.toml")
+    return Path(folder, "cpmodel", "config.toml") if os.path.isabs(folder) else None  # noqa: PTH117
 
 
 def _is_file(path: Path) -> bool:

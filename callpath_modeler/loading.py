@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import glob
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
@@ -47,7 +48,7 @@ from callpath_modeler.readers.base import Agreement, VerifyingReader
 from callpath_modeler.readers.coverage import with_coverage_of
 from callpath_modeler.readers.discover import UNLISTED, discover, natural_order, write_manifest
 from callpath_modeler.readers.parallel_reading import Progress
-from callpath_modeler.readers.parameters import FROM_PROFILE
+from callpath_modeler.readers.parameters import FROM_PROFILE, SCALE_REFUSED
 from callpath_modeler.readers.plugin_errors import naming_the_reader
 from callpath_modeler.readers.program import AS_TOLD, with_scaling_of
 from callpath_modeler.readers.registry import Registry
@@ -60,6 +61,9 @@ if TYPE_CHECKING:
     from callpath_modeler.shards import Shard
 
 _MOST_GROUPS = 50
+_SCALE = "--param p"
+BESIDE = "cpmodel.toml"
+"""Name of what an untrusted file states, in a shard."""
 
 OF_PROFILES = ("--locations", "--ranks", "--split-ranks", "--param", "--unit", "--name", "--reader")
 """Options of reading profiles; they do not apply to stored experiments."""
@@ -80,6 +84,8 @@ class LoadOptions:
     reader : name of the reader; None = chosen by the contents of the files
     preset : names of options from a configuration file, such as ``--name``; such an option is
         ignored if it does not apply to the sources
+    beside : what an untrusted configuration file beside the profiles states, by option and key;
+        verdicts name it
     """
 
     read: ReadOptions = field(default_factory=ReadOptions)
@@ -90,6 +96,7 @@ class LoadOptions:
     name_pattern: str | None = None
     reader: str | None = None
     preset: frozenset[str] = frozenset()
+    beside: Mapping[str, Omission] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_type(self.read, ReadOptions, "read")
@@ -225,6 +232,7 @@ def load_shard(
         "--ranks": _ranks_text(processes),
         "--split-ranks": repr(processes and replace(processes, ranks=None)),
         "--fold call-sites": str(not read.call_sites),
+        BESIDE: ", ".join(each.condition for each in _read_with(options)),
         "profiles": f"{zlib.crc32(names):08x}",
     }
     return Shard(number, count, asked, read.metrics, outcomes, findings)
@@ -264,6 +272,9 @@ def load_shards(
     )
     if condition := opened[0][1].asked.get("--ranks", ""):
         whole = _with_processes(whole, condition)
+    if condition := opened[0][1].asked.get(BESIDE, ""):
+        whole = _with_omissions(whole, [Omission(OmissionKind.CONFIGURED, condition=condition)])
+    whole = _with_omissions(whole, _of_stored(options, but="--param"))
     _refuse_unnamed([whole], options)
     return _chosen(whole, options, selection), opened[0][1].metrics
 
@@ -275,7 +286,32 @@ def _ranks_text(processes: ProcessSelection | None) -> str:
 
 def _with_processes(experiment: Experiment, condition: str) -> Experiment:
     """Return an experiment that says that it only has the processes of a condition."""
-    return replace(experiment, omissions=(Omission(OmissionKind.PROCESSES, condition=condition),))
+    return _with_omissions(experiment, [Omission(OmissionKind.PROCESSES, condition=condition)])
+
+
+def _with_omissions(experiment: Experiment, more: Iterable[Omission]) -> Experiment:
+    omissions = functools.reduce(with_omission, more, experiment.omissions)
+    return replace(experiment, omissions=omissions)
+
+
+def _read_with(options: LoadOptions) -> Iterator[Omission]:
+    """Yield what an untrusted file states about reading profiles, for one profile alone."""
+    return (each for option, each in options.beside.items() if option in {"--unit", "--name"})
+
+
+def _of_stored(options: LoadOptions, *, but: str = "--") -> Iterator[Omission]:
+    """Yield what an untrusted file states besides reading profiles, which it cannot change."""
+    for option, each in options.beside.items():
+        if option.split(" ")[0] not in OF_PROFILES or option.startswith(f"{but} "):
+            yield each
+
+
+def _with_beside(experiment: Experiment, options: LoadOptions) -> Experiment:
+    """Return an experiment of profiles that says what an untrusted file states about them."""
+    beside = dict(options.beside)
+    if any(each.code == SCALE_REFUSED for each in experiment.findings) and _SCALE in beside:
+        beside[_SCALE] = replace(beside[_SCALE], kind=OmissionKind.NOT_CONFIGURED)
+    return _with_omissions(experiment, beside.values())
 
 
 def load_both(
@@ -339,7 +375,7 @@ def load_groups(
         findings: list[Finding] = []
         files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
         experiments = [
-            replace(each, findings=(*findings, *each.findings))
+            _with_beside(replace(each, findings=(*findings, *each.findings)), options)
             for each in assemble_groups(files, registry, options.read, progress, groups=groups)
         ]
     _refuse_unnamed(experiments, options)
@@ -411,7 +447,7 @@ def _whole(
                 f"{stored[0]}: a stored experiment stands alone",
                 hint="give either one .cpm or profiles",
             )
-        return _opened(stored[0], options)
+        return _with_omissions(_opened(stored[0], options), _of_stored(options))
     registry = Registry.of_installed(options.reader)
     findings: list[Finding] = []
     files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
@@ -419,7 +455,8 @@ def _whole(
     if findings:
         experiment = replace(experiment, findings=(*findings, *experiment.findings))
     condition = _ranks_text(options.read.processes)
-    return _with_processes(experiment, condition) if condition else experiment
+    experiment = _with_processes(experiment, condition) if condition else experiment
+    return _with_beside(experiment, options)
 
 
 def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelection) -> Experiment:

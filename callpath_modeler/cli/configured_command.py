@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from callpath_modeler import config
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.option_groups import ASKED, BESIDE
 from callpath_modeler.cli.preflight import CONFIGURATION_FILES, CheckedCommand
 from callpath_modeler.cli.settings import (
     ELSEWHERE,
@@ -31,10 +32,21 @@ from callpath_modeler.cli.settings import (
     variable_of,
     variables_of,
 )
+from callpath_modeler.cli.untrusted_files import (
+    from_file,
+    listed_keys,
+    note_untrusted,
+    refusal,
+    refused_values,
+    untrusted_file,
+)
 from callpath_modeler.config import ConfigFile, ConfigPaths, ConfiguredValue
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.printable import shell_word
+from callpath_modeler.profile.omissions import Omission, OmissionKind
 from callpath_modeler.toml.positions import Place
+
+if TYPE_CHECKING:
+    from callpath_modeler.diagnostics import Finding
 
 INSTEAD = (("target", "at"), ("inclusive", "exclusive"))
 """Options with the same meaning: the one with higher priority replaces the other."""
@@ -54,12 +66,14 @@ class Configuration:
     places : places of configuration files
     files : files that were read, in order of priority
     settings : values by table and key
-    refused : values that decide, in a file beside profiles that the user does not trust
+    untrusted : the file beside profiles if the user does not trust its directory
+    refused : values of this file that decide
     """
 
     places: ConfigPaths
     files: tuple[ConfigFile, ...]
     settings: Mapping[Place, ConfiguredValue]
+    untrusted: ConfigFile | None = None
     refused: tuple[ConfiguredValue, ...] = ()
 
     def of(self, key: str) -> list[ConfiguredValue]:
@@ -72,6 +86,11 @@ def configuration_of(ctx: click.Context) -> Configuration:
     """Return the configuration of the command that runs."""
     found: Configuration = ctx.meta[_META]
     return found
+
+
+def refused_findings() -> list[Finding]:
+    """Return the finding about keys that the command that runs does not use; it is printed."""
+    return refusal(configuration_of(click.get_current_context()).refused)
 
 
 _UNSET = {"by": ("--by", "value"), "select": ("--select", "**"), "top": ("--top", "all")}
@@ -137,6 +156,9 @@ class Configured(CheckedCommand):
         """Run the command; an error about a value from a file names file and line."""
         if isinstance(ctx.obj, Console) and _makes_models(ctx):
             _note_way(ctx.obj)
+        untrusted = configuration_of(ctx).untrusted
+        if untrusted is not None:
+            ctx.meta[BESIDE] = untrusted.written.path, _stated_beside(ctx, untrusted.written.path)
         try:
             return super().invoke(ctx)
         except (UsageError, DataError) as error:
@@ -163,7 +185,7 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
         _dress(root, found)
         ctx.obj = root.obj
         _note_strangers(root.obj, ctx)
-        _note_refused(root.obj, found)
+        note_untrusted(root.obj, places, found.files, found.refused)
         if found.files and root.obj.verbose:
             listed = ", ".join(file.fingerprint.path for file in found.files)
             root.obj.note(f"configuration: {listed}")
@@ -201,21 +223,6 @@ def _note_strangers(console: Console, ctx: click.Context) -> None:
                 console.note(f"{name} sets nothing; {hint}")
 
 
-def _note_refused(console: Console, found: Configuration) -> None:
-    """Print the values of a file beside profiles that are not used, and how to use them."""
-    if not found.refused:
-        return
-    from callpath_modeler.diagnostics import Finding, summarise
-    from callpath_modeler.trust import resolved
-
-    first = found.refused[0]
-    listed = ", ".join(str(setting.place[-1]) for setting in found.refused)
-    message = f"{listed}; to use them: cpmodel trust {shell_word(resolved(first.folder))}"
-    finding = Finding("CPM181", first.written.path, message, len(found.refused))
-    for line in summarise(console.heard([finding])):
-        console.note(line)
-
-
 def _dress(root: click.Context, found: Configuration) -> None:
     """Apply files to the options before the command, which were parsed before."""
     for key, option in settable(root.command).items():
@@ -244,7 +251,8 @@ def note_other(ctx: click.Context, source: str) -> None:
     start = _start((source,))
     other = None if start is None else config.find_upwards(start)
     if places.named is None and other is not None and not _same(other, places.found):
-        ctx.obj.note(f"{other}: ignored, because the configuration of the first experiment applies")
+        first = f"{places.found} applies" if places.found else "it has no configuration file"
+        ctx.obj.note(f"{other}: ignored, because the first experiment decides: {first}")
 
 
 def _same(one: Path, other: Path | None) -> bool:
@@ -263,28 +271,12 @@ def _read(root: click.Context, places: ConfigPaths) -> Configuration:
         return Configuration(places, (), {})
     options = catalogue(root)
     values = [each for file in files for each in file.settings()]
-    refused = _refused(places, files, options)
+    untrusted = untrusted_file(places, files)
+    refused = () if untrusted is None else refused_values(untrusted, options)
     used = [each for each in values if each not in refused]
     for setting in used:
         _check(root, setting, options)
-    return Configuration(places, files, config.merge_settings(used), refused)
-
-
-def _refused(
-    places: ConfigPaths, files: Sequence[ConfigFile], options: Mapping[str, click.Option]
-) -> tuple[ConfiguredValue, ...]:
-    """Return the values of the file above the experiment that decide, unless it is trusted."""
-    from callpath_modeler.trust import resolved, trusted_directories
-
-    if places.found is None:
-        return ()
-    beside, *own = files
-    if resolved(places.found.parent) in trusted_directories(own):
-        return ()
-    known = ((each, options.get(str(each.place[1]))) for each in beside.settings()
-             if each.place[0] != config.PARAMETERS)  # fmt: skip
-    decided = (each for each, option in known if option is not None and not describes(option))
-    return (*decided, *filter(None, [beside.trust()]))
+    return Configuration(places, files, config.merge_settings(used), untrusted, refused)
 
 
 def _check(
@@ -344,6 +336,23 @@ def _from_files(ctx: click.Context) -> Iterator[tuple[str, str, str]]:
             value = ",".join(found) if isinstance(found, list) else str(found)
             if value in ctx.params[option.name or ""] if key == "param" else is_set:
                 yield key, value, setting.origin
+
+
+def _stated_beside(ctx: click.Context, path: str) -> dict[str, Omission]:
+    """Return what an untrusted file beside the profiles states, by option, for verdicts."""
+    refused, options = configuration_of(ctx).refused, settable(ctx.command)
+    stated = {}
+    for key, value, origin in _from_files(ctx):
+        if origin.rpartition(":")[0] == path and describes(options[key]):
+            name, _, source = value.partition("=") if key == "param" else (key, "", value)
+            option = f"--param {name}" if key == "param" else f"--{key}"
+            if key == "param" and name in ctx.meta.get(ASKED, ()):
+                continue
+            stated[option] = from_file(OmissionKind.CONFIGURED, f'{name} "{source}"', path)
+    if refused:
+        keys = f"the {'key' if len(refused) == 1 else 'keys'} {listed_keys(refused)}"
+        stated[""] = from_file(OmissionKind.NOT_CONFIGURED, keys, path)
+    return stated
 
 
 def _mentions(message: str, key: str, value: str) -> bool:

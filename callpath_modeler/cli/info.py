@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from callpath_modeler.cli.configured_command import Configured
+from callpath_modeler.cli.configured_command import Configured, refused_findings
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import load_options, model_names, model_options
 from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
@@ -87,6 +87,7 @@ def command(
     findings = (*read.findings, *repetition_findings(read))
     if diagnostics:
         findings = findings_of(read, experiment, question, load, fitting)
+    told, findings = findings, (*refused_findings(), *findings)
     read = replace(read, findings=findings)
     if form == TABLE:
         width = output.style(console).width
@@ -96,7 +97,7 @@ def command(
     else:
         output.write_table(console, info_table(read))
     if not diagnostics:
-        console.findings(read.findings)
+        console.findings(told)
 
 
 def _refuse_model_options(ctx: click.Context) -> None:

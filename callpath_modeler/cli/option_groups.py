@@ -9,6 +9,12 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+BESIDE = "callpath_modeler.beside"
+"""Key of the context for the path of an untrusted file and what it states, by option."""
+
+ASKED = "callpath_modeler.asked_parameters"
+"""Key of the context for the parameters whose sources the user states."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -11,6 +11,8 @@ import click
 
 from callpath_modeler.cli.number_types import DecimalNumber, WholeNumber
 from callpath_modeler.cli.option_groups import (
+    ASKED,
+    BESIDE,
     DescribingOption,
     F,
     add_options,
@@ -42,6 +44,7 @@ def _every_parameter(
 ) -> tuple[str, ...]:
     """Add parameters whose sources only configuration files state."""
     names = {text.partition("=")[0] for text in given}
+    ctx.meta[ASKED] = names if was_asked(ctx, option.name or "") else set()
     others = (ctx.default_map or {}).get(option.name or "", ())
     return (*given, *(text for text in others if text.partition("=")[0] not in names))
 
@@ -363,9 +366,13 @@ def _make_load(
         if not name.strip() or (sign and not source.strip()):
             raise UsageError(f"--param {text!r} is malformed", hint="e.g. --param p=name")
         sources[name] = source if sign else "name"
+    path, beside = click.get_current_context().meta.get(BESIDE, ("", {}))
+    # The user's own source of p has priority.
+    states_scale = "--param p" in beside or ("--name" in beside and "p" not in sources)
     read = ReadOptions(
         locations=None if locations is None else Reduction(locations),
         parameter_sources=sources,
+        scale_beside=path if states_scale else "",
         units=_units(units),
         scaling=None if scaling is None else Scaling(scaling),
         processes=_processes(ranks, split_ranks),
@@ -373,7 +380,9 @@ def _make_load(
         jobs=jobs,
         executor=executor,
     )
-    return LoadOptions(read, where, ignore, hide, fold, pattern, reader, preset=_preset())
+    return LoadOptions(
+        read, where, ignore, hide, fold, pattern, reader, preset=_preset(), beside=beside
+    )
 
 
 def _processes(ranks: str | None, split: tuple[str, ...]) -> ProcessSelection | None:

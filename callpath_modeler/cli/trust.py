@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import click
 
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import UsageError
+from callpath_modeler.printable import shell_word
 
 
 @click.command("trust")
-@click.argument(
-    "directories", nargs=-1, metavar="[DIR]...", type=click.Path(path_type=Path, readable=False)
-)
+@click.argument("directories", nargs=-1, metavar="[DIR]...", type=click.Path(readable=False))
 @click.option("--remove", is_flag=True, help="Trust these directories no longer.")
 @click.pass_context
-def command(ctx: click.Context, /, *, directories: tuple[Path, ...], remove: bool) -> None:
+def command(ctx: click.Context, /, *, directories: tuple[str, ...], remove: bool) -> None:
     """Let the cpmodel.toml of a directory decide, e.g. exclude call paths; list such directories.
 
     A cpmodel.toml beside profiles may describe them: names of runs, parameters, units, the metric.
@@ -53,12 +53,38 @@ def command(ctx: click.Context, /, *, directories: tuple[Path, ...], remove: boo
     change_directories(places.user, change)
     for each in chosen:
         console.note(f"{places.user}: {each} is {'no longer trusted' if remove else 'trusted'}")
+        if not remove:
+            _note_effect(console, Path(each))
 
 
-def _checked(directory: Path, known: list[str], *, remove: bool) -> str:
+def _note_effect(console: Console, directory: Path) -> None:
+    """Print why trust in a directory has no effect, or too much."""
+    from callpath_modeler import config
+
+    file = directory / config.NAME
+    applies = config.find_upwards(directory)
+    if applies is not None and applies != file:
+        console.note(
+            f"{directory} has no {config.NAME}. Its runs use {applies}, for which this trust does "
+            f"not hold. After you have read that file: "
+            f"cpmodel trust {shell_word(str(applies.parent))}"
+        )
+    elif applies is None:
+        console.note(f"{directory} has no {config.NAME}, so nothing changes until there is one")
+    for each in (directory, file):
+        if each.exists() and each.stat().st_mode & stat.S_IWOTH:
+            console.note(
+                f"all users of this machine can write to {each}, so they can decide about your "
+                f"results: chmod o-w {shell_word(str(each))}"
+            )
+
+
+def _checked(directory: str, known: list[str], *, remove: bool) -> str:
     """Return the resolved path of a directory; raise `UsageError` if it cannot be changed."""
     from callpath_modeler.trust import resolved
 
+    if not directory:
+        raise UsageError("the name of a directory is empty", hint="is a shell variable empty?")
     path = resolved(directory)
     if remove and path not in known:
         raise UsageError(f"{directory}: not trusted", hint="`cpmodel trust` lists the directories")

@@ -267,16 +267,26 @@ OF_PROFILES = {
         example="models.cubex: models of p = 4096",
     ),
     "CPM181": FindingKind(
-        what="A configuration file beside the profiles may not decide, so some keys are not used",
-        why="Whoever made the profiles may have written it. It may describe them: names, "
-        "parameters, units, the metric.",
-        remedy="Look at the file, then trust its directory, or name the file with `--config FILE`.",
-        example="runs/cpmodel.toml: ignore, jobs; to use them: cpmodel trust /home/ada/runs",
+        what="Some keys of a configuration file beside the profiles are not used",
+        why="Whoever made the profiles may have written the file. So the results, verdicts and "
+        "notes are those without these keys.",
+        remedy="Read the file first. Then trust its directory, or name the file with `--config`. "
+        "You can also set a key on the command line, in your own configuration file, or in a "
+        "variable such as CPMODEL_JOBS.",
+        example="runs/cpmodel.toml: ignore, jobs",
     ),
     "CPM182": FindingKind(
         what="The list of runs in a directory leaves out some of its profiles",
         why="The models rest on the profiles that the list names.",
         remedy="Add the profiles to the list, or remove the list to read all of them.",
         example="runs/runs.toml: app.p64.r2.cubex, app.p64.r3.cubex",
+    ),
+    "CPM183": FindingKind(
+        what="A configuration file beside the profiles may not replace their number of processes",
+        why="Whoever made the profiles may have written the file. So p is the number of processes "
+        "in the profiles.",
+        remedy="Read the file first. Then trust its directory, or state the source on the command "
+        "line, e.g. `--param p=name`.",
+        example='runs/cpmodel.toml: p "name"',
     ),
 }

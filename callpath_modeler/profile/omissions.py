@@ -26,6 +26,8 @@ class OmissionKind(StrEnum):
     PROFILES : profiles that the list of runs in their directory does not name
     UNSELECTED : call paths that ``--select`` does not name
     CHEAP : call paths for which a record of a history has no room
+    CONFIGURED : nothing is left out, but an untrusted file beside the profiles describes them
+    NOT_CONFIGURED : keys of such a file that are not used
     """
 
     CALL_PATHS = "ignore"
@@ -35,9 +37,12 @@ class OmissionKind(StrEnum):
     PROFILES = "manifest"
     UNSELECTED = "select"
     CHEAP = "cheap"
+    CONFIGURED = "configured"
+    NOT_CONFIGURED = "not-configured"
 
 
 _OF_CALL_PATHS = frozenset({OmissionKind.CALL_PATHS, OmissionKind.UNSELECTED, OmissionKind.CHEAP})
+_OF_FILES = frozenset({OmissionKind.CONFIGURED, OmissionKind.NOT_CONFIGURED})
 _PARTIAL = _OF_CALL_PATHS | {OmissionKind.PROCESSES}
 
 
@@ -52,7 +57,8 @@ class Omission:
     whole : number of all runs or profiles; 0 = not known
     share : share of the cost of all runs; None = not known
     metric : the metric of the cost
-    condition : the condition on the processes that are left; "" = no processes are left out
+    condition : the condition on the processes that are left, or the keys and the name of a file;
+        "" = neither
     """
 
     kind: OmissionKind
@@ -74,6 +80,9 @@ class Omission:
     def text(self) -> str:
         """The omission in words: ``without 16 call paths, 72 % of the time``."""
         part = "" if self.share is None else f", {percent(self.share)} of the {self.metric}"
+        if self.kind in _OF_FILES:
+            is_used = self.kind is OmissionKind.CONFIGURED
+            return f"{'with' if is_used else 'without'} {self.condition}"
         if self.kind is OmissionKind.PROCESSES:
             return f"with processes of {self.condition} only"
         if self.kind is OmissionKind.FOLDED:
@@ -86,6 +95,8 @@ class Omission:
 
 def with_omission(known: Sequence[Omission], new: Omission) -> tuple[Omission, ...]:
     """Add an omission whose share refers to the cost that the known ones leave."""
+    if new.kind in _OF_FILES:
+        return (*(each for each in known if each != new), new)
     same = next((each for each in known if each.kind is new.kind), None)
     if same is None or new.kind is OmissionKind.PROCESSES:
         return (*known, new)

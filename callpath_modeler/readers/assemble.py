@@ -71,6 +71,8 @@ class ReadOptions:
         only one
     parameter_sources : source of each parameter: ``"name"``, ``"profile"``, ``"processes"``,
         ``"threads"``, ``"nodes"`` or ``"metadata:KEY"``
+    scale_beside : untrusted configuration file that states p or the names of runs; it does not
+        replace the number of processes of a profile. "" = none
     units : units of metrics whose profiles do not state them, such as ``{"time": "us"}``
     scaling : weak or strong; None = found from the data
     balance : parts of the run time to read, for the factors of parallel efficiency; None = none
@@ -89,6 +91,7 @@ class ReadOptions:
     requirements: bool = False
     locations: Reduction | None = None
     parameter_sources: Mapping[str, str] = field(default_factory=dict)
+    scale_beside: str = ""
     units: Mapping[str, str] = field(default_factory=dict)
     scaling: Scaling | None = None
     balance: BalanceRequest | None = None
@@ -255,7 +258,7 @@ def _experiment_of(
         if finding.code != "CPM141" or finding.subject not in options.parameter_sources
     ]
     _refuse_units(read)
-    settled = settle_parameters(read, options.parameter_sources)
+    settled = settle_parameters(read, options.parameter_sources, options.scale_beside)
     findings += settled.findings
     read, runs = _in_order(read, settled)
     findings += provenance_findings(runs)

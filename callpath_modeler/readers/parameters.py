@@ -21,6 +21,9 @@ from callpath_modeler.readers.undecided_numbers import named_number, refuse_unde
 FROM_PROFILE = {"p": "processes", "threads": "threads", "nodes": "nodes"}
 """Parameters that profiles contain, each with the count that is its source."""
 
+SCALE_REFUSED = "CPM183"
+"""Code of findings about an untrusted file that replaces the number of processes."""
+
 METADATA = "metadata:"
 NOT_USED = "none"
 SOURCES = ("name", "profile", *FROM_PROFILE.values(), NOT_USED)
@@ -61,7 +64,9 @@ class Settled:
     findings: list[Finding]
 
 
-def settle_parameters(runs: Sequence[_ProfileRun], sources: Mapping[str, str]) -> Settled:
+def settle_parameters(
+    runs: Sequence[_ProfileRun], sources: Mapping[str, str], scale_beside: str = ""
+) -> Settled:
     """Return the parameters of every run.
 
     The parameters of a manifest are used unchanged. Otherwise, `sources` have priority, then the
@@ -75,6 +80,8 @@ def settle_parameters(runs: Sequence[_ProfileRun], sources: Mapping[str, str]) -
     runs : the runs
     sources : source of each parameter, by name: ``"name"``, ``"profile"``, ``"processes"``,
         ``"threads"``, ``"nodes"``, ``"metadata:KEY"``, or ``"none"`` to exclude the parameter
+    scale_beside : untrusted configuration file that states p or the names of runs; it does not
+        replace the number of processes of a profile. "" = none
 
     Raises
     ------
@@ -84,6 +91,10 @@ def settle_parameters(runs: Sequence[_ProfileRun], sources: Mapping[str, str]) -
     """
     for name, source in sources.items():
         check_source(name, source)
+    keeps_scale = bool(scale_beside) and any(run.extent.processes for run in runs)
+    refused = _refused_scale(runs, sources, scale_beside) if keeps_scale else []
+    if refused:
+        sources = {**sources, "p": FROM_PROFILE["p"]}
     sources = {name: _resolved(runs, name, source) for name, source in sources.items()}
     columns = [] if any(run.file.is_explicit for run in runs) else _columns(runs, sources)
     origins = _origins_of_profiles(runs, sources, columns)
@@ -105,8 +116,21 @@ def settle_parameters(runs: Sequence[_ProfileRun], sources: Mapping[str, str]) -
         origins,
         _repetitions(runs, decisions),
         tuple(named_number(decision) for decision in decisions),
-        [*sampling, *findings, *_in_doubt(decisions, is_sample=bool(sampling))],
+        [*refused, *sampling, *findings, *_in_doubt(decisions, is_sample=bool(sampling))],
     )
+
+
+def _refused_scale(
+    runs: Sequence[_ProfileRun], sources: Mapping[str, str], path: str
+) -> list[Finding]:
+    """Return a finding if an untrusted file replaces the number of processes of profiles."""
+    source, own = sources.get("p"), FROM_PROFILE["p"]
+    if source is None:
+        is_pattern = any(run.file.is_explicit and not run.file.from_manifest for run in runs)
+        source = "name" if is_pattern and _is_sample(runs, []) else own
+    if source == own:
+        return []
+    return [Finding(SCALE_REFUSED, path, f'p "{source}"')]
 
 
 def check_source(name: str, source: str) -> None:

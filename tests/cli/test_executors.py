@@ -129,7 +129,7 @@ def test_no_file_beside_profiles_names_an_executor(run, samples, tmp_path):
     config.write_text('[defaults]\nexecutor = "slurm"\n')
     done = run("info", runs)
     assert done.status == 0
-    assert "executor; to use them: cpmodel trust" in done.err
+    assert "cpmodel.toml: executor. " in done.err
     run("--config", config, "info", runs).fails(2, "there is no executor 'slurm'")
 
 

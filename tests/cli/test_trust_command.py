@@ -69,7 +69,8 @@ def test_the_command_that_the_note_prints_makes_the_keys_count(run, runs, mine):
     write(runs / "cpmodel.toml", "[defaults]\ntarget = 64\n")
     refused = run("rank", runs)
     assert refused.status == 2
-    line = refused.err.partition("to use them: ")[2].partition(". ")[0]
+    (line,) = (each.partition("after you have read the file: ")[2] for each in
+               refused.err.splitlines() if "cpmodel trust" in each)  # fmt: skip
     words = shlex.split(line)
     assert words[:2] == ["cpmodel", "trust"]
     done = run(*words[1:])
@@ -131,7 +132,13 @@ def test_a_file_beside_profiles_trusts_no_directory(run, runs):
     write(runs / "cpmodel.toml", text)
     done = run("rank", runs)
     assert done.status == 2
-    assert "target, directories; to use them" in done.err
+    assert "target, directories" in done.err
+    assert f"{runs / 'cpmodel.toml'}:2: [trust] counts in your own configuration file" in done.err
+    assert "cpmodel trust" in done.err
+    write(runs / "cpmodel.toml", text.partition("[defaults]")[0])
+    alone = run("info", runs).err
+    assert "[trust] counts in your own configuration file" in alone
+    assert "cpmodel trust" not in alone
 
 
 def test_a_relative_entry_trusts_nothing(run, runs, mine, monkeypatch):
@@ -192,6 +199,55 @@ def test_a_file_that_is_a_link_stays_one(run, runs, mine, tmp_path):
     assert run("trust", runs).status == 0
     assert mine.is_symlink()
     assert str(runs.resolve()) in real.read_text()
+
+
+def test_an_empty_name_trusts_nothing(run, runs, mine, monkeypatch):
+    monkeypatch.chdir(runs)
+    run("trust", "").fails(2, "the name of a directory is empty", "shell variable")
+    run("trust", runs, "").fails(2, "the name of a directory is empty")
+    assert not mine.exists()
+
+
+def test_trust_without_an_effect_is_said(run, runs):
+    applies = write(runs.parent / "cpmodel.toml", "[defaults]\ntarget = 64\n")
+    done = run("trust", runs)
+    assert f"{runs.resolve()} has no cpmodel.toml" in done.err
+    assert str(applies.resolve()) in done.err
+    words = shlex.split(done.err.rstrip().splitlines()[-1].partition("read that file: ")[2])
+    assert run(*words[1:]).err.count("\n") == 1
+    assert target(run("rank", runs)) == "at p = 64"
+    assert "has no cpmodel.toml" not in run("trust", "--remove", runs).err
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_trust_in_what_others_can_write_is_a_warning(run, runs, is_file):
+    path = write(runs / "cpmodel.toml", "[defaults]\ntarget = 64\n")
+    open_to_all = path if is_file else runs
+    open_to_all.chmod(0o666 if is_file else 0o777)
+    done = run("trust", runs)
+    assert done.status == 0
+    assert f"can write to {open_to_all.resolve()}," in done.err
+    assert f"chmod o-w {open_to_all.resolve()}" in done.err
+
+
+def test_a_nearer_file_replaces_no_trusted_one_in_silence(run, runs):
+    above = write(runs.parent / "cpmodel.toml", "[defaults]\ntarget = 64\n")
+    assert run("trust", runs.parent).status == 0
+    nearer = write(runs / "cpmodel.toml", "")
+    done = run("rank", runs, "--target", "32")
+    assert f"{above} is not used, although you trust it: {nearer}" in done.err
+    nearer.unlink()
+    assert "although you trust it" not in run("rank", runs).err
+
+
+def test_a_relative_home_has_no_file_of_the_user(run, runs, monkeypatch):
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setenv("HOME", ".")
+    monkeypatch.chdir(runs)
+    write(runs / ".config" / "cpmodel" / "config.toml", "[defaults]\ntarget = 64\n")
+    run("rank", ".").fails(2, "no target scale")
+    monkeypatch.setenv("HOME", str(runs))
+    assert target(run("rank", ".")) == "at p = 64"
 
 
 def test_what_cannot_be_trusted_is_one_error(run, runs, monkeypatch):

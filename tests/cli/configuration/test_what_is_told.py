@@ -283,7 +283,14 @@ def test_what_is_told_of_the_newer_of_two_has_the_options_of_both(run, series, t
     assert ": ignored" not in done.err
     write(tmp_path / "cpmodel.toml", "")
     theirs = write(new / "cpmodel.toml", "[defaults]\nconfidence = 0.7\n")
-    assert f"{theirs}: ignored" in run("diff", base, new).err
+    told = run("diff", base, new).err
+    assert f"{theirs}: ignored" in told
+    assert f"{old / 'cpmodel.toml'} applies" in told
+    (old / "cpmodel.toml").unlink()
+    (tmp_path / "cpmodel.toml").unlink()
+    told = run("diff", base, new, "--target", "64").err
+    assert f"{theirs}: ignored" in told
+    assert "it has no configuration file" in told
 
 
 def test_a_real_process_reads_the_file_of_the_user(spawn, runs, tmp_path):

@@ -228,3 +228,18 @@ def test_the_user_may_have_a_parameter_from_the_metadata():
     assert caught.value.hint == "numbers in the metadata: cells"
     with pytest.raises(UsageError, match="compiler = 'gcc' is not a number"):
         settle_parameters(runs, {"n": "metadata:compiler"})
+
+
+@pytest.mark.parametrize("source", ["name", "metadata:cores"])
+def test_an_untrusted_file_states_p_only_where_no_profile_does(source):
+    metadata = [{"cores": "4"}, {"cores": "8"}]
+    bare = [run(0, p=4 * k, metadata=each) for k, each in enumerate(metadata, 1)]
+    found = settle(bare, {"p": source}, "x/cpmodel.toml")
+    assert [each["p"] for each in found.parameters] == [4, 8]
+    assert found.origins["p"] == source
+    assert found.findings == []
+    counted = [run(16 * k, p=4 * k, metadata=each) for k, each in enumerate(metadata, 1)]
+    found = settle(counted, {"p": source}, "x/cpmodel.toml")
+    assert [each["p"] for each in found.parameters] == [16, 32]
+    assert found.findings[0].code == "CPM183"
+    assert settle(counted, {"p": source}).origins["p"] == source
