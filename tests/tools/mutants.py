@@ -220,12 +220,10 @@ def main(names: Sequence[str]) -> None:
         limit = 10 + SLOWER * round(time.monotonic() - begin)
         all_changes = list(changes(ast.parse(Path(module.file).read_bytes())))
         survivors = _survivors(module, all_changes, limit)
-        unexplained = [(line, what) for line, what in survivors if what not in module.reasons]
+        unexplained = [what for _, what in survivors if what not in module.reasons]
         idle = module.reasons.keys() - {what for _, what in survivors}
         share = 1 - len(survivors) / len(all_changes)
         rows.append(f"| {module.file} | {len(all_changes)} | {100 * share:.0f} % |")
-        for line, what in unexplained:
-            print(f"{module.file}:{line}: {what}", flush=True)
         for what in sorted(idle):
             print(f"{module.file}: a reason without its change: {what}", flush=True)
         complaints += len(unexplained) + len(idle) + (share < LEAST)
@@ -236,17 +234,24 @@ def main(names: Sequence[str]) -> None:
 def _survivors(
     module: Listed, all_changes: Sequence[tuple[int, str, ast.Module]], limit: int
 ) -> list[tuple[int, str]]:
-    """Return line and text of the changes that no test notices."""
-    found, running = [], {}
+    """Return line and text of the changes that no test notices; print those without a reason."""
+    found: list[tuple[int, str]] = []
+    running: dict[int, tuple[int, str]] = {}
+
+    def end(child: int, ended: int) -> None:
+        line, what = running.pop(child)
+        if not ended:
+            found.append((line, what))
+            if what not in module.reasons:
+                print(f"{module.file}:{line}: {what}", flush=True)
+
     for line, what, tree in all_changes:
         if len(running) == AT_ONCE:
-            child, ended = os.wait()
-            one = running.pop(child)
-            found += [] if ended else [one]
+            end(*os.wait())
         running[_start(module, tree, limit)] = line, what
-    for child, one in running.items():
-        found += [] if _wait(child) else [one]
-    return sorted(found)
+    while running:
+        end(*os.wait())
+    return found
 
 
 def _start(module: Listed, tree: ast.Module | None, limit: int) -> int:
