@@ -57,7 +57,7 @@ def _messages(told: Specification, ranks: Sequence[Recorded]) -> tuple[Int64Arra
 
 def _sorted(parts: list[Int64Array]) -> Int64Array:
     """Return rows of (operation, sender, receiver, communicator, tag, bytes) without the first."""
-    table = np.concatenate(parts) if parts else np.zeros((0, 6), np.int64)
+    table = np.concatenate([np.empty((0, 6), np.int64), *parts])
     # A rank may have messages of a kind before those of another: the operation keeps their order.
     order = np.lexsort([table[:, k] for k in (0, 4, 3, 2, 1)])
     return table[order, 1:]
@@ -66,12 +66,8 @@ def _sorted(parts: list[Int64Array]) -> Int64Array:
 def _together(told: Specification, one: Recorded, number: int) -> bytes:
     """Return the collective calls of a rank on a communicator, in a form that compares."""
     names = sorted({shape.name for shape in told.shapes})
-    meant = np.array(
-        [
-            1 + names.index(shape.name) if shape.comm == number and shape.kind in TOGETHER else 0
-            for shape in told.shapes
-        ],
-        np.int64,
-    )
-    codes, roots = meant[one.shapes], one.values[:, FIELDS.index("root")]
-    return np.stack([codes, roots])[:, codes > 0].tobytes()
+    codes = np.array([names.index(shape.name) for shape in told.shapes], np.int64)
+    is_meant = [shape.comm == number and shape.kind in TOGETHER for shape in told.shapes]
+    here = np.array(is_meant, np.bool_)[one.shapes]
+    roots = one.values[:, FIELDS.index("root")]
+    return np.stack([codes[one.shapes], roots])[:, here].tobytes()
