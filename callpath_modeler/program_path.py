@@ -13,7 +13,8 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import EntryPoint, distributions, entry_points
+from functools import cache
+from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
 from pathlib import Path
 
 _PYTHONPATH, _SAFE = "PYTHONPATH", "PYTHONSAFEPATH"
@@ -79,11 +80,21 @@ def installed_entry_points(group: str) -> list[EntryPoint]:
     path = program_path()
     if path == sys.path:
         return list(entry_points(group=group))
-    found: dict[str, list[EntryPoint]] = {}
-    for package in distributions(path=path):
-        if (name := package.metadata["Name"]) and name not in found:
-            found[name] = [each for each in package.entry_points if each.group == group]
-    return [each for entries in found.values() for each in entries]
+    entries = (entry for package in _packages(tuple(path)) for entry in package.entry_points)
+    return [entry for entry in entries if entry.group == group]
+
+
+@cache
+def _packages(path: tuple[str, ...]) -> list[Distribution]:
+    """Return the packages of a search path; of two with one name, the first one.
+
+    Their metadata are parsed for the names, which takes a quarter of a second.
+    """
+    found: dict[str, Distribution] = {}
+    for package in distributions(path=list(path)):
+        if name := package.metadata["Name"]:
+            found.setdefault(name, package)
+    return list(found.values())
 
 
 def _implied(path: Sequence[str]) -> list[bool]:
