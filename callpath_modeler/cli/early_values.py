@@ -25,9 +25,14 @@ def check_values(ctx: click.Context) -> None:
 
 
 def _check_targets(given: dict[str, Any]) -> None:
+    target, at = given.get("target"), given.get("at")
+    words = [one for one in ((target, None), (None, at)) if isinstance(one[0] or one[1], str)]
+    pairs = given.get("pairs") or ()
+    if not words and not pairs:
+        return
+    # It imports numpy, which many commands do not need.
     from callpath_modeler.target_query import parse_pairs, parse_target
 
-    for target, at in ((given.get("target"), None), (None, given.get("at"))):
-        if isinstance(target or at, str):
-            parse_target(target, at, given.get("parameter"))
-    parse_pairs(given.get("pairs") or ())
+    for target_text, at_text in words:
+        parse_target(target_text, at_text, given.get("parameter"))
+    parse_pairs(pairs)

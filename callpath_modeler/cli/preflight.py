@@ -181,11 +181,16 @@ def _inputs(ctx: click.Context, output: _Output) -> tuple[list[Path], list[Path]
         # A history can keep predictions and correct later ones at the same time.
         if output.type.is_history and not is_argument:
             continue
-        given = ctx.params.get(option.name or "")
-        for text in given if isinstance(given, tuple) else (given,):
-            if isinstance(text, str | Path):
-                (sources if is_argument else files).extend(_expanded(str(text)))
+        (sources if is_argument else files).extend(_named(ctx, option))
     return sources, files
+
+
+def _named(ctx: click.Context, option: click.Parameter) -> Iterator[Path]:
+    """Yield the present paths that the value of an option or argument names."""
+    given = ctx.params.get(option.name or "")
+    for text in given if isinstance(given, tuple) else (given,):
+        if isinstance(text, str | Path):
+            yield from _expanded(str(text))
 
 
 def _expanded(text: str) -> list[Path]:
@@ -269,10 +274,8 @@ def _check_workers(ctx: click.Context) -> None:
         return
     from callpath_modeler.executors import refuse_blind_workers
 
-    arguments = [each for each in ctx.command.params if isinstance(each, click.Argument)]
-    paths: list[Path] = []
-    for option in arguments:
-        given = ctx.params.get(option.name or "")
-        for text in given if isinstance(given, tuple) else ():
-            paths += _expanded(str(text))
-    refuse_blind_workers(executor, paths)
+    # Only profiles are several; a history, or a file of expectations, stays with this process.
+    sources = [
+        each for each in ctx.command.params if isinstance(each, click.Argument) and each.nargs != 1
+    ]
+    refuse_blind_workers(executor, [path for each in sources for path in _named(ctx, each)])

@@ -12,6 +12,7 @@ from callpath_modeler.cli.memory_limits import (
     leave,
     memory_can_be_refused,
 )
+from callpath_modeler.errors import is_lack_of_memory
 
 _NEW_OBJECTS = 10_000
 """Number of new objects from which on Python looks for unused ones; its default is 700."""
@@ -67,7 +68,6 @@ def _run(*, is_heeded: bool) -> None:
 
 def _end_without_memory(error: Exception) -> None:
     """End this process if an error of the first imports is a lack of memory."""
-    said = str(error).lower()
-    if isinstance(error, MemoryError) or "failed to map" in said or "cannot allocate" in said:
+    if is_lack_of_memory(error):
         os.write(2, b"cpmodel: there is too little memory to start\n")
         os._exit(EXIT_MEMORY)
