@@ -103,8 +103,10 @@ def expected_addends(fitted: Fitted, target: float) -> FloatArray | None:
 def repetitions_compared(fitted: Fitted, target: float) -> tuple[Costs, Costs] | None:
     """Return the expected costs of the runs at the base, and the costs at the target.
 
-    None = no run states the expected costs.
+    None = the target was not measured, or no run states the expected costs.
     """
+    if target not in fitted.points:
+        return None
     line, pair = fitted.line, (fitted.base, target)
     return repetitions_of_pair(line, fitted.metric.name, fitted.parameter, ideal_of(fitted), pair)
 
