@@ -38,6 +38,7 @@ class Work(Enum):
     OPERATIONS = "operations in loops", 120_000, 1.2
     MESSAGES = "messages of collective operations", 8_000_000, 80.0
     LINES = "visits of lines by ranks", 300_000, 4.0
+    EVALUATIONS = "evaluations of expectations", 300, 0.003
     UNPACKED = "unpacked bytes", 48 << 20, 12.0
     MEMORY = "bytes of memory", 256 << 20, 32.0
 
