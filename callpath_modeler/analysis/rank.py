@@ -150,8 +150,7 @@ class Ranking(RankingPlotMixin):
     @property
     def total_excess(self) -> float:
         """Excess work of the whole program; NaN = not defined."""
-        own = self.excess.exclusive
-        return float("nan") if np.isnan(own).all() else float(np.nansum(own))
+        return float(self.excess.exclusive.sum())
 
     @property
     def cost_per_process(self) -> float:
@@ -234,7 +233,7 @@ class Ranking(RankingPlotMixin):
     @property
     def basis(self) -> str:
         """Kind of the values at the target: ``"measured"`` or ``"predicted"``."""
-        return basis_of(self.repetitions > 0)
+        return basis_of(bool(self.repetitions))
 
     @property
     def predicted_total(self) -> float:
@@ -361,7 +360,7 @@ def rank(
         at_base, at_largest, share = (
             inclusive_values(tree, column) for column in (at_base, at_largest, share)
         )
-    share_before = at_largest * np.nan
+    share_before = np.full_like(at_largest, np.nan)
     if at_largest_in_all > 0:
         share_before = at_largest / at_largest_in_all
     # Shares of what is predicted can only be held against shares of the same call paths.
