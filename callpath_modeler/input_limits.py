@@ -34,6 +34,7 @@ class Work(Enum):
     COLUMNS = "pairs of a run and a metric", 80_000, 1.0
     TABLE = "cells of rows and columns", 400_000, 3.0
     NAMES = "names in call paths", 1_000_000, 3.0
+    TEXT_LINES = "lines of text", 800_000, 10.0
     ELEMENTS = "elements of XML", 250_000, 3.0
     OPERATIONS = "operations in loops", 120_000, 1.2
     MESSAGES = "messages of collective operations", 8_000_000, 80.0
