@@ -433,7 +433,7 @@ def _order(
     growth = view.growth.astype(float)
     key = growth if by is By.GROWTH or (by is By.VALUE and np.isinf(target)) else columns[by]
     ties = [view.lead, growth] if np.isinf(target) else [found.value]
-    ties = [-np.nan_to_num(tie, nan=-1.0) for tie in ties if tie is not key]
+    ties = [-tie for tie in ties if tie is not key]
     # The sort is stable, so what is left is ordered by position.
     order = np.lexsort((*ties, -np.where(np.isnan(key), -np.inf, key)))
     has_value = ~np.isnan(found.value) if found.repetitions else view.leader >= 0

@@ -540,3 +540,10 @@ def test_a_ranking_says_what_it_ranks(fit):
 def test_of_equal_growth_the_costlier_call_path_comes_first():
     values = {"main": [1.0] * 5, "main/f": list(1.0 * P), "main/g": list(3.0 * P)}
     assert order(rank(fitted(values), 64, By.GROWTH)) == ["main/g", "main/f", "main"]
+
+
+def test_at_infinity_the_fastest_growth_gains_and_the_others_lose_the_shares_they_had(fit):
+    shares = rank(fit, np.inf, By.SHARE)
+    assert order(shares) == ["main/cubic", "main/log", "main/linear", "main"]
+    before = shares.share_at_largest[shares.order[1:]]
+    assert before.tolist() == sorted(before)
