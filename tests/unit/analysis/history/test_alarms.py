@@ -145,3 +145,36 @@ def test_errors_of_repetitions_make_alarms_later():
     unsure = replay(values, np.full(values.shape, 0.2**2), np.ones(1), AlarmRule()).alarms
     assert sure
     assert not unsure
+
+
+def test_four_records_can_be_enough_and_three_cannot():
+    values = np.array([[0.0, 0.0, 1.0, 1.0]])
+    rule = {"false_alarms": 0.9, "persistence": 1, "least_sd": 1e-9}
+    (found,) = alarms(values, **rule)
+    assert (found.raised, found.likely) == (3, 2)
+    assert alarms(values[:, :3], **rule) == ()
+
+
+def test_a_change_is_compared_after_each_of_eight_records_and_then_in_steps_of_a_quarter():
+    """Two records are the fewest before a change, so no earlier change explains the values."""
+    values = series((2, 0.0), (80, 1.0), sd=1e-6)
+    waited = []
+    for persistence in range(3, 65):
+        found = alarms(values, persistence=persistence)[0]
+        waited.append(found.raised + 1 - 2)
+    assert waited[:6] == [3, 4, 5, 6, 7, 8]
+    for persistence, after in enumerate(waited, 3):
+        assert persistence <= after <= 1.25 * persistence
+    assert waited[-1] == 64
+    assert alarms(values, persistence=65) == ()
+
+
+@pytest.mark.parametrize(("number", "shared"), [(7, False), (8, True)])
+def test_of_seven_series_half_may_change_on_their_own_and_of_more_a_tenth(number, shared):
+    values = np.concatenate(
+        [series((20, 0.0), (10, 1.0 if k < 3 else 0.0), seed=k) for k in range(number)]
+    )
+    weights = np.full(number, 1 / number)
+    found = replay(values, np.zeros(values.shape), weights, AlarmRule()).alarms
+    assert {each.row for each in found} == {0, 1, 2}
+    assert {each.shared for each in found} == {shared}
