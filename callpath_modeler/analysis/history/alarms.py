@@ -87,7 +87,7 @@ class Alarm:
     low: float
     high: float
     evidence: float
-    shared: bool = False
+    shared: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
