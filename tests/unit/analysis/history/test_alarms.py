@@ -214,7 +214,7 @@ def test_the_interval_of_the_change_holds_it_in_95_of_100_cases(many):
     assert middle == pytest.approx([each.change for each in many])
 
 
-def test_the_default_is_five_false_alarms_in_a_hundred_histories_and_two_records(many):
+def test_the_default_is_five_false_alarms_in_a_hundred_histories_and_two_records():
     values = series((20, 0.0), (5, 1.0))
     (default,), (rate,) = alarms(values), alarms(values, false_alarms=0.05)
     assert default == rate
