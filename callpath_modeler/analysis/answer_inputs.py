@@ -1,0 +1,132 @@
+"""Values of an experiment that do not depend on the target."""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cached_property
+
+import numpy as np
+
+from callpath_modeler.analysis.ensemble import Losses, ensemble_of, losses_of_pairs
+from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
+from callpath_modeler.analysis.losses import total_at_largest, unmodelled
+from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.run_time import maxima_at_largest
+from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Growth
+from callpath_modeler.profile.groups import Codes, Costs
+
+
+class AnswerInputs:
+    """Values of an experiment that do not depend on the target.
+
+    Parameters
+    ----------
+    fitted : the models
+    predicted : use predictions even if a target was measured
+    """
+
+    def __init__(self, fitted: Fitted, *, predicted: bool = False) -> None:
+        self.fitted = fitted
+        self.predicted = predicted
+        self.modelled = fitted.modelled
+        self.total_at_largest = total_at_largest(fitted)
+        self.unmodelled, self.unmodelled_share = unmodelled(fitted)
+
+    def asking(self, *, predicted: bool) -> AnswerInputs:
+        """Return the same with measured or with predicted values at measured targets."""
+        if predicted == self.predicted:
+            return self
+        other = copy(self)  # what was worked out is as true there
+        other.predicted = predicted
+        return other
+
+    @cached_property
+    def losses(self) -> Losses | None:
+        """Excess work between the chosen pairs of measured scales; None = no pairs were chosen."""
+        return losses_of_pairs(self.fitted)
+
+    @cached_property
+    def ensemble(self) -> tuple[Costs, int]:
+        """Mean excess work over all pairs of measured scales, and the number of these pairs."""
+        return ensemble_of(self.fitted)
+
+    @cached_property
+    def at_largest(self) -> Costs:
+        """Measured values at the largest scale, [call paths, 1]."""
+        return Costs.of(self.fitted.experiment.tree, np.asarray(self.fitted.measured[:, -1]))
+
+    @cached_property
+    def maxima_at_largest(self) -> tuple[FloatArray, FloatArray]:
+        """Exclusive maxima over processes, and imbalance, at the largest scale."""
+        return maxima_at_largest(self.fitted)
+
+    @cached_property
+    def all_at_base(self) -> Costs:
+        """Values at the base of excess work, [call paths, 1]."""
+        return Costs.of(self.fitted.experiment.tree, np.asarray(self.fitted.at_base()))
+
+    @cached_property
+    def at_base(self) -> Costs:
+        """Values at the base of excess work of call paths with a model, [call paths, 1]."""
+        if self.modelled.all():
+            return self.all_at_base
+        modelled = np.where(self.modelled, self.all_at_base.exclusive[:, 0], np.nan)
+        return Costs.of(self.fitted.experiment.tree, modelled)
+
+    @cached_property
+    def unevenness(self) -> ImbalanceSources | None:
+        """Imbalance of computation at the largest scale."""
+        return ImbalanceSources.of(self.fitted)
+
+    @cached_property
+    def measured(self) -> Measured:
+        """Measured values at the scales of the models."""
+        return Measured(self.fitted)
+
+    def was_run(self, target: float) -> bool:
+        """Return whether a target was run often enough to be shown as measured."""
+        return self.measured.point(target) is not None
+
+    def point(self, target: float) -> int | None:
+        """Return the index of the repeated point at a target; None = values there are predicted."""
+        return None if self.predicted else self.measured.point(target)
+
+    @cached_property
+    def runs(self) -> Costs:
+        """Values of all runs at all points, [call paths, K * R]."""
+        runs = self.measured.runs
+        return Costs.of(self.fitted.experiment.tree, runs.reshape(len(runs), -1))
+
+    @cached_property
+    def _is_without(self) -> BoolArray | None:
+        """Return which call paths have no model in their subtree; None = all have one."""
+        if self.modelled.all():
+            return None
+        largest = self.fitted.experiment.tree.largest_below(self.modelled.astype(np.int8))
+        return np.asarray(largest == 0)
+
+    def summed(self, own: FloatArray) -> Costs:
+        """Return one column of predictions with their sums; NaN = no model."""
+        missing = np.isnan(own)
+        there = np.where(missing, 0.0, own) if missing.any() else own
+        whole = self.fitted.experiment.tree.inclusive(there)
+        if self._is_without is not None:
+            whole[self._is_without] = np.nan
+        return Costs(own[:, None], whole[:, None])
+
+    @cached_property
+    def growth(self) -> tuple[Codes, Codes]:
+        """Codes of growth, exclusive and inclusive; -1 = no model."""
+        own = np.where(self.modelled, self.fitted.models.growth_rank(), -1).astype(np.int16)
+        return Codes(own), Codes(self.fitted.experiment.tree.largest_below(own))
+
+    def growth_of(self, code: int) -> Growth | None:
+        """Return the growth of a code; None = no model."""
+        return self.fitted.models.shapes.growths[code] if code >= 0 else None
+
+    def growth_text(self, code: int, *, pretty: bool = False) -> str | None:
+        """Return the growth of a code as text; None = no model."""
+        found = self.growth_of(code)
+        return None if found is None else found.text(self.fitted.parameter, pretty=pretty)
