@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +11,9 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.bands import Band, deviation
 from callpath_modeler.analysis.excess_bands import excess_band, expected_band
 from callpath_modeler.analysis.excess_patterns import doubtful, overlap
+from callpath_modeler.analysis.program_costs import ProgramCosts
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array
 from callpath_modeler.profile.groups import Codes, Costs
-
-if TYPE_CHECKING:
-    from callpath_modeler.analysis.answer import Answer
 
 
 class NodeSums:
@@ -62,7 +59,7 @@ class NodeValues:
     )
     """Names of the columns of a view."""
 
-    def __init__(self, answer: Answer, sums: NodeSums, *, inclusive: bool) -> None:
+    def __init__(self, answer: ProgramCosts, sums: NodeSums, *, inclusive: bool) -> None:
         self._answer, self._sums, self._kind = answer, sums, int(inclusive)
 
     @classmethod
