@@ -268,11 +268,3 @@ class ProgramCosts:
         if not self.is_comparison or self.loss is None:
             return None
         return repetitions_compared(self.fitted, self.target)
-
-    @property
-    def total_excess(self) -> float:
-        """Excess work of the whole program; NaN = not defined."""
-        if self.loss is None:
-            return float("nan")
-        expected = np.array([self.expected.total[0]])
-        return float(self.loss.excess(np.array([self.total[0]]), np.ones(1), expected)[0])
