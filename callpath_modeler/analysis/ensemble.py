@@ -25,7 +25,7 @@ from callpath_modeler.analysis.scale_pairs import (
 )
 from callpath_modeler.analysis.unmatched import Unmatched, diverging
 from callpath_modeler.argument_checks import check_type
-from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.ideal import Ideal
@@ -40,34 +40,11 @@ from callpath_modeler.targets import settings_of, target_of
 from callpath_modeler.units import setting_text
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PredictedTarget:
-    """Predicted costs at a target.
-
-    Attributes
-    ----------
-    target : the scale
-    value : [call paths, 1] predictions
-    addends : [call paths, columns] additive numbers for bands; the first are those of
-        `sums.addable`
-    modelled : [call paths] whether there is a prediction
-    unmodelled_share : share of the other call paths at the largest measured scale
-    confidence : confidence of the bands
-    """
-
-    target: float
-    value: Costs
-    addends: Costs
-    modelled: BoolArray
-    unmodelled_share: float
-    confidence: float
-
-
 @dataclass(frozen=True, eq=False)
 class Losses(LossesPlotMixin):
     """Excess work of every call path between pairs of scales.
 
-    All scales are measured, except the larger one of the last pair if there is a `prediction`.
+    All scales are measured, except the larger one of the last pair if there is a `target`.
 
     Attributes
     ----------
@@ -77,7 +54,7 @@ class Losses(LossesPlotMixin):
     scaling : weak or strong
     ideal : the expected costs
     pairs : the smaller and the larger scale of each pair
-    points : [points] scales of the pairs, ascending; then the base and the target of a prediction
+    points : [points] scales of the pairs, ascending; then the base and the target
     places : positions in `points` of both scales of each pair
     centre : centre of the repetitions
     costs : [call paths, points] cost per process, SI base units
@@ -87,7 +64,7 @@ class Losses(LossesPlotMixin):
     expected : [call paths, pairs] expected cost per process at the larger scale of the pair
     excess : [call paths, pairs] fractions of the run time at the larger scale of the pair
     omitted : measured scales that are in no pair, because no cost is expected for them
-    prediction : predicted costs at a target; None = there is no target
+    target : the larger scale of the last pair, if costs there are predicted; else None
     """
 
     experiment: Experiment
@@ -105,7 +82,7 @@ class Losses(LossesPlotMixin):
     expected: Costs
     excess: Costs
     omitted: tuple[float, ...] = ()
-    prediction: PredictedTarget | None = None
+    target: float | None = None
 
     def __repr__(self) -> str:
         scales = f"{len(self.points)} scales of {self.parameter}"
@@ -122,7 +99,7 @@ class Losses(LossesPlotMixin):
 
     def is_predicted(self, pair: int) -> bool:
         """Return whether the larger scale of a pair is a target whose costs are predicted."""
-        return self.prediction is not None and pair == len(self.pairs) - 1
+        return self.target is not None and pair == len(self.pairs) - 1
 
     def repetitions(self, pair: int) -> tuple[Costs, Costs] | None:
         """Return the costs of the runs of a pair, each [call paths, repetitions], per process.
@@ -427,15 +404,19 @@ def relative_excess(
     before, after = (cost[:, place] for place in at)
     whole = np.nansum(after)
     if not whole > 0:
-        raise DataError(
-            f"{metric.name} is zero at {setting_text({parameter: pair[1]})}:"
-            " nothing to be a share of",
-            hint="choose another metric with -m, or other scales with --pair",
-        )
+        raise no_total(metric, parameter, pair[1])
     expected = ideal.cost(*pair, np.nan_to_num(before))
     lost = np.nan_to_num(after) - expected
     absent = np.isnan(before) & np.isnan(after) & (expected == 0)
     return expected, np.where(absent, np.nan, lost / whole)
+
+
+def no_total(metric: Metric, parameter: str, scale: float) -> DataError:
+    """Return the error of a scale at which the program costs nothing."""
+    return DataError(
+        f"{metric.name} is zero at {setting_text({parameter: scale})}: nothing to be a share of",
+        hint="choose another metric with -m, or other scales with --pair",
+    )
 
 
 def unmatched(losses: Losses, pair: int) -> Unmatched:

@@ -31,6 +31,7 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.answer import Answer
     from callpath_modeler.analysis.ensemble import Losses
     from callpath_modeler.analysis.scale_pairs import Pair
     from callpath_modeler.diagnostics import Finding
@@ -119,21 +120,24 @@ def command(
             aggregate=centre,
             ideal=ideal,
         )
+        prediction = None
         if scale is not None:
-            found, more = _with_target(found, experiment_read, experiment, scale, load, how)
-            findings = more
+            found, prediction, findings = _with_target(
+                found, experiment_read, experiment, scale, load, how
+            )
     except DataError:
         # The missing scale may be a run that was excluded.
         console.findings(findings)
         raise
     findings += slice_findings(found.line.held, found.line.assumed)
     findings = tuple(dict.fromkeys(findings))
-    shown = ExcessView(found, wanted)
+    shown = ExcessView(found, wanted, prediction)
     if plot is not None:
         from callpath_modeler.report.plot.drawing import excess_drawing
 
         # It has the lines of the table, whatever else is written.
-        lined = ExcessView(found, viewing("table", table.top, inclusive, exclusive))
+        lined_as = viewing("table", table.top, inclusive, exclusive)
+        lined = ExcessView(found, lined_as, prediction)
         write_plot(console, excess_drawing(lined), plot, force=table.output.force)
     if form == "table":
         lines = excess_text(
@@ -154,8 +158,8 @@ def _with_target(
     target: float,
     load: LoadOptions,
     how: FitOptions,
-) -> tuple[Losses, tuple[Finding, ...]]:
-    """Return the losses with those at a target, and the findings about the prediction."""
+) -> tuple[Losses, Answer, tuple[Finding, ...]]:
+    """Return the losses with those at a target, the prediction, and the findings about it."""
     from callpath_modeler.analysis.target_excess import with_target
     from callpath_modeler.pipeline import models_of_loaded
     from callpath_modeler.target_query import checked_target, findings_at
@@ -164,7 +168,7 @@ def _with_target(
     fitted = models_of_loaded(experiment, sources, found.metric.name, load, how)
     fitted = fitted.holding(found.line.held, found.parameter)
     findings = findings_at(fitted, target)
-    return with_target(found, fitted, checked_target(fitted, target)), findings
+    return *with_target(found, fitted, checked_target(fitted, target)), findings
 
 
 def _again(ctx: click.Context, base: str | None, expect: str | None) -> Invocation:

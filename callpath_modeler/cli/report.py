@@ -86,8 +86,6 @@ def command(
     if output is None and console.is_terminal:
         raise UsageError("no file for the page", hint="-o report.html")
     from callpath_modeler import answers
-    from callpath_modeler.analysis.forecast import forecast
-    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
     from callpath_modeler.explanation import explain_all
     from callpath_modeler.report.page.content import PageContent
     from callpath_modeler.report.page.document import page
@@ -106,11 +104,10 @@ def command(
         default_factor=FURTHER,
     )
     fitted = ranking.fitted
-    known = ForecastInputs(fitted, predicted=question.predicted) if fitted.metric.additive else None
     processes, why_none = _processes(ranking, top, load)
     content = PageContent(
         ranking=ranking,
-        forecast=None if known is None else forecast(known, ranking.target, own=ranking.own),
+        forecast=ranking if fitted.metric.additive else None,
         causes=explain_all(ranking, ranking.order[:top].tolist()),
         check=check_ranking(ranking, verdicts),
         findings=findings,

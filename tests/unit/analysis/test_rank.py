@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from callpath_modeler import pipeline
+from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.excess_patterns import NOTICEABLE
-from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.measured_only import measured_values
 from callpath_modeler.analysis.predict import predict_sum
 from callpath_modeler.analysis.rank import FIRST, By, rank
@@ -364,7 +364,7 @@ def test_the_band_of_excess_work_is_that_of_the_views(inclusive, more):
     """A call path that is gone counts neither at the base nor at the target."""
     made = noisy(more)
     nodes = np.arange(len(made.experiment.tree))
-    own, whole = forecast(made, 128.0).of_nodes(TopDown(made.experiment.tree), nodes)
+    own, whole = answer_at(made, 128.0).of_nodes(TopDown(made.experiment.tree), nodes)
     expected = whole if inclusive else own
     band = rank(made, 128.0, inclusive=inclusive).excess_band
     assert (expected.excess_low < expected.excess)[:4].all()
