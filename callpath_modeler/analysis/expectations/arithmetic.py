@@ -9,7 +9,7 @@ import numpy as np
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.expectations.bound_check import BoundSides, judge_sides
-from callpath_modeler.analysis.expectations.budget import Budget
+from callpath_modeler.analysis.expectations.budget import EvaluationBudget
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.expectations.expression import (
     Comparison,
@@ -73,7 +73,7 @@ class Arithmetic:
             return self.metrics[name].fitted.metric.unit
         return self.numbers[name][1] if name in self.numbers else "1"
 
-    def judge(self, target: float, confidence: float, budget: Budget) -> Judgement:
+    def judge(self, target: float, confidence: float, budget: EvaluationBudget) -> Judgement:
         """Return the verdict at a finite target."""
         first = next(iter(self.metrics.values()))
         bands = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
-from callpath_modeler.analysis.expectations.budget import Budget
+from callpath_modeler.analysis.expectations.budget import EvaluationBudget
 from callpath_modeler.analysis.expectations.expectation import Bound, Criterion, CriterionKind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import (
@@ -153,7 +153,7 @@ def judge_bound(
     confidence: float,
     compared: BoundCheck,
     places: IntArray,
-    budget: Budget,
+    budget: EvaluationBudget,
 ) -> Judgement:
     """Return the judgement of a bound on value, share, excess work or loss at a finite target.
 

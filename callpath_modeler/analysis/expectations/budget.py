@@ -19,7 +19,7 @@ _SPLIT = "split the file"
 
 
 @dataclass(eq=False)
-class Budget:
+class EvaluationBudget:
     """Work that the expectations of a file may cause, by the size of the file.
 
     Attributes

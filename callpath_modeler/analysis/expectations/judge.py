@@ -24,7 +24,7 @@ from callpath_modeler.analysis.expectations.batching import (
     evaluations,
 )
 from callpath_modeler.analysis.expectations.bound_check import judge_bound
-from callpath_modeler.analysis.expectations.budget import Budget
+from callpath_modeler.analysis.expectations.budget import EvaluationBudget
 from callpath_modeler.analysis.expectations.document import EXAMPLES
 from callpath_modeler.analysis.expectations.expectation import (
     Bound,
@@ -88,8 +88,8 @@ class Judge:
     _free: dict[Fitted, BoolArray] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def _budget(self) -> Budget:
-        return Budget(InputLimits.of(Path(self.expectations.written.path)))
+    def _budget(self) -> EvaluationBudget:
+        return EvaluationBudget(InputLimits.of(Path(self.expectations.written.path)))
 
     def outcomes(self) -> tuple[Outcome, ...]:
         """Return the outcome of every expectation, in the order of the file.

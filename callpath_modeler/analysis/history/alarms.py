@@ -176,7 +176,7 @@ class _Replay:
         self._alarms_of_row = np.zeros(len(weights))
         with np.errstate(divide="ignore"):
             self._log_weight = np.log(weights)
-        self._prior = np.log(record_weights(self._records + 1))
+        self._prior = np.log(record_weights(self._records))
         self._found: list[_Open] = []
 
     def run(self) -> Replayed:
@@ -190,8 +190,6 @@ class _Replay:
             own = self._evidence(self._records, least_after=1).own
             suspected = own >= 0.0
         alarms = tuple(self._dated(each) for each in self._found)
-        raised = [each.row for each in alarms if each.raised == self._records - 1]
-        suspected[raised] = False
         return Replayed(alarms, suspected)
 
     def _candidates(self, first: int) -> Iterator[int]:
@@ -264,8 +262,7 @@ class _Replay:
         end = min(found.stop, found.raised + 1 + self._rule.window)
         sums = self._sums.of_row(found.row)
         first = max(found.start + 2, found.raised + 1 - self._rule.window)
-        end_of_changes = found.raised + 2 - self._rule.persistence
-        changes = np.arange(first, max(end_of_changes, first + 1))[None]
+        changes = np.arange(first, found.raised + 2 - self._rule.persistence)[None]
         start = np.maximum(found.start, changes - self._rule.memory)
         ends = np.full_like(changes, end)
         compared = splits(sums, start, changes, ends, 1, self._rule.least_sd)
@@ -303,4 +300,4 @@ def _interval(log_probability: FloatArray) -> tuple[int, int, int]:
     running = np.cumsum(probability) / probability.sum()
     low = int(np.searchsorted(running, (1.0 - _DATED) / 2.0))
     high = int(np.searchsorted(running, (1.0 + _DATED) / 2.0))
-    return low, int(np.argmax(probability)), min(high, len(running) - 1)
+    return low, int(np.argmax(probability)), high
