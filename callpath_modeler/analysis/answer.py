@@ -113,10 +113,9 @@ class Answer(ProgramCosts):
         """Values that the hot path follows: losses of a comparison, else `decides`."""
         if not self.is_comparison or self.loss is None:
             return self.decides
-        own, _ = self.call_paths
-        share, value = self.decides.exclusive[:, 0], own.value
+        value = self.costs.value.exclusive[:, 0]
         expected = np.nan_to_num(self.expected.exclusive[:, 0])
-        return Costs.of(self.tree, self.loss.excess(value, share, expected))
+        return Costs.of(self.tree, self.loss.excess(value, expected))
 
     @property
     def sorts(self) -> list[Sort]:

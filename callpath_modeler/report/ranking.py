@@ -13,8 +13,8 @@ from rich.text import Text
 
 from callpath_modeler.analysis.bands import deviation
 from callpath_modeler.analysis.causes import NOTHING, Driver
+from callpath_modeler.analysis.excess import no_excess
 from callpath_modeler.analysis.ideals import ideal_of
-from callpath_modeler.analysis.losses import no_excess
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import FloatArray, IntArray
