@@ -188,7 +188,7 @@ KINDS: Mapping[str, Callable[[bytes], str]] = {
     ".extra-p": archive,
     ".html": lambda content: page(content.decode()),
     ".parquet": parquet,
-    ".pdf": lambda content: f"{content[:4].decode()}\n",
+    ".pdf": lambda content: f"{content[1:4].decode()}\n",
     ".png": png,
     ".svg": svg,
 }
