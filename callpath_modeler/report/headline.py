@@ -61,7 +61,7 @@ def omissions(experiment: Experiment) -> list[str]:
     return [f"excluded: {message}" for message in asked]
 
 
-def verdict(ranking: Ranking, *, style: TextStyle) -> str:
+def headline(ranking: Ranking, *, style: TextStyle) -> str:
     """Return the sentence that answers a ranking: the cost, its uncertainty, and its cause."""
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
     if not len(ranking.order):
