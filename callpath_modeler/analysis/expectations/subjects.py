@@ -6,16 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from callpath_modeler import modeling
 from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.ideals import ideal_cost, scaling_over
-from callpath_modeler.analysis.measured import Measured, Sums, sum_over
+from callpath_modeler.analysis.measured import Measured, sum_over
 from callpath_modeler.analysis.predict import Predicted, predict, predict_sum
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.sums import ends_of_sums
 from callpath_modeler.profile.metric_values import inclusive_values
 
@@ -165,52 +163,6 @@ class Subjects:
             unknown = np.full(len(points), np.nan)
             return Band(unknown, unknown, unknown)
         return Band(*predict_sum(fitted, rows, points))
-
-    def models(self) -> Models:
-        """Return models of the values of subjects, one per subject.
-
-        Sums over call paths have models of their own, made together with those of all call paths,
-        which provide noise and priors. A sum of models would have the growth of its fastest call
-        path, however small that is.
-        """
-        if self.rows is not None and not self.inclusive:
-            return self.fitted.models.take(self.rows)
-        return models_of_sums(self.fitted, self.sums)
-
-
-def models_of_sums(fitted: Fitted, sums: Sums) -> Models:
-    """Return models of sums over call paths, made together with those of all call paths.
-
-    Parameters
-    ----------
-    sums : function that returns the sums [n, ...] of columns [call paths, ...] of exclusive values;
-        NaN = nothing was measured
-
-    Returns
-    -------
-    Models
-        Models of n rows.
-    """
-    names = fitted.parameters
-    points, values = fitted.experiment.by_setting(fitted.metric.name, names)
-    measured = ~np.isnan(values).all(axis=(0, 2))
-    points, values = points[measured], values[:, measured]
-    both = np.concatenate([values, sums(values)])
-    found = modeling.fit(
-        points[:, 0] if len(names) == 1 else points,
-        both,
-        beside=len(values),
-        method="classic" if fitted.models.method == "classic" else "mixture",
-        space=fitted.models.space,
-        aggregate=fitted.models.aggregate,
-        confidence=fitted.models.confidence,
-    )
-    if len(names) == 1:
-        return found
-    at = np.array([fitted.held.get(name, 1.0) for name in names])
-    line = names.index(fitted.parameter), at, points
-    beside = modeling.runs_along(fitted.whole, *line, values).values
-    return modeling.slice_with_line_models(found, *line, sums(values), beside)[0]
 
 
 def _of(subjects: Subjects, own: Predicted) -> Band:
