@@ -30,8 +30,8 @@ from callpath_modeler.pipeline import FitOptions, models_of_loaded
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.parameter_line import ParameterLine
+from callpath_modeler.profile.program import with_scaling_of
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.readers.program import with_scaling_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,9 +19,9 @@ from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line
+from callpath_modeler.profile.program import of_one_program
 from callpath_modeler.profile.schema import PROGRAM, Metric
 from callpath_modeler.profile.unify import unify
-from callpath_modeler.readers.program import of_one_program
 from callpath_modeler.units import as_option, parameter_value, setting_text
 
 
