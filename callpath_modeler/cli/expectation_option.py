@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check import Check
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.fitted import Fitted
-    from callpath_modeler.loading import LoadOptions
     from callpath_modeler.report.invocation import Invocation
 
 _SUFFIX = ".toml"
@@ -69,23 +68,6 @@ def verdict_file(ctx: click.Context) -> Path | None:
     if text is None:
         return None
     return Path(text) if text.endswith(_SUFFIX) or _is_configured(ctx) else None
-
-
-def reading_for_verdicts(
-    verdicts: Path | None, metric: str | None, options: LoadOptions
-) -> LoadOptions:
-    """Return the options to read all metrics that the file of expectations needs, if there is one.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read.
-    """
-    if verdicts is None:
-        return options
-    from callpath_modeler.expectation_check import reading_for
-
-    return reading_for(verdicts, metric, options)
 
 
 def _is_configured(ctx: click.Context) -> bool:

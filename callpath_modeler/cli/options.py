@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.question import Question
     from callpath_modeler.readers.process_selection import ProcessSelection
-    from callpath_modeler.target_query import PredictionQuery
 
 
 def refuse_both(*, inclusive: bool, exclusive: bool) -> None:
@@ -291,15 +292,22 @@ def fit_options(command: F) -> F:
     return option_group(command, _FIT, "fitting", _make_fit)
 
 
+def study_options(command: F) -> F:
+    """Add `load_options` and `fit_options`; they arrive as ``study``, with the sources."""
+    return load_options(fit_options(_with_study(command)))
+
+
 def question_options(command: F) -> F:
     """Add the options of the question; they arrive as ``question``."""
     return option_group(command, _ASK, "question", _make_question)
 
 
 def model_options(command: F) -> F:
-    """Add the options of question and models; they arrive as ``question`` and ``fitting``."""
-    asked = option_group(command, (*_SCALE, _METRIC[0]), "question", _make_question_of_metric)
-    return fit_options(asked)
+    """Add the options of question and models; they arrive as ``question`` and ``study``."""
+    asked = load_options(_with_study(command))
+    return option_group(
+        fit_options(asked), (*_SCALE, _METRIC[0]), "question", _make_question_of_metric
+    )
 
 
 def target_options(command: F) -> F:
@@ -428,21 +436,36 @@ def _preset() -> frozenset[str]:
     )
 
 
+def _with_study(command: F) -> F:
+    """Hand over a study of the sources in place of ``load`` and ``fitting``."""
+
+    @functools.wraps(command)
+    def wrapper(*args: Any, load: LoadOptions, fitting: FitOptions, **kwargs: Any) -> Any:
+        from callpath_modeler.study import Study
+
+        ctx = click.get_current_context()
+        sources, progress = kwargs.pop("experiment"), ctx.obj.progress("read")
+        study = Study(sources, load, fitting, progress=progress)
+        return command(*args, study=study, **kwargs)
+
+    wrapped: Any = wrapper
+    made: F = wrapped
+    return made
+
+
 def _make_question(
     *, target: str | None, at: str | None, metric: str | None, inclusive: bool, exclusive: bool
-) -> PredictionQuery:
-    from callpath_modeler.target_query import PredictionQuery
+) -> Question:
+    from callpath_modeler.question import Question
 
     refuse_both(inclusive=inclusive, exclusive=exclusive)
-    return PredictionQuery(target, at, metric, inclusive, is_target_required=_is_target_asked())
+    return Question(target, at, metric, inclusive, is_target_required=_is_target_asked())
 
 
-def _make_question_of_metric(
-    *, target: str | None, at: str | None, metric: str | None
-) -> PredictionQuery:
-    from callpath_modeler.target_query import PredictionQuery
+def _make_question_of_metric(*, target: str | None, at: str | None, metric: str | None) -> Question:
+    from callpath_modeler.question import Question
 
-    return PredictionQuery(target, at, metric, is_target_required=_is_target_asked())
+    return Question(target, at, metric, is_target_required=_is_target_asked())
 
 
 def _is_target_asked() -> bool:
@@ -460,7 +483,7 @@ def _make_question_at_target(
     exclusive: bool,
     predicted: bool,
     pairs: tuple[str, ...],
-) -> PredictionQuery:
+) -> Question:
     from dataclasses import replace
 
     asked = _make_question(

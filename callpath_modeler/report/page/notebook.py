@@ -16,6 +16,7 @@ from callpath_modeler.fitted import CallPathModel, Fitted
 from callpath_modeler.modeling import FitStatus
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.question import FURTHER
 from callpath_modeler.report.answer import at_text, model_notes, turning_notes
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import Curve, sketch
@@ -37,7 +38,6 @@ from callpath_modeler.report.page.summary import headline
 from callpath_modeler.report.python_source import identifiers
 from callpath_modeler.report.ranking import context, remainder
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
-from callpath_modeler.target_query import FURTHER
 from callpath_modeler.units import counted
 
 _TOP = 10
