@@ -86,14 +86,14 @@ def main() -> None:
     experiment = store.read_experiment(path)
     fitted = store.read_models(path, experiment, "time", None)
     loaded = time.process_time()
-    from callpath_modeler.analysis.forecast import forecast
-    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+    from callpath_modeler.analysis.answer import answer_at
+    from callpath_modeler.analysis.answer_inputs import AnswerInputs
     from callpath_modeler.tui.app import Browser
     from callpath_modeler.tui.services import BrowserServices
     from callpath_modeler.tui.session import Session
 
     imported = time.process_time()
-    session = Session(forecast(ForecastInputs(fitted), 4096.0, bands=False))
+    session = Session(answer_at(AnswerInputs(fitted), 4096.0, bands=False))
 
     def nothing(*_: object) -> str:
         return ""
@@ -121,7 +121,7 @@ def main() -> None:
             app.workers.cancel_all()  # bands are no longer needed
             await asyncio.sleep(2)
             before = time.process_time()
-            forecast(session.forecast.inputs, 12345.0, bands=False)
+            answer_at(session.forecast.inputs, 12345.0, bands=False)
             took["retarget"] = time.process_time() - before
 
     took = {"load": loaded - begin, "imports": imported - loaded}

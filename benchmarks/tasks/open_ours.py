@@ -9,8 +9,8 @@ import json
 import sys
 import time
 
-from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.loading import LoadOptions
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.assemble import ReadOptions
@@ -26,7 +26,7 @@ def main() -> None:
     options = LoadOptions(read=ReadOptions(locations=Reduction.MEAN))
     fitted, target = Study(sys.argv[1], options).at()
     read = time.process_time()
-    session = Session(forecast(ForecastInputs(fitted), target, bands=False))
+    session = Session(answer_at(AnswerInputs(fitted), target, bands=False))
 
     def nothing(*_: object) -> str:
         return ""

@@ -11,6 +11,9 @@ from callpath_modeler.arrays import BoolArray, FloatArray
 
 _MOST_EXPONENT = 700.0
 
+Total = tuple[float, float, float]
+"""Value of the program, lower end and upper end."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
@@ -86,3 +89,15 @@ def stretched(
     is_ratio = (value > 0) & np.isfinite(value)
     lower = np.where(is_ratio & (low > 0), lower, low)
     return lower, np.where(is_ratio & np.isfinite(high), upper, high)
+
+
+def deviation(predicted: FloatArray, measured: FloatArray) -> FloatArray:
+    """Return the relative deviation of predictions from measurements; NaN = not known."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = predicted / measured - 1
+    return np.where((predicted == 0) & (measured == 0), 0.0, off)
+
+
+def basis_of(measured: bool) -> str:
+    """Return the word in tables for the basis of a number: ``"measured"`` or ``"predicted"``."""
+    return "measured" if measured else "predicted"

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from callpath_modeler.analysis.bands import basis_of
 from callpath_modeler.analysis.changes import Changes, changes_of, measured_changes
 from callpath_modeler.analysis.growth_change import GrowthChange, growth_change
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.pairing import AlignedExperiment, ExperimentPair
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
-from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.analysis.two_samples import Band, compare_bands
 from callpath_modeler.analysis.unmatched import Unmatched, diverging
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray

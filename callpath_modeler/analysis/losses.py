@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from callpath_modeler.analysis.bands import Total
 from callpath_modeler.analysis.ensemble import repetitions_of_pair
 from callpath_modeler.analysis.excess import is_summed, per_process
 from callpath_modeler.analysis.ideals import ideal_of
-from callpath_modeler.analysis.target_costs import Total
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.groups import Costs

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from callpath_modeler.analysis.bands import Total
 from callpath_modeler.analysis.excess import is_summed, scaling_over
 from callpath_modeler.analysis.run_time import predicted_run_time, run_times
-from callpath_modeler.analysis.target_costs import Total
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Scaling

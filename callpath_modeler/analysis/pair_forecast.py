@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.analysis.excess_patterns import NOTICEABLE
-from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -127,10 +128,21 @@ class NodeDifferences:
     other_base: FloatArray
     other_new: FloatArray
 
+    COLUMNS: ClassVar[tuple[str, ...]]
+    """Names of the columns of a view."""
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, NDArray[Any]]) -> NodeDifferences:
+        """Return values that are known, by name of the column."""
+        return cls(**columns)
+
     @property
     def is_doubted(self) -> BoolArray:
         """Whether noise may explain the difference; False also where the noise is not known."""
         return np.asarray(~np.isnan(self.p) & (self.mark == 0))
+
+
+NodeDifferences.COLUMNS = tuple(column.name for column in fields(NodeDifferences))
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +272,7 @@ class PairForecast:
         """The default order of siblings: the largest loss comes first."""
         return Sort.DIFFERENCE
 
-    def order(
+    def sibling_order(
         self, view: View, sort: Sort, *, inclusive: bool
     ) -> Callable[[Rows], FloatArray] | None:
         """Return the function that orders siblings, [nodes] -> [nodes]."""
@@ -377,7 +389,7 @@ class PairForecast:
         )
 
 
-ViewForecast = Forecast | PairForecast
+ViewForecast = Answer | PairForecast
 """Values that a view can show: of one experiment, or of two."""
 
 

@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 
+from callpath_modeler.analysis.answer import Answer, measured_intervals
+from callpath_modeler.analysis.answer_bands import MeasuredIntervals, ModelBands, model_bands
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.causes import NOTHING, find_causes
-from callpath_modeler.analysis.ensemble import (
-    Losses,
-    ensemble_of,
-    losses_of_pairs,
-)
-from callpath_modeler.analysis.excess import (
-    Excess,
-)
-from callpath_modeler.analysis.excess_bands import excess_band, expected_band
-from callpath_modeler.analysis.excess_patterns import doubtful, overlap
-from callpath_modeler.analysis.losses import (
-    cost_per_process,
-    expected_addends,
-    expected_at,
-    loss_at,
-    repetitions_compared,
-    share_at_target,
-    total_at_largest,
-    unmodelled,
-)
-from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
+from callpath_modeler.analysis.excess import Excess
+from callpath_modeler.analysis.node_values import NodeValues
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
-from callpath_modeler.analysis.run_time import RunTime, maxima_at_largest, run_time_at
-from callpath_modeler.analysis.target_costs import (
-    TargetCosts,
-    Total,
-    basis_of,
-    deviation,
-    measured_at,
-    predicted_at,
-)
+from callpath_modeler.analysis.program_costs import costs_at
 from callpath_modeler.analysis.trust import (
     among_the_first,
     at_most,
     limited,
     marks_of_probability,
-    marks_of_trust,
 )
 from callpath_modeler.argument_checks import check_type, parse_enum
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
@@ -55,7 +29,6 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.notebook_repr import RankingPlotMixin
 from callpath_modeler.profile.groups import Costs
-from callpath_modeler.profile.metric_values import inclusive_values
 from callpath_modeler.targets import target_of
 
 FIRST = 10
@@ -80,133 +53,135 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking(RankingPlotMixin):
+class Ranking(Answer, RankingPlotMixin):
     """Call paths in the order of their cost at a target.
 
     All columns are [call paths] in the order of the experiment, with values in SI base units.
-    `order` has the rows of the ranked call paths.
 
     Attributes
     ----------
-    fitted : the models
-    measured : measured values at the scales of the models
-    target : value of the parameter; ``inf`` = ranked by growth alone
-    base : the base of excess work: the smallest measured scale from which a cost is expected
     by : criterion of the order
-    order : rows of ranked call paths, worst first
     inclusive : True if values include callees
-    repetitions : number of runs at the target if values are measured; 0 = values are predicted
-    at_base : measured value at the base; predicted if no run was made there
-    at_largest : measured value at the largest scale; NaN = did not occur there
-    value, low, high : value at the target and its range. A predicted value has a prediction band,
-        and NaN = no model. A measured value has a confidence interval, and NaN = did not occur;
-        NaN ends = too few repetitions
-    modelled, modelled_total : the part of value and total that belongs to call paths with a model
-    predicted : predictions for that part
     own : exclusive predictions, with the additive numbers of bands of sums
-    leader : row of the call path, among those summed in the value, whose model grows fastest;
-        -1 = no model
-    share_at_largest, share : fractions of the total, at the largest scale and at the target
-    own_share : fraction of the total at the target, exclusive
-    excess : excess work between base and target, exclusive and inclusive
-    lost : cost per process at the target beyond the expected cost
-    trust : marks of trust, 0 to `MARKS`, by the width of the band; -1 = no band
-    total_at_largest, total : sums over all call paths; `total` has a band
-    unmodelled : rows of call paths that occur at the largest scale but have no model
-    unmodelled_share : their share of the total at the largest scale
-    run_time : run time of the program at the target; None = not known
     """
 
-    fitted: Fitted
-    measured: Measured
-    target: float
-    base: float
     by: By
-    order: IntArray
     inclusive: bool
-    repetitions: int
-    at_base: FloatArray
-    at_largest: FloatArray
-    value: FloatArray
-    low: FloatArray
-    high: FloatArray
-    modelled: FloatArray
-    modelled_total: float
-    predicted: TargetCosts
     own: Predicted
-    leader: IntArray
-    share_at_largest: FloatArray
-    share: FloatArray
-    own_share: FloatArray
-    excess: Excess
-    lost: FloatArray
-    trust: Int8Array
-    total_at_largest: float
-    total: Total
-    unmodelled: IntArray
-    unmodelled_share: float
-    run_time: RunTime | None = None
 
     @property
-    def total_excess(self) -> float:
-        """Excess work of the whole program; NaN = not defined."""
-        own = self.excess.exclusive
-        return float("nan") if np.isnan(own).all() else float(np.nansum(own))
+    def _values(self) -> NodeValues:
+        return self.call_paths[self.inclusive]
+
+    @cached_property
+    def predicted(self) -> Predicted:
+        """Predictions with their bands, even if the target was measured."""
+        view = with_callees(self.tree, self.own) if self.inclusive else self.own
+        return view if self.repetitions else replace(view, low=self.low, high=self.high)
 
     @property
-    def cost_per_process(self) -> float:
-        """Cost of the whole program at the target, per process if values are sums over them."""
-        return cost_per_process(self.fitted, self.total, self.target)
+    def value(self) -> FloatArray:
+        """Value at the target; NaN = no model, or did not occur at a measured target."""
+        return self._values.value
+
+    @property
+    def low(self) -> FloatArray:
+        """Lower end of the band, or of the confidence interval; NaN = too few repetitions."""
+        return self._values.low
+
+    @property
+    def high(self) -> FloatArray:
+        """Upper end of the band, or of the confidence interval; NaN = too few repetitions."""
+        return self._values.high
+
+    @property
+    def modelled(self) -> FloatArray:
+        """The part of the value that belongs to call paths with a model."""
+        return self._values.modelled
+
+    @property
+    def deviation(self) -> FloatArray:
+        """Relative difference between predicted and measured values at the target."""
+        return self._values.deviation
+
+    @property
+    def at_base(self) -> FloatArray:
+        """Measured value at the base; predicted if no run was made there."""
+        return self._of(self.inputs.all_at_base)
+
+    @property
+    def at_largest(self) -> FloatArray:
+        """Measured value at the largest scale; NaN = did not occur there."""
+        return self._values.at_largest
+
+    def _of(self, costs: Costs) -> FloatArray:
+        return (costs.inclusive if self.inclusive else costs.exclusive)[:, 0]
+
+    @property
+    def leader(self) -> IntArray:
+        """Row of the call path of the value whose model grows fastest; -1 = no model."""
+        return self.predicted.leader
+
+    @property
+    def share_at_largest(self) -> FloatArray:
+        """Fraction of the total at the largest scale."""
+        return self._values.share_at_largest
+
+    @property
+    def share(self) -> FloatArray:
+        """Fraction of the total at the target."""
+        return self._values.share
+
+    @property
+    def own_share(self) -> FloatArray:
+        """Fraction of the total at the target, exclusive."""
+        return self.call_paths[0].share
+
+    @property
+    def lost(self) -> FloatArray:
+        """Cost per process at the target beyond the expected cost."""
+        return self._values.lost
 
     @cached_property
-    def doubted(self) -> tuple[BoolArray, BoolArray]:
-        """Whether noise may explain the excess work of a comparison.
+    def excess(self) -> Excess:
+        """Excess work between base and target, exclusive and inclusive."""
+        own, _ = self.call_paths
+        exclusive, counted = own.excess, None
+        if not self.repetitions:
+            # Call paths without a model are excluded at both scales.
+            counted = self.fitted.modelled
+            exclusive = exclusive if self.loss is None else np.where(counted, exclusive, 0.0)
+        cost = np.full(len(exclusive), np.nan)
+        if self.loss is not None and np.isfinite(self.target):
+            cost = self.loss.of_target * own.value
+        return Excess(self.tree, self.base, self.target, exclusive, own.lost, cost, counted)
 
-        Exclusive and inclusive, each [call paths]: the repetitions of both scales overlap.
-        """
-        runs, excess = repetitions_compared(self.fitted, self.target), self.excess
-        own = whole = None
-        if runs is not None:
-            before, after = runs
-            own = overlap(before.exclusive, after.exclusive)
-            whole = overlap(before.inclusive, after.inclusive)
-        return doubtful(excess.exclusive, own), doubtful(excess.inclusive, whole)
-
-    @cached_property
-    def losses(self) -> Losses | None:
-        """Excess work between the chosen pairs of measured scales; None = no pairs were chosen."""
-        return losses_of_pairs(self.fitted)
-
-    @cached_property
-    def ensemble(self) -> tuple[Costs, int]:
-        """Mean excess work over all pairs of measured scales, and the number of these pairs."""
-        return ensemble_of(self.fitted)
-
-    @cached_property
+    @property
     def excess_band(self) -> Band:
-        """Excess work with its band, [call paths]; it is inclusive in an inclusive ranking.
+        """Excess work with its band; it is inclusive in an inclusive ranking.
 
-        The ends are NaN if costs are measured, at infinity, and if other bands were corrected: the
-        correction is about costs, not about differences of costs.
+        The ends are NaN if costs are measured, at infinity, and if other bands were corrected.
         """
-        excess = self.excess.inclusive if self.inclusive else self.excess.exclusive
-        unknown = np.full(len(excess), np.nan)
-        loss = loss_at(self.fitted, self.target, self.total[0])
-        is_corrected = self.fitted.band_factor != 1
-        if self.repetitions or loss is None or not np.isfinite(self.target) or is_corrected:
-            return Band(excess, unknown, unknown)
-        value, addends = self.own.value, self.own.added
-        total = float(np.nansum(value)), addends.sum(axis=0)
-        expected = expected_at(self.fitted, self.target, predicted=True)
-        reach = expected_addends(self.fitted, self.target)
-        if self.inclusive:
-            tree = self.fitted.experiment.tree
-            value, addends = inclusive_values(tree, value), tree.inclusive(addends)
-            expected = tree.inclusive(expected)
-            reach = None if reach is None else tree.inclusive(reach)
-        spent = expected_band(expected, reach, loss.of_target)
-        found = excess_band(value, addends, total, spent, loss.of_target)
-        return Band(excess, found.low, found.high)
+        return self._values.excess_band
+
+    @property
+    def doubted(self) -> tuple[BoolArray, BoolArray]:
+        """Whether noise may explain the excess work of a comparison, exclusive and inclusive."""
+        own, whole = self.call_paths
+        return own.doubted, whole.doubted
+
+    @cached_property
+    def trust(self) -> Int8Array:
+        """Marks of trust, 0 to `MARKS`, by the width of the band; -1 = no band.
+
+        At infinity, the marks are those of the probability of the growth.
+        """
+        if np.isfinite(self.target):
+            return self._values.trust
+        leader, models = self.leader, self.fitted.models
+        probability = np.where(leader >= 0, models.weight[leader], np.nan)
+        marks, one = marks_of_probability(probability), np.ones(len(leader))
+        return at_most(marks, one, limited(models, one, np.inf)[leader])
 
     @cached_property
     def first(self) -> FloatArray:
@@ -220,6 +195,32 @@ class Ranking(RankingPlotMixin):
         return among_the_first(self.value, self.low, self.high, FIRST, confidence)
 
     @cached_property
+    def order(self) -> IntArray:
+        """Rows of the call paths that have a value, worst first."""
+        view, is_limit = self.predicted, np.isinf(self.target)
+        growth = view.growth.astype(float)
+        key = growth if self.by is By.GROWTH or (self.by is By.VALUE and is_limit) else self._key
+        ties = [view.lead, growth] if is_limit else [self.value]
+        ties = [-np.nan_to_num(tie, nan=-1.0) for tie in ties if tie is not key]
+        # The sort is stable, so equal call paths are ordered by position.
+        order = np.lexsort((*ties, -np.where(np.isnan(key), -np.inf, key)))
+        has_value = ~np.isnan(self.value) if self.repetitions else self.leader >= 0
+        ranked: IntArray = order[has_value[order]]
+        return ranked
+
+    @property
+    def _key(self) -> FloatArray:
+        """The values of the criterion, unless it is growth."""
+        if self.by is By.LOSS:
+            return self.lost
+        if self.by is By.VALUE:
+            return self.value
+        # Shares of what is predicted can only be held against shares of the same call paths.
+        part = max(1 - self.inputs.unmodelled_share, np.finfo(float).tiny)
+        before = np.nan_to_num(self.share_at_largest) / (1.0 if self.repetitions else part)
+        return self.share - before
+
+    @cached_property
     def is_ranked(self) -> BoolArray:
         """Whether `order` has each call path, [call paths]."""
         found = np.zeros(len(self.value), bool)
@@ -227,41 +228,9 @@ class Ranking(RankingPlotMixin):
         return found
 
     @property
-    def is_comparison(self) -> bool:
-        """Whether measured values are compared with those at `base`, without models."""
-        return self.fitted.compares(self.target)
-
-    @property
-    def basis(self) -> str:
-        """Kind of the values at the target: ``"measured"`` or ``"predicted"``."""
-        return basis_of(self.repetitions > 0)
-
-    @property
-    def predicted_total(self) -> float:
-        """Predicted total; NaN if the metric is not additive."""
-        return self.predicted.total[0]
-
-    @property
-    def deviation(self) -> FloatArray:
-        """Relative difference between predicted and measured values at the target, [call paths]."""
-        return deviation(self.predicted.value, self.modelled)
-
-    @cached_property
-    def maxima_at_largest(self) -> tuple[FloatArray, FloatArray]:
-        """Exclusive maxima over processes, and imbalance, at the largest scale, [call paths]."""
-        return maxima_at_largest(self.fitted)
-
-    @cached_property
     def inclusive_at_largest(self) -> FloatArray:
         """Measured values at the largest scale with callees, [call paths]; 0 = did not occur."""
-        tree = self.fitted.experiment.tree
-        return tree.inclusive(np.nan_to_num(self.fitted.measured[:, -1]))
-
-    @cached_property
-    def turning(self) -> ScalingOptimum | None:
-        """Scale with the shortest run time, if it lies before the target; None = it does not."""
-        total = self.run_time.total if self.run_time else self.predicted.total
-        return scaling_optimum(self.fitted, self.target, total)
+        return np.nan_to_num(self.inputs.at_largest.inclusive[:, 0])
 
     @cached_property
     def _labels(self) -> dict[int, str]:
@@ -344,116 +313,9 @@ def rank(
             f"no {what}: {fitted.metric.name} does not add up over call paths",
             hint="--exclusive, and --by value or --by growth",
         )
-    tree, measured = fitted.experiment.tree, Measured(fitted)
+    inputs = AnswerInputs(fitted, predicted=predicted)
     own = predict(fitted, target)
-    view = with_callees(tree, own) if inclusive else own
-    said = found = predicted_at(fitted, own, view)
-    point = None if predicted else measured.point(target)
-    if point is not None:
-        found = measured_at(measured, point, inclusive=inclusive)
-    at_largest = fitted.measured[:, -1]
-    at_largest_in_all = total_at_largest(fitted)
-    share = own_share = share_at_target(fitted, found.own, found.total[0], target)
-    excess = _excess_at(fitted, target, found, own_share)
-    missing, missing_share = unmodelled(fitted)
-    at_base = fitted.at_base()
-    if inclusive:
-        at_base, at_largest, share = (
-            inclusive_values(tree, column) for column in (at_base, at_largest, share)
-        )
-    share_before = at_largest * np.nan
-    if at_largest_in_all > 0:
-        share_before = at_largest / at_largest_in_all
-    # Shares of what is predicted can only be held against shares of the same call paths.
-    of_same = 1.0 if found.repetitions else max(1 - missing_share, np.finfo(float).tiny)
-    gain = share - np.nan_to_num(share_before) / of_same
-    lost = tree.inclusive(excess.lost) if inclusive else excess.lost
-    columns = {By.VALUE: found.value, By.LOSS: lost, By.SHARE: gain}
-    return Ranking(
-        fitted=fitted,
-        measured=measured,
-        inclusive=inclusive,
-        target=target,
-        base=fitted.base,
-        by=by,
-        order=_order(view, found, target, by, columns),
-        repetitions=found.repetitions,
-        at_base=at_base,
-        at_largest=at_largest,
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        modelled=found.modelled,
-        modelled_total=found.modelled_total,
-        predicted=said,
-        own=own,
-        leader=view.leader,
-        share_at_largest=share_before,
-        share=share,
-        own_share=own_share,
-        excess=excess,
-        lost=lost,
-        trust=_trust(fitted, view, found, target, inclusive=inclusive),
-        total_at_largest=at_largest_in_all,
-        total=found.total,
-        unmodelled=missing,
-        unmodelled_share=missing_share,
-        run_time=run_time_at(fitted, target, measured, said.total, predicted=predicted),
-    )
-
-
-def _trust(
-    fitted: Fitted, view: Predicted, found: TargetCosts, target: float, *, inclusive: bool
-) -> Int8Array:
-    """Return marks by the width of the band; at infinity, by the probability of the growth.
-
-    Predictions have at most as many marks as their data allow.
-    """
-    if found.repetitions:
-        return marks_of_trust(found.value, found.low, found.high)
-    if np.isinf(target):
-        leader = view.leader
-        probability = np.where(leader >= 0, fitted.models.weight[leader], np.nan)
-        marks, one = marks_of_probability(probability), np.ones(len(leader))
-        return at_most(marks, one, limited(fitted.models, one, np.inf)[leader])
-    own = np.where(fitted.modelled, found.own, np.nan)
-    parts = limited(fitted.models, own, fitted.times_largest(target))
-    if inclusive:
-        parts = fitted.experiment.tree.inclusive(parts)
-    return at_most(marks_of_trust(found.value, found.low, found.high), found.value, parts)
-
-
-def _order(
-    view: Predicted,
-    found: TargetCosts,
-    target: float,
-    by: By,
-    columns: dict[By, FloatArray],
-) -> IntArray:
-    """Return the rows that have a value, worst first."""
-    growth = view.growth.astype(float)
-    key = growth if by is By.GROWTH or (by is By.VALUE and np.isinf(target)) else columns[by]
-    ties = [view.lead, growth] if np.isinf(target) else [found.value]
-    ties = [-np.nan_to_num(tie, nan=-1.0) for tie in ties if tie is not key]
-    # The sort is stable, so what is left is ordered by position.
-    order = np.lexsort((*ties, -np.where(np.isnan(key), -np.inf, key)))
-    has_value = ~np.isnan(found.value) if found.repetitions else view.leader >= 0
-    ranked: IntArray = order[has_value[order]]
-    return ranked
-
-
-def _excess_at(fitted: Fitted, target: float, found: TargetCosts, share: FloatArray) -> Excess:
-    """Return excess work between the base and the target.
-
-    The cost at the base is measured if possible. If the cost at the target is predicted, call paths
-    without a model are excluded at both scales.
-    """
-    tree, base = fitted.experiment.tree, fitted.base
-    loss, nothing = loss_at(fitted, target, found.total[0]), np.broadcast_to(np.nan, len(tree))
-    if loss is None:
-        return Excess(tree, base, target, nothing, nothing, nothing)
-    expected = expected_at(fitted, target, predicted=not found.repetitions)
-    cost = loss.of_target * found.own if np.isfinite(target) else nothing
-    own, lost = loss.excess(found.own, share, expected), loss.lost(found.own, expected)
-    counted = None if found.repetitions else fitted.modelled
-    return Excess(tree, base, target, own, lost, cost, counted)
+    bands: ModelBands | MeasuredIntervals | None = None
+    if np.isfinite(target):
+        bands = measured_intervals(inputs, target) or model_bands(fitted, target, own)
+    return Ranking(inputs, target, costs_at(inputs, target, own.value), bands, by, inclusive, own)

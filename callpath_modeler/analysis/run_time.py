@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.analysis.bands import stretched
+from callpath_modeler.analysis.bands import Total, stretched
 from callpath_modeler.analysis.measured import Measured, sum_over
 from callpath_modeler.analysis.predict import predict
-from callpath_modeler.analysis.target_costs import Total
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.schema import Reduction

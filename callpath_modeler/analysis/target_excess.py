@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer_bands import ModelBands
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.ensemble import Losses, PredictedTarget, relative_excess
 from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.excess_bands import excess_band, expected_band
-from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.forecast_bands import ModelBands
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -55,9 +55,9 @@ def with_target(losses: Losses, fitted: Fitted, target: float) -> Losses:
         raise UsageError(f"{at} was measured", hint=f"--pair {scales} compares the measurements")
     if gap := losses.ideal.gap(*pair):
         raise UsageError(f"no excess work at the target: {gap}", hint="another --expect")
-    found = forecast(fitted, target)
+    found = answer_at(fitted, target)
     assert isinstance(found.bands, ModelBands)
-    after = per_process(losses.experiment, parameter, found.value.exclusive[:, 0], target)
+    after = per_process(losses.experiment, parameter, found.costs.value.exclusive[:, 0], target)
     before = losses.costs.exclusive[:, losses.columns(len(losses.pairs) - 1)[0]]
     before = np.where(fitted.modelled, before, np.nan)
     tree, cost = losses.experiment.tree, np.column_stack([before, after])
@@ -79,7 +79,7 @@ def with_target(losses: Losses, fitted: Fitted, target: float) -> Losses:
         excess=_beside(losses.excess, Costs.of(tree, excess)),
         prediction=PredictedTarget(
             target,
-            found.value,
+            found.costs.value,
             found.bands.costs,
             fitted.modelled,
             found.inputs.unmodelled_share,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from callpath_modeler.analysis.bands import Total, deviation
 from callpath_modeler.analysis.measured import sum_over
 from callpath_modeler.analysis.pairing import common_line, findings_of_constants, pair_up
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.analysis.target_costs import Total, deviation
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError

@@ -26,7 +26,7 @@ from callpath_modeler.cli.view_options import COMPARE, chosen_order, sort_option
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.forecast import Forecast
+    from callpath_modeler.analysis.answer import Answer
     from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.question import Question
     from callpath_modeler.study import Study
@@ -94,8 +94,8 @@ def command(
     replaced = source_replacements(source_paths)
     if not web:
         _refuse_pipes(console, ctx)
-    from callpath_modeler.analysis.forecast import forecast
-    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+    from callpath_modeler.analysis.answer import answer_at
+    from callpath_modeler.analysis.answer_inputs import AnswerInputs
     from callpath_modeler.question import findings_at
 
     if not web:
@@ -106,13 +106,13 @@ def command(
     fitted, target = study.at(question)
     from callpath_modeler.units import counted
 
-    known = ForecastInputs(fitted, predicted=question.predicted)
+    known = AnswerInputs(fitted, predicted=question.predicted)
     findings = console.heard(findings_at(fitted, target))
     given = browser_services(console, ctx, study, fitted)
     profiles = tuple(Path(run.source) for run in fitted.experiment.runs)
     given = replace(given, sources=SourceFiles(profiles, replaced), other=other)
 
-    def wanted(made: Forecast) -> ViewRequest:
+    def wanted(made: Answer) -> ViewRequest:
         return replace(viewed, sort=order or made.usual_sort, reverse=reverse)
 
     # From here on, the views own the terminal, and models are made in other threads.
@@ -120,7 +120,7 @@ def command(
     if web:
         from callpath_modeler.cli.web import WebViews, serve
 
-        made = forecast(known, target)
+        made = answer_at(known, target)
         console.findings(findings)
         serve(console, WebViews(ctx, given, made, wanted(made)), port or 0)
         return
@@ -128,7 +128,7 @@ def command(
     from callpath_modeler.tui.frame import AT_ONCE
     from callpath_modeler.tui.session import Session
 
-    made = forecast(known, target, bands=len(fitted.experiment.tree) <= AT_ONCE)
+    made = answer_at(known, target, bands=len(fitted.experiment.tree) <= AT_ONCE)
     if findings:
         told = f"{counted(len(findings), 'finding')}, listed when you quit"
         given = replace(given, message=told)

@@ -19,7 +19,7 @@ from callpath_modeler.printable import shell_words
 from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+    from callpath_modeler.analysis.answer_inputs import AnswerInputs
     from callpath_modeler.analysis.pair_forecast import PairForecast, PairInputs, ViewForecast
     from callpath_modeler.arrays import FloatArray, IntArray
     from callpath_modeler.fitted import Fitted
@@ -153,7 +153,7 @@ class _Services:
         return checked_target(fitted, value)
 
     def command(
-        self, request: ViewRequest, inputs: ForecastInputs | PairInputs, target: float
+        self, request: ViewRequest, inputs: AnswerInputs | PairInputs, target: float
     ) -> str:
         """Return the command that prints a view, of one experiment or of two."""
         from callpath_modeler.analysis.pair_forecast import PairInputs
@@ -166,7 +166,7 @@ class _Services:
         same = with_expectation(self._ctx, self._same, inputs.fitted)
         return same.line("views", shell_words(words))
 
-    def _asked_of(self, inputs: ForecastInputs, target: float) -> list[str]:
+    def _asked_of(self, inputs: AnswerInputs, target: float) -> list[str]:
         """Return the options for values at a target."""
         fitted = inputs.fitted
         metric = ["-m", fitted.metric.name]

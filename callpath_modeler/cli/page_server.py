@@ -36,7 +36,7 @@ _HEADERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """An answer to a request.
 
     Attributes
@@ -69,7 +69,9 @@ class PageServer(ThreadingHTTPServer):
     allow_reuse_address = False
     request_queue_size = 128
 
-    def __init__(self, answer: Callable[[Mapping[str, Sequence[str]]], Answer], port: int) -> None:
+    def __init__(
+        self, answer: Callable[[Mapping[str, Sequence[str]]], Response], port: int
+    ) -> None:
         super().__init__((LOOPBACK, port), _Handler)
         self.token = secrets.token_urlsafe(32)
         self.answer = answer

@@ -80,8 +80,6 @@ def command(
     """
     if output is None and console.is_terminal:
         raise UsageError("no file for the page", hint="-o report.html")
-    from callpath_modeler.analysis.forecast import forecast
-    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
     from callpath_modeler.explanation import explain_all
     from callpath_modeler.question import findings_at
     from callpath_modeler.report.page.content import PageContent
@@ -94,11 +92,10 @@ def command(
     ranking = study.reading(requirements=True).ranking(question)
     fitted = ranking.fitted
     findings = findings_at(fitted, ranking.target)
-    known = ForecastInputs(fitted, predicted=question.predicted) if fitted.metric.additive else None
     processes, why_none = _processes(ranking, top, study.load_options)
     content = PageContent(
         ranking=ranking,
-        forecast=None if known is None else forecast(known, ranking.target, own=ranking.own),
+        forecast=ranking if fitted.metric.additive else None,
         causes=explain_all(ranking, ranking.order[:top].tolist()),
         check=check_ranking(ranking, verdicts),
         findings=findings,

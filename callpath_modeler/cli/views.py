@@ -70,8 +70,8 @@ def command(
     the largest scale. One or two scales allow no models: then all costs are measured, and two
     scales are compared by excess work. --compare shows two experiments in one tree.
     """
-    from callpath_modeler.analysis.forecast import forecast
-    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+    from callpath_modeler.analysis.answer import answer_at
+    from callpath_modeler.analysis.answer_inputs import AnswerInputs
     from callpath_modeler.profile.view_request import Sort
     from callpath_modeler.question import findings_at
     from callpath_modeler.report.views import ForecastView, views_table, views_text
@@ -87,8 +87,8 @@ def command(
         pair = study.pair(other, fitted, predicted=question.predicted)
         _show_pair(console, pair, target, replace(viewed, sort=order or Sort.DIFFERENCE), table)
         return
-    known = ForecastInputs(fitted, predicted=question.predicted)
-    made = forecast(known, target)
+    known = AnswerInputs(fitted, predicted=question.predicted)
+    made = answer_at(known, target)
     shown = ForecastView(made, replace(viewed, sort=order or made.usual_sort))
     findings = findings_at(fitted, target)
     if form == "table":

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.page_server import LOOPBACK, Answer, PageServer
+from callpath_modeler.cli.page_server import LOOPBACK, PageServer, Response
 from callpath_modeler.cli.report import provenance_of
 from callpath_modeler.cli.view_options import parse_share
 from callpath_modeler.errors import CallpathModelerError, OutputError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.forecast import Forecast
+    from callpath_modeler.analysis.answer import Answer
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.report.page.controls import PageQuery
@@ -41,7 +41,7 @@ class WebViews:
         self,
         ctx: click.Context,
         services: BrowserServices,
-        forecast: Forecast,
+        forecast: Answer,
         request: ViewRequest,
     ) -> None:
         self._ctx = ctx
@@ -50,18 +50,18 @@ class WebViews:
         self._request = request
         self._shown = forecast
 
-    def answer(self, query: Mapping[str, Sequence[str]]) -> Answer:
+    def answer(self, query: Mapping[str, Sequence[str]]) -> Response:
         """Return the page for a query; a query that makes no sense is told on the usual page."""
         from callpath_modeler.report.page.controls import PageQuery
 
         # An empty field of the form is an empty filter, but no query is the command line's view.
         asked = PageQuery.of(query) if query else PageQuery(filter=self._request.keep)
         try:
-            return Answer(200, self._page(asked), _policy())
+            return Response(200, self._page(asked), _policy())
         except CallpathModelerError as error:
             hint = f" ({error.hint})" if error.hint else ""
             refused = f"{error.message}{hint}"
-            return Answer(400, self._page(PageQuery(), asked, refused), _policy())
+            return Response(400, self._page(PageQuery(), asked, refused), _policy())
 
     def _page(self, query: PageQuery, typed: PageQuery | None = None, refused: str = "") -> str:
         """Return the page of a query.
@@ -115,10 +115,10 @@ class WebViews:
         )
         return served_page(content, request, form)
 
-    def _forecast(self, query: PageQuery) -> Forecast:
+    def _forecast(self, query: PageQuery) -> Answer:
         """Return the predictions for a query; the last ones are kept."""
-        from callpath_modeler.analysis.forecast import forecast
-        from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+        from callpath_modeler.analysis.answer import answer_at
+        from callpath_modeler.analysis.answer_inputs import AnswerInputs
 
         first, shown = self._first, self._shown
         inputs = next((one.inputs for one in (shown, first)
@@ -127,17 +127,17 @@ class WebViews:
             inputs = first.inputs
         if inputs is None:
             models = self._services.models_of(query.metric, self._services.pair)
-            inputs = ForecastInputs(models, predicted=first.inputs.predicted)
+            inputs = AnswerInputs(models, predicted=first.inputs.predicted)
         target = first.target
         if query.target:
             target = self._services.target_of(query.target, inputs.fitted)
         for one in (shown, first):
             if one.inputs is inputs and one.target == target:
                 return one
-        self._shown = forecast(inputs, target)
+        self._shown = answer_at(inputs, target)
         return self._shown
 
-    def _view(self, query: PageQuery, made: Forecast) -> ViewRequest:
+    def _view(self, query: PageQuery, made: Answer) -> ViewRequest:
         """Return the view of a query."""
         from dataclasses import replace
 

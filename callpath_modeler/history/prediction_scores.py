@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from callpath_modeler.analysis.bands import deviation
 from callpath_modeler.analysis.calibration import (
     BandCalibration,
     band_calibration,
@@ -19,7 +20,6 @@ from callpath_modeler.analysis.calibration import (
     independent_sets,
 )
 from callpath_modeler.analysis.rank import Ranking, rank
-from callpath_modeler.analysis.target_costs import deviation
 from callpath_modeler.analysis.trust import MARKS
 from callpath_modeler.analysis.verification import band_holds, matters
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array

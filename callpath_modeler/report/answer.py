@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from callpath_modeler.analysis.bands import deviation
 from callpath_modeler.analysis.excess_patterns import NOTICEABLE
 from callpath_modeler.analysis.rank import By
-from callpath_modeler.analysis.target_costs import deviation
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.change_points import from_text
@@ -28,7 +28,7 @@ from callpath_modeler.units import (
 )
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.forecast import Forecast
+    from callpath_modeler.analysis.answer import Answer
     from callpath_modeler.analysis.measured import Measured
     from callpath_modeler.analysis.optimal_scale import ScalingOptimum
     from callpath_modeler.analysis.rank import Ranking
@@ -94,7 +94,7 @@ def verdict(ranking: Ranking, *, style: TextStyle) -> str:
     return " ".join([answer, *model_notes(ranking, style=style), *missing_notes(ranking)])
 
 
-def cost_text(answer: Ranking | Forecast, *, style: TextStyle) -> str:
+def cost_text(answer: Answer, *, style: TextStyle) -> str:
     """Return the run time of the program at a target, or its cost in another metric.
 
     ``lulesh will run 325 s at p = 1000 (8 × the largest run; 95 % band 120 … 800 s)``
@@ -128,7 +128,7 @@ def _stand_in(experiment: Experiment) -> str:
             return f"sum of call paths, {experiment.reduction.words}"
 
 
-def sum_notes(answer: Ranking | Forecast, *, style: TextStyle) -> list[str]:
+def sum_notes(answer: Answer, *, style: TextStyle) -> list[str]:
     """Return notes if the sum of call paths differs from the run time by more than 1 %."""
     run_time, fitted = answer.run_time, answer.fitted
     if run_time is None:
@@ -151,7 +151,7 @@ def sum_notes(answer: Ranking | Forecast, *, style: TextStyle) -> list[str]:
     return [f"The listed times add up to {amount}, {than}. {_why_sums_differ(answer, difference)}"]
 
 
-def _why_sums_differ(answer: Ranking | Forecast, difference: float) -> str:
+def _why_sums_differ(answer: Answer, difference: float) -> str:
     """Return the reason why call paths do not add up to the run time, as a sentence."""
     reduction = answer.fitted.experiment.reduction
     if reduction is Reduction.MAX and difference > 0:
@@ -167,7 +167,7 @@ def _why_sums_differ(answer: Ranking | Forecast, difference: float) -> str:
     return f"Each is {each}, and the run time is the time of the slowest process."
 
 
-def turning_notes(answer: Ranking | Forecast, *, style: TextStyle) -> list[str]:
+def turning_notes(answer: Answer, *, style: TextStyle) -> list[str]:
     """Return a note on the fastest scale, if that is smaller than the target."""
     turning, fitted = answer.turning, answer.fitted
     if turning is None:
@@ -203,14 +203,14 @@ def growth_of(fitted: Fitted, row: int, *, pretty: bool) -> str:
     return f"is {growth}{from_text(fitted, row)}"
 
 
-def known_by(answer: Ranking | Forecast) -> list[str]:
+def known_by(answer: Answer) -> list[str]:
     """Return the basis of the cost at a target: the number of runs, or the extrapolation factor."""
     if answer.repetitions:
         return [f"measured, {counted(answer.repetitions, 'run')}"]
     return [beyond(answer.fitted, answer.target), *_runs(answer.measured, answer.target)]
 
 
-def target_text(answer: Ranking | Forecast) -> str:
+def target_text(answer: Answer) -> str:
     """Return the target and the basis of its cost: ``p = 125 (measured, 3 runs)``."""
     return f"{at_text(answer.fitted, answer.target)} ({'; '.join(known_by(answer))})"
 
@@ -224,7 +224,7 @@ def _runs(measured: Measured, target: float) -> list[str]:
     return [f"{counted(measured.repetitions(point), 'run')} there: {took}"]
 
 
-def model_notes(answer: Ranking | Forecast, *, style: TextStyle) -> list[str]:
+def model_notes(answer: Answer, *, style: TextStyle) -> list[str]:
     """Return notes that compare the models with the measured total at the target."""
     fitted, said, total = answer.fitted, answer.predicted_total, answer.total[0]
     if fitted.is_measured_only:
@@ -240,7 +240,7 @@ def model_notes(answer: Ranking | Forecast, *, style: TextStyle) -> list[str]:
     return [f"The models predict {value} (error {off_by(answer)}){part}."]
 
 
-def off_by(answer: Ranking | Forecast) -> str:
+def off_by(answer: Answer) -> str:
     """Return the error of the run time's model, or of the models in total: ``+13 %``."""
     run_time = answer.run_time
     if run_time is not None and run_time.repetitions:
@@ -248,7 +248,7 @@ def off_by(answer: Ranking | Forecast) -> str:
     return total_off_by(answer)
 
 
-def total_off_by(answer: Ranking | Forecast) -> str:
+def total_off_by(answer: Answer) -> str:
     """Return the error of the models in total, over the call paths with a model: ``+13 %``."""
     return _off(answer.predicted_total, answer.modelled_total)
 

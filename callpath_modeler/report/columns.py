@@ -14,8 +14,7 @@ from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import parameter_value, percent
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.forecast import Forecast
-    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.analysis.answer import Answer
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.report.layout import TextColumn
 
@@ -23,7 +22,7 @@ MODEL_NOTE = "model: error of the models' prediction against the measurement at 
 """Definition of the column ``model``."""
 
 
-def value_titles(answer: Ranking | Forecast) -> tuple[str, str]:
+def value_titles(answer: Answer) -> tuple[str, str]:
     """Return the titles of values at the largest scale and at the target: ``p=125``, ``p=1000``.
 
     In a comparison, the first title is that of the smaller scale.
@@ -37,7 +36,7 @@ def value_titles(answer: Ranking | Forecast) -> tuple[str, str]:
     return largest, "predicted" if there == largest and not answer.repetitions else there
 
 
-def band_title(answer: Ranking | Forecast) -> str:
+def band_title(answer: Answer) -> str:
     """Return the title of the column of prediction bands, or of confidence intervals."""
     confidence = answer.fitted.models.confidence
     return f"{confidence:.0%} {'interval' if answer.repetitions else 'band'}"
@@ -56,9 +55,7 @@ def amount_text(value: float, low: float, high: float, unit: str, *, style: Text
     return f"{amount} ({style.interval(low, high, unit)})"
 
 
-def share_texts(
-    answer: Ranking | Forecast, before: Sequence[float], after: Sequence[float]
-) -> list[str]:
+def share_texts(answer: Answer, before: Sequence[float], after: Sequence[float]) -> list[str]:
     """Return shares at the largest scale and at the target; only one if the scales are the same."""
     if _repeats_the_largest(answer) or answer.fitted.is_measured_only:
         return [percent(share) for share in after]
@@ -66,9 +63,7 @@ def share_texts(
     return [f"{percent(first)} → {percent(then)}" for first, then in pairs]
 
 
-def informative(
-    answer: Ranking | Forecast, columns: Mapping[str, TextColumn]
-) -> dict[str, TextColumn]:
+def informative(answer: Answer, columns: Mapping[str, TextColumn]) -> dict[str, TextColumn]:
     """Return the columns without the ones that are empty or repeat another.
 
     ``band`` is empty at infinity. ``model`` repeats the value where models give the answer.
@@ -89,7 +84,7 @@ def informative(
     return {name: column for name, column in columns.items() if name not in needless}
 
 
-def _repeats_the_largest(answer: Ranking | Forecast) -> bool:
+def _repeats_the_largest(answer: Answer) -> bool:
     """Return whether the values at the target are the values at the largest scale."""
     return answer.repetitions > 0 and answer.target == answer.fitted.points[-1]
 

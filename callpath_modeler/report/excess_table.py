@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from callpath_modeler.analysis.bands import basis_of
 from callpath_modeler.analysis.ensemble import unmatched
 from callpath_modeler.analysis.excess_patterns import (
     ExcessPattern,
     readings,
 )
-from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.report.excess_view import ExcessView, Overlaps

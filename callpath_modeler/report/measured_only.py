@@ -17,8 +17,7 @@ from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import parameter_value, percent, setting_text
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.forecast import Forecast
-    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.analysis.answer import Answer
 
 LOSS, GAIN = "red", "green"
 """Colours of excess work."""
@@ -92,7 +91,7 @@ def loss_sentence(
     return f"{where}, {percent(total)} {what}: {amounts[0]} of {amounts[1]} ({left})"
 
 
-def comparison_sentence(answer: Ranking | Forecast, *, style: TextStyle) -> str:
+def comparison_sentence(answer: Answer, *, style: TextStyle) -> str:
     """Return the loss of the program between the two scales that are compared, and its formula."""
     fitted, total = answer.fitted, answer.total_excess
     ideal, target = ideal_of(fitted), parameter_value(answer.target)

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.analysis.causes import NOTHING, find_causes
-from callpath_modeler.analysis.forecast import Forecast
-from callpath_modeler.analysis.forecast_bands import NodeForecasts
 from callpath_modeler.analysis.line_losses import LineLosses, line_losses
+from callpath_modeler.analysis.node_values import NodeValues
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import FitStatus
@@ -51,7 +51,7 @@ _TERMS = 4
 class NodeReport(ViewNode):
     """The description of a node: its values are those of a forecast."""
 
-    forecast: Forecast
+    forecast: Answer
 
     @cached_property
     def parts(self) -> Rows:
@@ -60,14 +60,14 @@ class NodeReport(ViewNode):
         return self.rows if modelled.all() else self.rows[modelled]
 
     @cached_property
-    def values(self) -> tuple[NodeForecasts, NodeForecasts]:
+    def values(self) -> tuple[NodeValues, NodeValues]:
         """Exclusive and inclusive values, each [1]."""
         if len(self.nodes) == 1:
             return self.forecast.of_nodes(self.view, self.nodes)
         return self.forecast.of_siblings(self.view, self.nodes)
 
     @property
-    def main(self) -> NodeForecasts:
+    def main(self) -> NodeValues:
         """The leading values, [1]."""
         return self.values[1 if self.inclusive else 0]
 
@@ -167,7 +167,9 @@ class NodeReport(ViewNode):
         fitted, parts = self.forecast.fitted, self.parts
         codes = self.forecast.inputs.growth[0].numbers[parts]
         fastest = parts[codes == codes.max()]
-        lead = int(fastest[np.argmax(np.nan_to_num(self.forecast.value.exclusive[fastest, 0]))])
+        lead = int(
+            fastest[np.argmax(np.nan_to_num(self.forecast.costs.value.exclusive[fastest, 0]))]
+        )
         who = shorten([short_name(name) for name in fitted.experiment.tree.names(lead)], _NAMED)
         growth = fitted.models.growth(lead).text(fitted.parameter, pretty=not self.style.ascii_only)
         return f"{who}, {growth}"
@@ -207,7 +209,7 @@ class NodeReport(ViewNode):
             told = imbalance_facts(known, self._alone, style=self.style)
             lines += [f"{word} at {text}" for word, text in told]
             lines += self._why(self._alone)
-        callers, callees = self.neighbours(self.forecast.value)
+        callers, callees = self.neighbours(self.forecast.costs.value)
         lines += [f"called by {callers}", f"calls {callees}"]
         return [*lines, *self.sites(), *self.places()]
 

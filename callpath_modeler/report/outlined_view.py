@@ -160,7 +160,7 @@ class ViewOfForecast(OutlinedView):
     @property
     def order(self) -> Callable[[Rows], FloatArray] | None:
         """The order of siblings, or None for the order of costs."""
-        return self.forecast.order(self.view, self.request.sort, inclusive=self.inclusive)
+        return self.forecast.sibling_order(self.view, self.request.sort, inclusive=self.inclusive)
 
 
 def title(outline: Outline) -> str:

@@ -18,8 +18,7 @@ from callpath_modeler.report.measured_only import excess_styles, excess_texts
 from callpath_modeler.units import parameter_value, percent
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
-    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.analysis.answer import Answer
 
 ENSEMBLE = "ensemble"
 """Title of the mean over all pairs of measured scales."""
@@ -31,7 +30,7 @@ def pair_title(pair: tuple[float, float]) -> str:
 
 
 def pair_text_columns(
-    answer: Ranking | ForecastInputs,
+    answer: Answer,
     lines: Callable[[Costs], FloatArray],
     below: Callable[[Costs], Sequence[FloatArray]],
     *,
@@ -75,9 +74,7 @@ def _total(share: float) -> str:
     return "" if np.isnan(share) else percent(share)
 
 
-def pair_note(
-    answer: Ranking | ForecastInputs, *, inclusive: bool, header: str | None = None
-) -> list[str]:
+def pair_note(answer: Answer, *, inclusive: bool, header: str | None = None) -> list[str]:
     """Return the meaning of these columns, if pairs were chosen.
 
     Parameters
@@ -100,7 +97,7 @@ def pair_note(
 
 
 def pair_cells(
-    answer: Ranking | ForecastInputs, lines: Callable[[Costs], tuple[FloatArray, FloatArray]]
+    answer: Answer, lines: Callable[[Costs], tuple[FloatArray, FloatArray]]
 ) -> dict[str, list[Cell]]:
     """Return the columns of a table for programs: exclusive and inclusive, by name.
 
@@ -128,7 +125,7 @@ def expected_json(ideal: Ideal) -> dict[str, object]:
     return {"meaning": ideal.meaning, "formula": ideal.formula, "notes": list(ideal.notes)}
 
 
-def pair_header(answer: Ranking | ForecastInputs) -> dict[str, object]:
+def pair_header(answer: Answer) -> dict[str, object]:
     """Return the JSON fields of the expected costs, of the pairs and of their ensemble."""
     losses, (mean, count) = answer.losses, answer.ensemble
     pairs = [] if losses is None else losses.pairs

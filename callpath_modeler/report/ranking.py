@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
+from callpath_modeler.analysis.bands import deviation
 from callpath_modeler.analysis.causes import NOTHING, Driver
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.losses import no_excess
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.analysis.target_costs import deviation
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
@@ -419,7 +419,7 @@ def absent_notes(ranking: Ranking) -> list[str]:
     gained = -float(np.nansum(ranking.excess.exclusive[absent]))
     if gained >= _WORTH_A_WORD:
         note += f", excess {percent(-gained)}"
-    said = float(np.nansum(ranking.predicted.own[absent]))
+    said = float(np.nansum(ranking.own.value[absent]))
     if fitted.metric.additive and said > 0:
         note += f"; the models predict {quantity(said, fitted.metric.unit)} for them"
     return [note]

@@ -25,9 +25,9 @@ from callpath_modeler.report.verification import (
 )
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.answer import Answer
     from callpath_modeler.analysis.calibration import BandCalibration
     from callpath_modeler.analysis.expectations.check import Check
-    from callpath_modeler.analysis.forecast import Forecast
     from callpath_modeler.analysis.optimal_scale import ScalingOptimum
     from callpath_modeler.analysis.verification import Verification
     from callpath_modeler.diagnostics import Finding
@@ -282,7 +282,7 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
     }
 
 
-def run_time_json(answer: Ranking | Forecast) -> dict[str, object] | None:
+def run_time_json(answer: Answer) -> dict[str, object] | None:
     """Return the run time at the target and at all measured scales; None if it is not known."""
     run_time = answer.run_time
     if run_time is None:

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.analysis.forecast import Forecast
-from callpath_modeler.analysis.forecast_bands import NodeForecasts
+from callpath_modeler.analysis.answer import Answer
+from callpath_modeler.analysis.node_values import NodeValues
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
@@ -87,7 +87,7 @@ class ForecastView(ViewOfForecast):
     request : view, depth, filter and zoom
     """
 
-    forecast: Forecast
+    forecast: Answer
     request: ViewRequest
 
     @property
@@ -96,14 +96,12 @@ class ForecastView(ViewOfForecast):
         return self.forecast.leads
 
     @cached_property
-    def values(self) -> tuple[NodeForecasts, NodeForecasts]:
+    def values(self) -> tuple[NodeValues, NodeValues]:
         """Exclusive and inclusive values, each [lines]."""
         return self.forecast.of_outline(self.outline)
 
 
-def _growths(
-    forecast: Forecast, values: NodeForecasts, *, pretty: bool = False
-) -> list[str | None]:
+def _growths(forecast: Answer, values: NodeValues, *, pretty: bool = False) -> list[str | None]:
     known = forecast.inputs
     return [known.growth_text(code, pretty=pretty) for code in values.growth.tolist()]
 
@@ -134,7 +132,7 @@ def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
         }
         numbers |= {f"{name}_{kind}": column.tolist() for name, column in named.items()}
         numbers[f"trust_{kind}"] = [int(t) if t >= 0 else None for t in values.trust]
-    numbers |= pair_cells(shown.forecast.inputs, shown.outline.values)
+    numbers |= pair_cells(shown.forecast, shown.outline.values)
     has_value = ~np.isnan(whole.value)
     flags: dict[str, list[Cell]] = {
         "is_hot": list(shown.is_hot),
@@ -170,7 +168,7 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
             "callpaths": len(forecast.inputs.unmodelled),
             "share": forecast.inputs.unmodelled_share,
         },
-        **pair_header(forecast.inputs),
+        **pair_header(forecast),
         **view_header(shown),
         "fit": fit_settings(fitted),
     }
@@ -257,7 +255,7 @@ def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
     excess = percent(forecast.total_excess)
     off = total_off_by(forecast)
     if forecast.is_comparison:
-        largest = style.amount(float(forecast.at_base.total[0]), unit)
+        largest = style.amount(float(forecast.costs_at_base.total[0]), unit)
     totals = {"measured": largest, "base": largest, "value": target, "band": band, "model": off}
     totals |= {"excess": excess, "loss": excess}
     if shown.outline.start != ROOT:
@@ -273,7 +271,7 @@ def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
     kind = 1 if shown.inclusive else 0
     of_program = shown.outline.start == ROOT
     pairs = pair_text_columns(
-        known,
+        forecast,
         lambda costs: shown.outline.values(costs)[kind],
         lambda costs: [costs.total if of_program else np.full(len(costs.total), np.nan)],
         without_last=forecast.is_comparison,
@@ -284,9 +282,9 @@ def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
 
 
 def value_cells(
-    forecast: Forecast,
-    own: NodeForecasts,
-    whole: NodeForecasts,
+    forecast: Answer,
+    own: NodeValues,
+    whole: NodeValues,
     *,
     inclusive: bool,
     style: TextStyle,
@@ -342,9 +340,7 @@ def value_cells(
     return informative(forecast, columns)
 
 
-def _loss_columns(
-    forecast: Forecast, own: NodeForecasts, whole: NodeForecasts
-) -> dict[str, TextColumn]:
+def _loss_columns(forecast: Answer, own: NodeValues, whole: NodeValues) -> dict[str, TextColumn]:
     """Return inclusive and exclusive excess work of lines; a narrow table keeps both."""
     name = excess_symbol(forecast.fitted)
     return {
@@ -377,7 +373,7 @@ def _footer(
     if shown.forecast.is_comparison:
         lines.append(comparison_note(fitted))
         lines += [OVERLAP_NOTE] if any(each.doubted.any() for each in shown.values) else []
-    lines += pair_note(known, inclusive=shown.inclusive, header=header)
+    lines += pair_note(shown.forecast, inclusive=shown.inclusive, header=header)
     lines += [] if has_models else [scales_note(fitted)]
     if len(known.unmodelled) and has_models:
         lines.append(

@@ -16,8 +16,8 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.widgets import Static
 
-from callpath_modeler.analysis.forecast import Forecast
-from callpath_modeler.analysis.target_costs import basis_of
+from callpath_modeler.analysis.answer import Answer
+from callpath_modeler.analysis.bands import basis_of
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.tui import keys, panes
@@ -65,7 +65,7 @@ class BrowserFrame(App[None]):
         self._bookmarks = Bookmarks(given.bookmarks)
         self._described = (0, 0, 0)
         self._background = Background(self, self._complain)
-        if isinstance(session.forecast, Forecast):
+        if isinstance(session.forecast, Answer):
             # Sums of measured values take as long as the widgets. Whoever needs them first waits.
             known = session.forecast.inputs
             Thread(target=lambda: (known.at_largest, known.at_base), daemon=True).start()

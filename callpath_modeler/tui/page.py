@@ -10,8 +10,8 @@ import numpy as np
 from rich.cells import cell_len
 from rich.text import Text
 
-from callpath_modeler.analysis.forecast import Forecast
-from callpath_modeler.analysis.forecast_bands import NodeForecasts
+from callpath_modeler.analysis.answer import Answer
+from callpath_modeler.analysis.node_values import NodeValues
 from callpath_modeler.analysis.pair_forecast import NodeDifferences, PairForecast, ViewForecast
 from callpath_modeler.modeling import Growth
 from callpath_modeler.profile.outline import SHARED
@@ -175,8 +175,8 @@ def _columns(session: Session, places: np.ndarray, *, style: TextStyle) -> dict[
     if isinstance(own, NodeDifferences) and isinstance(whole, NodeDifferences):
         cells = _of_pair(session, places, own, whole, style=style)
     else:
-        assert isinstance(own, NodeForecasts), "values are those of one experiment"
-        assert isinstance(whole, NodeForecasts), "values are those of one experiment"
+        assert isinstance(own, NodeValues), "values are those of one experiment"
+        assert isinstance(whole, NodeValues), "values are those of one experiment"
         cells = _of_forecast(session, places, own, whole, style=style)
     return {
         name: replace(cells[name], header=style.say(cells[name].header),
@@ -205,14 +205,14 @@ def _of_pair(
 def _of_forecast(
     session: Session,
     places: np.ndarray,
-    own: NodeForecasts,
-    whole: NodeForecasts,
+    own: NodeValues,
+    whole: NodeValues,
     *,
     style: TextStyle,
 ) -> dict[str, TextColumn]:
     """Return the columns of one experiment."""
     forecast, inclusive = session.forecast, session.leads_inclusive
-    assert isinstance(forecast, Forecast), "values are those of one experiment"
+    assert isinstance(forecast, Answer), "values are those of one experiment"
     cells = value_cells(forecast, own, whole, inclusive=inclusive, style=style)
     main = whole if inclusive else own
     if not forecast.has_bands and "band" in cells:
@@ -246,7 +246,7 @@ def _single_rows(session: Session, places: np.ndarray) -> list[int | None]:
 
 
 def _of_processes(
-    forecast: Forecast, alone: Sequence[int | None], *, style: TextStyle
+    forecast: Answer, alone: Sequence[int | None], *, style: TextStyle
 ) -> dict[str, TextColumn]:
     """Return maxima over processes and the imbalance at the largest scale, as in a ranking.
 
@@ -268,7 +268,7 @@ def _of_processes(
     }  # fmt: skip
 
 
-def _heat(forecast: Forecast, code: int) -> int:
+def _heat(forecast: Answer, code: int) -> int:
     """Return the speed of a growth, from 0 (none) to 4 (faster than linear)."""
     growth = forecast.inputs.growth_of(code)
     if growth is None:

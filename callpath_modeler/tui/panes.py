@@ -12,7 +12,7 @@ import numpy as np
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from callpath_modeler.analysis.forecast import Forecast
+from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.pair_forecast import PairForecast, PairInputs
 from callpath_modeler.profile.calltree import ROOT
@@ -105,7 +105,7 @@ def _at(session: Session, target: float) -> str:
     return f"{fitted.parameter} = {' and '.join(map(parameter_value, scales))}"
 
 
-def _answer(forecast: Forecast, target: float, *, style: TextStyle) -> list[str]:
+def _answer(forecast: Answer, target: float, *, style: TextStyle) -> list[str]:
     """Return the prediction at the target and its extrapolation factor, most important first."""
     if forecast.target != target:
         where = beyond(forecast.fitted, target) if np.isfinite(target) else "growth alone"
@@ -339,7 +339,7 @@ def status(session: Session, message: str, width: int, *, style: TextStyle = DEF
     parts += [_sorted_by(session)] if _sorted_by(session) else []
     parts += [f"hidden: below {percent(session.least)}"] if session.hides else []
     forecast, known = session.forecast, session.forecast.inputs
-    if isinstance(forecast, Forecast) and (turning := forecast.turning):
+    if isinstance(forecast, Answer) and (turning := forecast.turning):
         parts.append(f"fastest {fastest_at(forecast.fitted, turning)}")
     if isinstance(known, PairInputs):
         parts += pair_notes(session)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import (
     PairForecast,
     PairInputs,
@@ -19,7 +19,7 @@ from callpath_modeler.tui.state import PreparedForecast, State
 
 def forecast_progressively(
     state: State,
-    inputs: ForecastInputs | PairInputs,
+    inputs: AnswerInputs | PairInputs,
     target: float,
     is_wanted: Callable[[], bool],
 ) -> Iterator[PreparedForecast]:
@@ -64,12 +64,12 @@ def _prepare_all(state: State, made: ViewForecast, is_wanted: Callable[[], bool]
             state.prepare(kind, made)
 
 
-def _values(state: State, inputs: ForecastInputs | PairInputs, target: float) -> ViewForecast:
+def _values(state: State, inputs: AnswerInputs | PairInputs, target: float) -> ViewForecast:
     shown = state.forecast
     if isinstance(inputs, PairInputs):
         return pair_forecast(inputs, target)
     if shown.inputs is inputs and shown.target == target:
         return shown
-    made = forecast(inputs, target, bands=False)
+    made = answer_at(inputs, target, bands=False)
     _ = made.run_time  # it is cached from then on
     return made

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import PairInputs, ViewForecast
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.bookmarks import BookmarkFile
@@ -64,7 +64,7 @@ class BrowserServices:
     models_of: Callable[[str, str], Fitted]
     runs_of: Callable[[str], Experiment]
     target_of: Callable[[str, Fitted], float]
-    command: Callable[[ViewRequest, ForecastInputs | PairInputs, float], str]
+    command: Callable[[ViewRequest, AnswerInputs | PairInputs, float], str]
     save: Callable[[ViewForecast, ViewRequest, Path], str]
     compare: Callable[[str, Fitted, bool], PairInputs]
     check: Callable[[str, ViewForecast], CommandAnswer]

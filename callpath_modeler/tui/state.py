@@ -22,7 +22,7 @@ from callpath_modeler.profile.view_request import ViewRequest, columns_kept_by, 
 from callpath_modeler.profile.views import View, ViewKind, open_view
 from callpath_modeler.tui.search import SearchHits
 from callpath_modeler.tui.tree_cursor import TreeCursor
-from callpath_modeler.tui.view_lines import NodeValues, ViewLines
+from callpath_modeler.tui.view_lines import LineValues, ViewLines
 
 SHARE_HIDDEN = 0.01
 """Nodes with a smaller share of the total are hidden at first."""
@@ -175,7 +175,7 @@ class State:
         """Whether the limit of lines kept nodes closed."""
         return len(self.outline) >= MOST_LINES
 
-    def values(self, places: Rows) -> tuple[NodeValues, NodeValues]:
+    def values(self, places: Rows) -> tuple[LineValues, LineValues]:
         """Return exclusive and inclusive values of lines."""
         return self._lines.values(places)
 
@@ -212,7 +212,7 @@ class State:
             start=place.start,
             openings=self.tree_cursor.openings(),
             keep=self._keep(),
-            order=made.order(place.view, self.sort, inclusive=inclusive),
+            order=made.sibling_order(place.view, self.sort, inclusive=inclusive),
             reverse=self.reverse,
             most=MOST_LINES,
         )

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import (
     PairForecast,
     PairInputs,
@@ -108,7 +108,7 @@ class ValueKeys(BrowserFrame):
         self._message = f"values are {other}; p shows {self._other_basis} values"
         self._foresee(known, self.target)
 
-    def _foresee(self, inputs: ForecastInputs | PairInputs, target: float) -> None:
+    def _foresee(self, inputs: AnswerInputs | PairInputs, target: float) -> None:
         """Predict at a target, at once or in a thread while the screen stays."""
         inputs = inputs.asking(predicted=self._predicted)
         is_small = self._is_small
@@ -140,12 +140,12 @@ class ValueKeys(BrowserFrame):
         if not made.has_bands:
             self._foresee(made.inputs, made.target)
 
-    def _inputs_of(self, metric: str, pair: str) -> ForecastInputs | PairInputs:
+    def _inputs_of(self, metric: str, pair: str) -> AnswerInputs | PairInputs:
         """Return the values of a metric: of one experiment, or of two if these are compared."""
         fitted = self._given.models_of(metric, pair)
         if self._other:
             return self._given.compare(self._other, fitted, self._predicted)
-        return ForecastInputs(fitted, predicted=self._predicted and not pair)
+        return AnswerInputs(fitted, predicted=self._predicted and not pair)
 
     def _load(self, load: Callable[[], _Made], show: Callable[[_Made], None]) -> None:
         """Load values in a thread and show them; an error leaves everything unchanged.
@@ -286,8 +286,8 @@ class ValueKeys(BrowserFrame):
         self._load(load, lambda made: self._show_values(made, name))
 
 
-def _values_at(inputs: ForecastInputs | PairInputs, target: float, *, bands: bool) -> ViewForecast:
+def _values_at(inputs: AnswerInputs | PairInputs, target: float, *, bands: bool) -> ViewForecast:
     """Return the values at a target; `bands` = with the bands of one experiment."""
     if isinstance(inputs, PairInputs):
         return pair_forecast(inputs, target)
-    return forecast(inputs, target, bands=bands)
+    return answer_at(inputs, target, bands=bands)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from click import Context
 
-from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import pair_forecast
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
@@ -44,7 +44,7 @@ def surroundings(stored, clean):  # noqa: ARG001
 @pytest.fixture
 def session(stored):
     fitted = Study(stored, fit_options=FitOptions(confidence=0.9)).models("time")
-    return Session(forecast(ForecastInputs(fitted), 1000.0))
+    return Session(answer_at(AnswerInputs(fitted), 1000.0))
 
 
 def printed(run, surroundings, session):
@@ -273,7 +273,7 @@ def test_the_expectation_file_beside_the_runs_is_found(stored, clean):  # noqa: 
 def test_commands_of_a_browser_that_asks_models_ask_them_where_they_can(run, stored, clean):  # noqa: ARG001
     line = [str(stored), "--target", "16", "--predicted"]
     fitted = Study(stored).models()
-    session = Session(forecast(ForecastInputs(fitted, predicted=True), 16.0))
+    session = Session(answer_at(AnswerInputs(fitted, predicted=True), 16.0))
     ctx: Context = browse.command.make_context("browse", line, obj=Console())
     with ctx:
         given = browse.browser_services(Console(), ctx, Study(stored))
@@ -300,7 +300,7 @@ def test_pairs_of_scales_are_typed_with_or_without_a_target(run, surroundings):
     assert compared.is_measured_only
     assert compared.points.tolist() == [8, 125]
     for fitted, target in ((models, 1000.0), (compared, 125.0)):
-        session = Session(forecast(ForecastInputs(fitted), target))
+        session = Session(answer_at(AnswerInputs(fitted), target))
         line = surroundings.command(session.view_request(), session.forecast.inputs, target)
         assert "--pair 8,64 --pair 8,125" in line
         assert ("--target 1000" in line) == (fitted is models)

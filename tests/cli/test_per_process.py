@@ -304,8 +304,8 @@ def test_ascii_has_no_other_characters(run, runs):
 
 
 def test_the_browser_shows_the_same_and_its_command_repeats_it(run, runs, monkeypatch):
-    from callpath_modeler.analysis.forecast import forecast
-    from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+    from callpath_modeler.analysis.answer import answer_at
+    from callpath_modeler.analysis.answer_inputs import AnswerInputs
     from callpath_modeler.cli import browse
 
     seen = {}
@@ -319,7 +319,7 @@ def test_the_browser_shows_the_same_and_its_command_repeats_it(run, runs, monkey
     monkeypatch.setattr(browse, "_refuse_pipes", lambda *_: None)
     monkeypatch.setattr("callpath_modeler.tui.app.Browser.run", lambda _: None)
     assert run("browse", runs).status == 0
-    made = forecast(ForecastInputs(seen["fitted"]), 64.0)
+    made = answer_at(AnswerInputs(seen["fitted"]), 64.0)
     tree = made.fitted.experiment.tree
     both = np.flatnonzero([tree.name(row) == "solve" for row in range(len(tree))])
     for names, rows, inclusive in ((["main", "solve"], both[:1], True), (["solve"], both, False)):

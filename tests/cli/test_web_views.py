@@ -23,11 +23,11 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from callpath_modeler import loading, pipeline
-from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.cli import browse, page_server, waiting_connections
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.page_server import Answer, PageServer
+from callpath_modeler.cli.page_server import PageServer, Response
 from callpath_modeler.cli.web import WebViews
 from callpath_modeler.profile.view_request import Sort, ViewRequest
 from callpath_modeler.profile.views import ViewKind
@@ -50,7 +50,7 @@ def answers(line, fitted, target, request):
     with ctx:
         study = Study(ctx.params["experiment"])
         services = browse.browser_services(Console(), ctx, study, fitted)
-    views = WebViews(ctx, services, forecast(ForecastInputs(fitted), target), request)
+    views = WebViews(ctx, services, answer_at(AnswerInputs(fitted), target), request)
 
     def answer(query):
         with ctx:
@@ -255,7 +255,7 @@ def test_the_server_is_only_on_the_loopback_device(server):
 
 def test_tokens_differ():
     def never(_):
-        return Answer(200, "", "")
+        return Response(200, "", "")
 
     with PageServer(never, 0) as one, PageServer(never, 0) as other:
         assert one.token != other.token

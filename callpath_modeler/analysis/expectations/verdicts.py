@@ -7,8 +7,8 @@ from enum import StrEnum
 
 import numpy as np
 
+from callpath_modeler.analysis.bands import basis_of
 from callpath_modeler.analysis.expectations.expectation import Criterion, Expectation
-from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth

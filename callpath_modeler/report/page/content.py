@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.analysis.causes import Cause
 from callpath_modeler.analysis.expectations.check import Check
-from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.fingerprints import Fingerprint
@@ -58,7 +58,7 @@ class PageContent:
     """
 
     ranking: Ranking
-    forecast: Forecast | None
+    forecast: Answer | None
     check: Check | None
     findings: Sequence[Finding]
     making: Provenance

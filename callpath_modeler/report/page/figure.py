@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.analysis.target_costs import basis_of
+from callpath_modeler.analysis.bands import basis_of
 from callpath_modeler.report.curve import Axes, Curve, spaced, value_ticks
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.units import parameter_value, quantity

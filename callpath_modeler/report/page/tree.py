@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from callpath_modeler.analysis.forecast import Forecast
+from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.view_request import ViewRequest
@@ -52,7 +52,7 @@ _TREE = page_request(ViewRequest(least=0.01))
 
 
 def tree_section(
-    forecast: Forecast, names: CallPathLinks, request: ViewRequest | None = None
+    forecast: Answer, names: CallPathLinks, request: ViewRequest | None = None
 ) -> Html:
     """Return a view as nested lists that fold.
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from callpath_modeler.analysis.bands import basis_of
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import CallPathModel, Fitted

@@ -16,8 +16,8 @@ import click
 import pytest
 
 from callpath_modeler import pipeline
-from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import pair_forecast
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.configured_command import Configured
@@ -245,7 +245,7 @@ def test_the_command_of_a_view_in_the_browser_is_complete(run, stored, tmp_path,
     assert [ctx.params[name] for name in question] == [None, "p=1000", None, True, False]
     fitted = Study(kept, fit_options=pipeline.FitOptions(confidence=0.9)).models("time")
     session = Session(
-        forecast(ForecastInputs(fitted), 500.0), ViewRequest(least=0.01, inclusive=False)
+        answer_at(AnswerInputs(fitted), 500.0), ViewRequest(least=0.01, inclusive=False)
     )
     with ctx:
         here = browse.browser_services(Console(), ctx, Study(kept))

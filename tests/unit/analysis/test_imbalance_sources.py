@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from callpath_modeler import pipeline
-from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.metric_values import MetricValues
@@ -111,7 +111,7 @@ def test_programs_may_be_deep():
 
 def test_the_browser_says_the_same():
     models = fitted([1, 1, 3, 10, 9, 2], [1, 1, 1.5, 2, 3, 1])
-    ahead = forecast(ForecastInputs(models), 64)
+    ahead = answer_at(AnswerInputs(models), 64)
     view = open_view(models.experiment.tree, ViewKind.TOP_DOWN)
     told = [NodeReport(ahead, view, np.array([row]), inclusive=False).facts() for row in (3, 2)]
     ((_, text),) = imbalance_facts(ImbalanceSources.of(models), 3)

@@ -152,7 +152,7 @@ def test_the_order_of_siblings_is_by_loss_by_ratio_or_by_value(shown):
     nodes = view.children(int(view.roots[0]))
     firsts = {}
     for sort in shown.sorts:
-        keys = shown.order(view, sort, inclusive=True)(nodes)
+        keys = shown.sibling_order(view, sort, inclusive=True)(nodes)
         firsts[sort] = view.name(int(nodes[np.argmax(np.nan_to_num(keys, nan=-np.inf))]))
     assert firsts[Sort.DIFFERENCE] == "halo"
     assert firsts[Sort.RATIO] == "output"

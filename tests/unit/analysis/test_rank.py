@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.predict import predict_sum
 from callpath_modeler.analysis.rank import FIRST, By, rank
 from callpath_modeler.analysis.trust import MARKS, among_the_first, marks_of_trust
@@ -350,7 +350,7 @@ def noisy(**of_experiment):
 def test_the_band_of_excess_work_is_that_of_the_views(inclusive):
     made = noisy()
     nodes = np.arange(len(made.experiment.tree))
-    own, whole = forecast(made, 128.0).of_nodes(TopDown(made.experiment.tree), nodes)
+    own, whole = answer_at(made, 128.0).of_nodes(TopDown(made.experiment.tree), nodes)
     expected = whole if inclusive else own
     band = rank(made, 128.0, inclusive=inclusive).excess_band
     assert (expected.excess_low < expected.excess).all()

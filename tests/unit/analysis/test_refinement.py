@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from callpath_modeler.analysis.rank import rank
 from callpath_modeler.analysis.refinement import Coarse, Kept, VisitCost, refine
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.schema import Region
@@ -193,6 +194,6 @@ def test_other_metrics_infinity_and_missing_visits_are_refused():
         found.fitted.experiment, columns={"time": program([MAIN, SMALL]).columns["time"]}
     )
     with pytest.raises(DataError, match="no visits"):
-        refine(replace(found, fitted=replace(found.fitted, experiment=alone)))
+        refine(rank(replace(found.fitted, experiment=alone), found.target))
     with pytest.raises(UsageError, match="ranking"):
         refine(fitted({"main": P}))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callpath_modeler import pipeline
-from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.analysis.run_time import larger, predicted_run_time, run_times, sum_is_a_bound
 from callpath_modeler.profile.experiment import Scaling
@@ -61,7 +61,7 @@ def test_a_measured_run_time_is_stated_as_it_was_measured(at_odds):
 
 
 def test_views_state_the_run_time_of_the_ranking(at_odds):
-    ranked, viewed = rank(at_odds, 512.0), forecast(at_odds, 512.0)
+    ranked, viewed = rank(at_odds, 512.0), answer_at(at_odds, 512.0)
     assert viewed.run_time.total == pytest.approx(ranked.run_time.total)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.predict import predict, predict_sum, total_of, with_callees
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Prediction
@@ -214,7 +214,7 @@ def test_every_view_of_a_sum_has_the_same_band() -> None:
         curve = predict_sum(made, np.arange(len(tree)), np.array([target]))
         assert (root.value[0], root.low[0], root.high[0]) == pytest.approx(own.total())
         assert [float(end[0]) for end in curve] == pytest.approx(own.total())
-        assert forecast(made, target).total == pytest.approx(own.total())
+        assert answer_at(made, target).total == pytest.approx(own.total())
         leaves = tree.end == np.arange(len(tree)) + 1
         np.testing.assert_allclose(root.low[leaves], own.low[leaves])
         np.testing.assert_allclose(root.high[leaves], own.high[leaves])

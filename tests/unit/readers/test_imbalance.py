@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from callpath_modeler import pipeline, store
-from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.profile.schema import Extent
 from callpath_modeler.profile.views import TopDown
@@ -88,7 +88,7 @@ def test_show_tells_it_per_scale(fit):
 
 
 def test_the_browser_tells_it_of_a_single_call_path(fit):
-    ahead = forecast(ForecastInputs(fit), 64.0)
+    ahead = answer_at(AnswerInputs(fit), 64.0)
     view = TopDown(fit.experiment.tree)
 
     def told(nodes):

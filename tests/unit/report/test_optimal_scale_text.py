@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.view_request import ViewRequest
@@ -121,7 +121,7 @@ def test_json_has_it_in_full_and_null_where_it_is_not(fit):
 
 @pytest.mark.parametrize("target", [4096.0, np.inf])
 def test_views_say_it_in_the_words_and_numbers_of_the_ranking(fit, target):
-    view = ForecastView(forecast(fit, target), ViewRequest(kind=ViewKind.FLAT))
+    view = ForecastView(answer_at(fit, target), ViewRequest(kind=ViewKind.FLAT))
     lines = [row.plain for row in views_text(view, style=DEFAULT_STYLE)]
     assert lines[1] == said(fit, target)[0]
     of_view, of_ranking = (
@@ -133,6 +133,6 @@ def test_views_say_it_in_the_words_and_numbers_of_the_ranking(fit, target):
 
 
 def test_a_forecast_without_bands_does_not_know_it_yet(fit):
-    without = forecast(fit, 4096.0, bands=False)
+    without = answer_at(fit, 4096.0, bands=False)
     assert without.turning is None
     assert without.with_bands().turning is not None

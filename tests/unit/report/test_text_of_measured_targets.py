@@ -10,8 +10,8 @@ import pytest
 from rich.cells import cell_len
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.profile.view_request import ViewRequest
@@ -59,12 +59,12 @@ def text(ranking, width=None, *, ascii_only=False, top=10):
 
 
 def seen(fit, target, **wanted):
-    return ForecastView(forecast(fit, target), ViewRequest(**wanted))
+    return ForecastView(answer_at(fit, target), ViewRequest(**wanted))
 
 
 def node(fit, target, row, *, inclusive=False):
     view = TopDown(fit.experiment.tree)
-    return NodeReport(forecast(fit, target), view, np.array([row]), inclusive)
+    return NodeReport(answer_at(fit, target), view, np.array([row]), inclusive)
 
 
 # The ranking
@@ -319,7 +319,7 @@ def test_a_node_without_a_model_or_without_a_value_says_so(fit):
 
 
 def test_a_node_that_models_are_asked_about_is_as_before(fit):
-    made = forecast(ForecastInputs(fit, predicted=True), 8.0)
+    made = answer_at(AnswerInputs(fit, predicted=True), 8.0)
     report = NodeReport(made, TopDown(fit.experiment.tree), np.array([ODD]), False)
     assert len(report.model()) == 2
     assert "measured" not in report.model()[1]

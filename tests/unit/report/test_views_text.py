@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.formats import to_json
@@ -31,7 +31,7 @@ def fit():
 
 
 def text(fit, target=128.0, width=None, ascii_only=False, **wanted):
-    shown = ForecastView(forecast(fit, target), ViewRequest(**wanted))
+    shown = ForecastView(answer_at(fit, target), ViewRequest(**wanted))
     lines = views_text(shown, style=TextStyle(width=width, ascii_only=ascii_only))
     return [line.plain for line in lines]
 
@@ -71,7 +71,7 @@ def test_ascii_is_ascii(fit):
 
 
 def test_machines_get_exclusive_and_inclusive_values_with_bands(fit):
-    table = views_table(ForecastView(forecast(fit, 128.0), ViewRequest(kind=ViewKind.BOTTOM_UP)))
+    table = views_table(ForecastView(answer_at(fit, 128.0), ViewRequest(kind=ViewKind.BOTTOM_UP)))
     at = table.columns["path"].index("MPI_Wait")
     assert table.columns["callpaths"][at] == 2
     assert table.columns["id"][at] is None
@@ -91,7 +91,7 @@ def test_machines_get_exclusive_and_inclusive_values_with_bands(fit):
 
 
 def test_infinite_values_are_json(fit):
-    document = json.loads(to_json(views_table(ForecastView(forecast(fit, np.inf), ViewRequest()))))
+    document = json.loads(to_json(views_table(ForecastView(answer_at(fit, np.inf), ViewRequest()))))
     assert document["rows"][0]["value_at_target_inclusive"] == "inf"
     assert document["sum_check"]["total"][1] == "inf"
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Coroutine
 from rich.text import Text
 from test_session import VALUES
 
-from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import PairInputs
 from callpath_modeler.comparison import differences_of
 from callpath_modeler.errors import InputError, UsageError
@@ -108,11 +108,9 @@ def drive(steps: Steps, fit=None, *, size=(80, 24), target=128.0, given=GIVEN):
     async def session() -> None:
         fit_or_known = fit or usual()
         known = (
-            fit_or_known
-            if isinstance(fit_or_known, ForecastInputs)
-            else ForecastInputs(fit_or_known)
+            fit_or_known if isinstance(fit_or_known, AnswerInputs) else AnswerInputs(fit_or_known)
         )
-        made = forecast(known, target)
+        made = answer_at(known, target)
         app = Browser(Session(made), given)
         async with app.run_test(size=size) as pilot:
             await pilot.pause()

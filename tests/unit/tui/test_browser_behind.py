@@ -10,7 +10,7 @@ import pytest
 from driver import drive
 from test_session import text
 
-from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.errors import InputError
 from callpath_modeler.tui.session import Session
 
@@ -30,7 +30,7 @@ def test_large_programs_are_predicted_in_a_worker_and_end_up_the_same(monkeypatc
         await screen.press("right_square_bracket", "right_square_bracket")
         await screen.press("j")
         shown = screen.session.forecast
-        expected = forecast(shown.inputs, 512.0)
+        expected = answer_at(shown.inputs, 512.0)
         assert shown.target == 512
         assert shown.total == expected.total
         np.testing.assert_array_equal(shown.bands.costs.inclusive, expected.bands.costs.inclusive)
@@ -43,15 +43,15 @@ def test_keys_that_come_while_a_target_is_worked_on_hold(monkeypatch):
     """Views, order and openings may change before values at another target are available."""
     monkeypatch.setattr("callpath_modeler.tui.frame.AT_ONCE", 3)
     begun, go_on = threading.Event(), threading.Event()
-    usual_forecast = forecast
+    usual_answer = answer_at
 
     def slowly(known, target, *, bands):
         begun.set()
         go_on.wait(10)
-        return usual_forecast(known, target, bands=bands)
+        return usual_answer(known, target, bands=bands)
 
     async def steps(screen):
-        monkeypatch.setattr("callpath_modeler.tui.progressive_forecast.forecast", slowly)
+        monkeypatch.setattr("callpath_modeler.tui.progressive_forecast.answer_at", slowly)
         await screen.pilot.press("right_square_bracket")
         await asyncio.to_thread(begun.wait, 10)
         screen.says("working")
@@ -59,7 +59,7 @@ def test_keys_that_come_while_a_target_is_worked_on_hold(monkeypatch):
         await screen.pilot.press("home", "E", "s", "s", "3")
         go_on.set()
         await screen.press("1")
-        expected = Session(usual_forecast(screen.session.forecast.inputs, 256.0))
+        expected = Session(usual_answer(screen.session.forecast.inputs, 256.0))
         expected.go(0)
         for change in ("open_all", "sort_next", "sort_next"):
             getattr(expected, change)()
@@ -80,7 +80,7 @@ class Broken:
 
 def test_a_store_that_proves_broken_behind_the_screen_is_said_on_it(monkeypatch):
     monkeypatch.setattr("callpath_modeler.tui.frame.AT_ONCE", 3)
-    monkeypatch.setattr("callpath_modeler.tui.progressive_forecast.forecast", Broken())
+    monkeypatch.setattr("callpath_modeler.tui.progressive_forecast.answer_at", Broken())
 
     async def steps(screen):
         await screen.press("right_square_bracket")

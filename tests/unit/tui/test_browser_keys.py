@@ -10,7 +10,7 @@ from driver import GIVEN, drive
 from test_session import VALUES, text
 from textual.events import Key
 
-from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.profile.schema import Metric
 from synthetic import fitted
 
@@ -343,4 +343,4 @@ def test_a_browser_that_asks_models_does_so_at_every_target():
         assert "3 runs there" in screen.lines[1]
         assert screen.session.forecast.basis == "predicted"
 
-    drive(steps, ForecastInputs(fitted(values), predicted=True), target=32.0)
+    drive(steps, AnswerInputs(fitted(values), predicted=True), target=32.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler import pipeline
-from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.tui.page import page
@@ -28,7 +28,7 @@ def session(reduction=Reduction.MEAN):
     made = experiment(VALUES, POINTS, reduction=reduction)
     uneven = np.repeat(np.array(RATIOS, np.float32), len(POINTS), axis=1)
     column = replace(made.columns["time"], imbalance=uneven)
-    return Session(forecast(pipeline.fit(replace(made, columns={"time": column})), 64.0))
+    return Session(answer_at(pipeline.fit(replace(made, columns={"time": column})), 64.0))
 
 
 def shown(of, width=200):

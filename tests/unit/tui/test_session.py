@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.forecast_inputs import ForecastInputs
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.view_request import Sort
@@ -36,12 +36,12 @@ VALUES = {
 
 @pytest.fixture(scope="module")
 def known():
-    return ForecastInputs(fitted(VALUES))
+    return AnswerInputs(fitted(VALUES))
 
 
 @pytest.fixture
 def session(known):
-    return Session(forecast(known, 128.0))
+    return Session(answer_at(known, 128.0))
 
 
 def text(session):
@@ -232,25 +232,25 @@ def test_a_search_leaves_a_filter_that_hides_what_was_found(session):
 def test_another_target_ranks_anew_and_the_cursor_stays(session, known):
     session.show(ViewKind.FLAT)
     assert text(session)[0] == "grows>"
-    session.retarget(PreparedForecast(forecast(known, 2.0)))
+    session.retarget(PreparedForecast(answer_at(known, 2.0)))
     assert text(session)[:3] == ["main", "MPI_Wait", "grows>"]
     check_twin(session)
 
 
 def test_at_infinity_shares_decide(known):
-    session = Session(forecast(known, np.inf))
+    session = Session(answer_at(known, np.inf))
     assert text(session)[:2] == ["-main", "  +grows>"]
     check_twin(session)
 
 
 def test_bands_come_later(known):
-    session = Session(forecast(known, 128.0, bands=False))
+    session = Session(answer_at(known, 128.0, bands=False))
     own, _ = session.values(np.arange(2))
     assert np.isnan(own.low).all()
     assert (own.trust == -1).all()
     complete = session.forecast.with_bands()
     session.retarget(PreparedForecast(complete))
-    expected = forecast(known, 128.0)
+    expected = answer_at(known, 128.0)
     np.testing.assert_array_equal(complete.bands.costs.inclusive, expected.bands.costs.inclusive)
     assert complete.total == expected.total
     assert session.forecast.with_bands(lambda: False) is None
@@ -258,7 +258,7 @@ def test_bands_come_later(known):
 
 def test_a_program_of_one_call_path(known):
     del known
-    session = Session(forecast(ForecastInputs(fitted({"main": list(P)})), 128.0))
+    session = Session(answer_at(AnswerInputs(fitted({"main": list(P)})), 128.0))
     for kind in ViewKind:
         session.show(kind)
         for act in (
@@ -281,7 +281,7 @@ def test_a_session_with_another_program_begins_anew(session):
     session.open_all()
     session.retarget(
         PreparedForecast(
-            forecast(ForecastInputs(fitted({"main": list(P), "main/x": list(P)})), 64.0)
+            answer_at(AnswerInputs(fitted({"main": list(P), "main/x": list(P)})), 64.0)
         )
     )
     assert text(session) == ["-main", "  x>"]
@@ -297,7 +297,7 @@ ACTIONS = (
 @pytest.mark.parametrize("seed", range(6))
 def test_no_view_loses_cost_and_every_view_can_be_said_in_words(known, seed):
     rng = np.random.default_rng(seed)
-    session = Session(forecast(known, 128.0))
+    session = Session(answer_at(known, 128.0))
     for _ in range(60):
         what = rng.integers(0, 5)
         if what == 0:
@@ -314,7 +314,7 @@ def test_no_view_loses_cost_and_every_view_can_be_said_in_words(known, seed):
 
 def test_lines_are_not_opened_without_end(known, monkeypatch):
     monkeypatch.setattr("callpath_modeler.tui.state.MOST_LINES", 4)
-    session = Session(forecast(known, 128.0))
+    session = Session(answer_at(known, 128.0))
     session.go(0)
     session.open_all()
     assert session.is_cut

@@ -74,7 +74,7 @@ def at_scale(fitted, scale):
 
 
 def hot_path(screen, fitted):
-    costliest = int(np.argmax(screen.session.forecast.value.exclusive[:, 0]))
+    costliest = int(np.argmax(screen.session.forecast.costs.value.exclusive[:, 0]))
     assert short_name(fitted.experiment.tree.name(costliest)) in under_cursor(screen)
 
 
@@ -100,7 +100,7 @@ def callers(screen, fitted):
 
 
 def imbalance(screen, fitted):
-    row = int(np.argmax(screen.session.forecast.value.exclusive[:, 0]))
+    row = int(np.argmax(screen.session.forecast.costs.value.exclusive[:, 0]))
     ratio = fitted.experiment.imbalance("time", row, {"p": LARGEST})
     assert ratio > 1.05
     assert re.search(rf"(imbalance|125:) {ratio:.2f}", pane(screen))

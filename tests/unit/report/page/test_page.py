@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.expectation_check import check
@@ -45,7 +45,7 @@ def content(models=None, target=64.0, *, inclusive=False, top=20, **others):
     models = fitted({name: list(law) for name, law in LAWS.items()}) if models is None else models
     told = {"check": None, "findings": (), "making": MAKING, "top": top, **others}
     ranking = rank(models, target, inclusive=inclusive)
-    seen = forecast(models, target) if models.metric.additive else None
+    seen = answer_at(models, target) if models.metric.additive else None
     return PageContent(ranking=ranking, forecast=seen, **told)
 
 
@@ -196,7 +196,7 @@ def test_the_tree_sums_small_call_paths_in_one_line():
 
 def test_numbers_of_the_tree_are_those_of_views():
     shown = content()
-    whole = shown.forecast.value.inclusive[0, 0]
+    whole = shown.forecast.costs.value.inclusive[0, 0]
     numbers = Parsed(page(shown)).numbers["tree"]
     assert numbers[1] == whole
     assert numbers[2] == pytest.approx(1.0)

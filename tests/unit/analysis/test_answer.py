@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.predict import predict, with_callees
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.errors import UsageError
@@ -30,7 +30,7 @@ def fit():
 
 @pytest.fixture(scope="module")
 def ahead(fit):
-    return forecast(fit, TARGET)
+    return answer_at(fit, TARGET)
 
 
 def every(columns):
@@ -87,7 +87,7 @@ def test_what_a_value_is_made_of_grows_as_its_fastest_call_path(fit, ahead):
 
 def test_everything_adds_up_to_the_ranking(fit, ahead):
     view = BottomUp(fit.experiment.tree)
-    own, _ = view.values(view.roots, ahead.value)
+    own, _ = view.values(view.roots, ahead.costs.value)
     ranking = rank(fit, TARGET)
     assert np.nansum(own[:, 0]) == pytest.approx(ranking.total[0]) == ahead.total[0]
     above, _ = view.values(view.roots, ahead.bands.costs)
@@ -99,7 +99,7 @@ def test_everything_adds_up_to_the_ranking(fit, ahead):
 
 
 def test_at_infinity_shares_are_those_in_the_limit(fit):
-    own, whole = forecast(fit, np.inf).of_nodes(TopDown(fit.experiment.tree), np.arange(4))
+    own, whole = answer_at(fit, np.inf).of_nodes(TopDown(fit.experiment.tree), np.arange(4))
     assert whole.value[0] == np.inf
     assert own.share.tolist() == pytest.approx([0, 2 / 3, 1 / 3, 0], abs=1e-6)
 
@@ -110,4 +110,4 @@ def test_what_does_not_add_up_has_no_view():
     from callpath_modeler import pipeline
 
     with pytest.raises(UsageError, match="does not add up"):
-        forecast(pipeline.fit(made, "ratio"), TARGET)
+        answer_at(pipeline.fit(made, "ratio"), TARGET)

@@ -13,39 +13,28 @@ from callpath_modeler.analysis.losses import total_at_largest, unmodelled
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.run_time import maxima_at_largest
 from callpath_modeler.arrays import BoolArray, FloatArray
-from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
 from callpath_modeler.profile.groups import Codes, Costs
 
 
-class ForecastInputs:
+class AnswerInputs:
     """Values of an experiment that do not depend on the target.
 
     Parameters
     ----------
     fitted : the models
     predicted : use predictions even if a target was measured
-
-    Raises
-    ------
-    UsageError
-        If the metric is not additive.
     """
 
     def __init__(self, fitted: Fitted, *, predicted: bool = False) -> None:
-        if not fitted.metric.additive:
-            raise UsageError(
-                f"no view: {fitted.metric.name} does not add up over call paths",
-                hint="`cpmodel rank` shows such metrics",
-            )
         self.fitted = fitted
         self.predicted = predicted
         self.modelled = fitted.modelled
         self.total_at_largest = total_at_largest(fitted)
         self.unmodelled, self.unmodelled_share = unmodelled(fitted)
 
-    def asking(self, *, predicted: bool) -> ForecastInputs:
+    def asking(self, *, predicted: bool) -> AnswerInputs:
         """Return the same with measured or with predicted values at measured targets."""
         if predicted == self.predicted:
             return self

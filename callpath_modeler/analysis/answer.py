@@ -1,0 +1,205 @@
+"""Answers: the costs of all call paths at a target, in columns that add up.
+
+Values, shares and excess work are exclusive values of call paths and add up to the values of nodes,
+in each of the three views. Bands add up as in `modeling.sums`, and intervals of measured values are
+those of the sums of each run, as in `analysis.measured`.
+
+Predicted values of 10^6 call paths take a tenth of a second, and their bands take seconds. So an
+answer may be made without bands, which follow later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.answer_bands import MeasuredIntervals, model_bands
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
+from callpath_modeler.analysis.node_values import NodeSums, NodeValues
+from callpath_modeler.analysis.program_costs import ProgramCosts, costs_at
+from callpath_modeler.arrays import FloatArray
+from callpath_modeler.errors import UsageError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.groups import Codes, Costs, Rows
+from callpath_modeler.profile.outline import Outline, SumCheck
+from callpath_modeler.profile.view_request import Sort
+from callpath_modeler.profile.views import View
+
+_SORTS = (
+    *(Sort.VALUE, Sort.MEASURED, Sort.HIGH, Sort.EXCESS),
+    *(Sort.GROWTH, Sort.TRUST, Sort.NAME),
+)
+"""Orders of siblings with models."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer(ProgramCosts):
+    """Costs of all call paths of an experiment at a target, for each view of the call tree."""
+
+    @cached_property
+    def call_paths(self) -> tuple[NodeValues, NodeValues]:
+        """Exclusive and inclusive values of all call paths."""
+        return self._both(
+            NodeSums(lambda costs: (costs.exclusive, costs.inclusive), lambda codes: codes.numbers)
+        )
+
+    def of_nodes(self, view: View, nodes: Rows) -> tuple[NodeValues, NodeValues]:
+        """Return exclusive and inclusive values of nodes."""
+        return self._both(
+            NodeSums(
+                lambda costs: view.values(nodes, costs), lambda codes: view.largest(nodes, codes)
+            )
+        )
+
+    def of_siblings(self, view: View, nodes: Rows) -> tuple[NodeValues, NodeValues]:
+        """Return exclusive and inclusive values of the sum of several siblings."""
+
+        def together(costs: Costs) -> tuple[FloatArray, FloatArray]:
+            own, whole = view.together(nodes, costs)
+            return own[None], whole[None]
+
+        def largest(codes: Codes) -> NDArray[np.integer]:
+            return np.asarray(view.largest(nodes, codes).max(keepdims=True))
+
+        return self._both(NodeSums(together, largest))
+
+    def of_outline(
+        self, outline: Outline, places: Rows | None = None
+    ) -> tuple[NodeValues, NodeValues]:
+        """Return exclusive and inclusive values of lines; `places` selects some of them."""
+        lines = np.arange(len(outline)) if places is None else places
+        return self._both(
+            NodeSums(
+                lambda costs: outline.values_of(lines, costs),
+                lambda codes: outline.largest_of(lines, codes),
+            )
+        )
+
+    def _both(self, sums: NodeSums) -> tuple[NodeValues, NodeValues]:
+        return NodeValues(self, sums, inclusive=False), NodeValues(self, sums, inclusive=True)
+
+    @property
+    def decides(self) -> Costs:
+        """Size of nodes, [call paths, 1]: the value, or the share at infinity."""
+        return self.costs.decides
+
+    @property
+    def whole(self) -> float:
+        """Sum of `decides`; 0 = there is nothing."""
+        return self.costs.whole
+
+    @cached_property
+    def leads(self) -> Costs:
+        """Values that the hot path follows: losses of a comparison, else `decides`."""
+        if not self.is_comparison or self.loss is None:
+            return self.decides
+        own, _ = self.call_paths
+        share, value = self.decides.exclusive[:, 0], own.value
+        expected = np.nan_to_num(self.expected.exclusive[:, 0])
+        return Costs.of(self.tree, self.loss.excess(value, share, expected))
+
+    @property
+    def sorts(self) -> list[Sort]:
+        """The orders of siblings that make a difference."""
+        if self.has_models:
+            return [*_SORTS]
+        return [Sort.VALUE, *[Sort.EXCESS] * self.is_comparison, Sort.NAME]
+
+    @property
+    def usual_sort(self) -> Sort:
+        """The default order of siblings: by excess work in a comparison, else by value."""
+        return Sort.EXCESS if self.is_comparison else Sort.VALUE
+
+    def worth(self, view: View, nodes: Rows, *, inclusive: bool) -> FloatArray:
+        """Return the values of nodes that the hot path follows, [nodes]."""
+        return view.values(nodes, self.leads)[1 if inclusive else 0][:, 0]
+
+    def sum_up(self, view: View) -> None:
+        """Make the sums of a view, so that it can be shown at once later."""
+        known, costs = self.inputs, self.costs
+        for codes in known.growth:
+            view.largest(view.roots, codes)
+        for each in (
+            *(costs.value, costs.modelled, costs.predicted, costs.decides),
+            *(self.leads, self.costs_at_base, known.at_largest),
+            *([] if self.bands is None else [self.bands.costs]),
+        ):
+            view.values(view.roots, each)
+        _ = known.maxima_at_largest
+
+    def sibling_order(
+        self, view: View, sort: Sort, *, inclusive: bool
+    ) -> Callable[[Rows], FloatArray] | None:
+        """Return the function that orders siblings, [nodes] -> [nodes]; None = by `decides`."""
+        which = 1 if inclusive else 0
+        # An open view is ordered family by family, and each order computes one column only.
+        orders: dict[Sort, Callable[[Rows], FloatArray]] = {
+            Sort.NAME: view.alphabetical,
+            Sort.GROWTH: lambda nodes: self.of_nodes(view, nodes)[which].growth.astype(float),
+            Sort.MEASURED: lambda nodes: self.of_nodes(view, nodes)[which].at_largest,
+            Sort.EXCESS: lambda nodes: self.of_nodes(view, nodes)[which].excess,
+        }
+        if self.bands is not None:
+            orders[Sort.TRUST] = lambda nodes: self.of_nodes(view, nodes)[which].trust.astype(float)
+            orders[Sort.HIGH] = lambda nodes: self.of_nodes(view, nodes)[which].high
+        return orders.get(sort)
+
+    def check(self, outline: Outline) -> SumCheck:
+        """Return True if lines add up to the totals at the largest scale and at the target."""
+        largest, target = (outline.check(c) for c in (self.inputs.at_largest, self.costs.value))
+        return SumCheck(
+            np.concatenate([largest.counted, target.counted]),
+            np.concatenate([largest.total, target.total]),
+            largest.holds and target.holds,
+        )
+
+    def with_bands(self, is_wanted: Callable[[], bool] = lambda: True) -> Answer | None:
+        """Return the answer with its bands; None = cancelled.
+
+        Parameters
+        ----------
+        is_wanted : called repeatedly; False cancels. Bands of 10^6 call paths take seconds
+        """
+        if np.isinf(self.target):
+            return self
+        if self.repetitions:
+            return replace(self, bands=measured_intervals(self.inputs, self.target))
+        bands = model_bands(self.fitted, self.target, is_wanted=is_wanted)
+        return None if bands is None else replace(self, bands=bands)
+
+
+def measured_intervals(inputs: AnswerInputs, target: float) -> MeasuredIntervals | None:
+    """Return the intervals of measured values; None = values at the target are predicted."""
+    point = inputs.point(target)
+    return None if point is None else MeasuredIntervals(inputs.runs, inputs.measured, point)
+
+
+def answer_at(inputs: Fitted | AnswerInputs, target: float, *, bands: bool = True) -> Answer:
+    """Return the values of every call path at `target`, in columns that add up.
+
+    Parameters
+    ----------
+    inputs : models, or values that were computed for other targets
+    target : value of the parameter, which may be infinite. If it was run at least twice, values are
+        measured
+    bands : make bands as well, which takes far longer
+
+    Raises
+    ------
+    UsageError
+        If the metric is not additive.
+    """
+    known = inputs if isinstance(inputs, AnswerInputs) else AnswerInputs(inputs)
+    if not known.fitted.metric.additive:
+        raise UsageError(
+            f"no view: {known.fitted.metric.name} does not add up over call paths",
+            hint="`cpmodel rank` shows such metrics",
+        )
+    made = Answer(known, target, costs_at(known, target), None)
+    complete = made.with_bands() if bands else made
+    assert complete is not None
+    return complete
