@@ -283,6 +283,7 @@ def _measured_flame(
     force: bool,
 ) -> None:
     """Write the flame graph of the largest runs, coloured against a smaller scale."""
+    from callpath_modeler.question import Question
     from callpath_modeler.report import exchange
     from callpath_modeler.report.flame.content import ColorBy, check_additive, of_losses, plain
     from callpath_modeler.report.flame.picture import flame_svg

@@ -304,10 +304,9 @@ def question_options(command: F) -> F:
 
 def model_options(command: F) -> F:
     """Add the options of question and models; they arrive as ``question`` and ``study``."""
-    asked = load_options(_with_study(command))
-    return option_group(
-        fit_options(asked), (*_SCALE, _METRIC[0]), "question", _make_question_of_metric
-    )
+    read = load_options(_with_study(command))
+    asked = option_group(read, (*_SCALE, _METRIC[0]), "question", _make_question_of_metric)
+    return fit_options(asked)
 
 
 def target_options(command: F) -> F:

@@ -198,6 +198,7 @@ def _concluded(
 ) -> Judgement:
     """Return the judgement of subjects from results in which they begin at `first`."""
     here, sides = slice(first, first + len(subjects)), compared.sides
+    is_value = isinstance(criterion, Bound) and criterion.kind is CriterionKind.VALUE
     broken = compared.broken[here]
     unsure, worst = ~(broken | compared.kept[here]), 0
     if len(subjects) > 1:
@@ -218,6 +219,7 @@ def _concluded(
         expected=sides.right.at(at),
         unit=unit,
         target=target,
+        meaning=subjects.meaning(worst) if is_value else "",
         each=SubjectVerdicts(subjects.rows, broken, unsure),
     )
 

@@ -12,9 +12,11 @@ from callpath_modeler.analysis.excess import ideal_cost, per_process, scaling_ov
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.measured import Measured, Sums, sum_over
 from callpath_modeler.analysis.predict import Predicted, predict, predict_sum
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.analysis.run_time import run_time_at, run_time_bands
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
+from callpath_modeler.modeling.lines.line_models import with_rows_from
 from callpath_modeler.modeling.sums import ends_of_sums
 from callpath_modeler.profile.metric_values import inclusive_values
 
@@ -38,6 +40,30 @@ class Subjects:
     def fitted(self) -> Fitted:
         """The models."""
         return self.measured.fitted
+
+    @property
+    def run_time(self) -> Fitted | None:
+        """The model of the run time if it is the subject; None = sums over call paths are."""
+        run_time = self.fitted.run_time
+        return run_time if self.rows is None and run_time and run_time.modelled[0] else None
+
+    def meaning(self, index: int, *, of_growth: bool = False) -> str:
+        """Return what a number of a subject is, if others show another one; else "".
+
+        Rankings and views show the fastest growth among the callees. A sum has its own growth.
+        """
+        row = self.row(index)
+        if row is None:
+            return "run time" if self.run_time is not None else ""
+        return "sum with callees" if of_growth and self._sums[index] else ""
+
+    @property
+    def _sums(self) -> BoolArray:
+        """Whether each subject is a sum of several call paths, [subjects]."""
+        if self.rows is None:
+            return np.ones(1, np.bool_)
+        has_callees = self.fitted.experiment.tree.end[self.rows] > self.rows + 1
+        return np.asarray(has_callees & self.inclusive)
 
     def __len__(self) -> int:
         return 1 if self.rows is None else len(self.rows)
@@ -80,12 +106,23 @@ class Subjects:
         confidence : confidence of the band
         """
         point = self.measured.point(target)
+        if kind is CriterionKind.VALUE and self.run_time is not None:
+            return self._run_time(target, confidence, is_measured=point is not None)
         if point is None:
             return self._predicted(kind, target, confidence)
         found = self._measured(kind, point, confidence)
         if found.measured.all():
             return found
         return found.known_or(self._predicted(kind, target, confidence))
+
+    def _run_time(self, target: float, confidence: float, *, is_measured: bool) -> Band:
+        """Return the run time at a target, [1], as a ranking has it."""
+        fitted = _confident(self.fitted, confidence)
+        sums = (np.nan,) * 3 if is_measured else predict(fitted, target).total()
+        found = run_time_at(fitted, target, self.measured, sums, predicted=not is_measured)
+        assert found is not None, "the run time has a model"
+        value, low, high = (np.array([end]) for end in found.total)
+        return Band(value, low, high, np.array([is_measured]))
 
     def _measured(self, kind: CriterionKind, point: int, confidence: float) -> Band:
         """Return a number of each subject at a repeated point, [subjects]."""
@@ -155,6 +192,8 @@ class Subjects:
     def curve(self, row: int | None, points: FloatArray, confidence: float) -> Band:
         """Return predictions of one subject at many finite points, [points]; None = the program."""
         fitted = _confident(self.fitted, confidence)
+        if self.run_time is not None:
+            return run_time_bands(fitted, points)
         if row is None:
             rows = np.arange(len(fitted.experiment.tree))
         else:
@@ -168,13 +207,22 @@ class Subjects:
     def models(self) -> Models:
         """Return models of the values of subjects, one per subject.
 
-        Sums over call paths have models of their own, made together with those of all call paths,
-        which provide noise and priors. A sum of models would have the growth of its fastest call
-        path, however small that is.
+        A call path without callees, and the run time, have the models that rankings show. Sums over
+        call paths have models of their own, made together with those of all call paths, which
+        provide noise and priors. A sum of models would have the growth of its fastest call path,
+        however small that is.
         """
-        if self.rows is not None and not self.inclusive:
-            return self.fitted.models.take(self.rows)
-        return models_of_sums(self.fitted, self.sums)
+        if self.run_time is not None:
+            return self.run_time.models
+        if self.rows is None:
+            return models_of_sums(self.fitted, self.sums)
+        own, sums = self.fitted.models.take(self.rows), self._sums
+        if not sums.any():
+            return own
+        found = models_of_sums(self.fitted, self.sums)
+        # The classic method models each row alone, so both models of a call path are the same.
+        is_own = ~sums if found.method == "mixture" else np.zeros(len(sums), np.bool_)
+        return with_rows_from(found, own, is_own) if is_own.any() else found
 
 
 def models_of_sums(fitted: Fitted, sums: Sums) -> Models:
@@ -230,4 +278,6 @@ def _rest(subjects: Subjects, own: Predicted) -> Band:
 
 def _confident(fitted: Fitted, confidence: float) -> Fitted:
     """Return the models with another confidence of bands."""
-    return replace(fitted, models=replace(fitted.models, confidence=confidence))
+    run_time = None if fitted.run_time is None else _confident(fitted.run_time, confidence)
+    models = replace(fitted.models, confidence=confidence)
+    return replace(fitted, models=models, run_time=run_time)
