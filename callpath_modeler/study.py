@@ -70,8 +70,9 @@ class Study(HtmlReprMixin):
     >>> import callpath_modeler as cpm
     >>> study = cpm.Study("sample_profiles/stencil")
     >>> study.ranking(target=1024)
-    <Ranking stencil at p = 1024: 9 call paths by value>
-    >>> study.ranking(target=1024, metric="visits").total[0]   # without reading the runs again
+    <Ranking stencil at p = 1024: 25 call paths by value>
+    >>> study.ranking(target=1024, inclusive=True).order[:3]   # with the same models
+    array([ 0,  1, 12])
     """
 
     def __init__(

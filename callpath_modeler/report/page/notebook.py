@@ -38,6 +38,7 @@ from callpath_modeler.report.page.summary import headline
 from callpath_modeler.report.python_source import identifiers
 from callpath_modeler.report.ranking import context, remainder
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
+from callpath_modeler.study import Study
 from callpath_modeler.units import counted
 
 _TOP = 10
@@ -82,6 +83,11 @@ def _content(thing: object) -> Html:
 @_content.register
 def _(experiment: Experiment) -> Html:
     return joined(tag("p", summary(experiment)), quality_section(experiment, experiment.findings))
+
+
+@_content.register
+def _(study: Study) -> Html:
+    return _content(study.experiment())
 
 
 @_content.register
