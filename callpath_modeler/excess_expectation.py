@@ -10,10 +10,10 @@ import numpy as np
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.aggregation import aggregate_for
-from callpath_modeler.analysis.excess import per_process, scaling_over
+from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.expectation_text import ExcessExpectation
 from callpath_modeler.analysis.expectations.growths import growth_ideal
-from callpath_modeler.analysis.ideals import GrowthIdeal, ReferenceIdeal
+from callpath_modeler.analysis.ideals import GrowthIdeal, ReferenceIdeal, scaling_over
 from callpath_modeler.analysis.pairing import ExperimentPair, common_line, pair_up
 from callpath_modeler.analysis.predict import predict
 from callpath_modeler.analysis.scale_pairs import (

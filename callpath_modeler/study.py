@@ -37,6 +37,7 @@ from callpath_modeler.question import (
 )
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.answer import Answer
     from callpath_modeler.analysis.diff import Differences
     from callpath_modeler.analysis.ensemble import Losses
     from callpath_modeler.analysis.expectations.baseline import Baseline, BaselineSettings
@@ -489,11 +490,12 @@ class Study(HtmlReprMixin):
     def losses(
         self, question: Question | None = None, *, base: float | None = None, **asked: Any
     ) -> Losses:
-        """Return the excess work between measured scales, and at a target if there is one.
+        """Return the excess work between measured scales.
 
         Parameters
         ----------
-        question : the question; ``at`` has values of other parameters than that of the scales
+        question : metric, pairs and expected costs; ``at`` has values of other parameters than
+            that of the scales
         base : measured scale that all larger ones are compared with; None = the smallest one
         asked : fields of the question, such as ``pairs=[(8, 128)]``
 
@@ -506,11 +508,10 @@ class Study(HtmlReprMixin):
         from callpath_modeler.excess_expectation import ideal_between
 
         question = replace(question or Question(), **asked)
-        target = parse_target(question.target).value
         held = parse_target(None, question.at).named
         experiment, centre = self.experiment(question.metric), self.centre(question.metric)
         options = replace(self.fit_options, aggregate=centre)
-        found = losses(
+        return losses(
             experiment,
             question.metric,
             options.parameter,
@@ -527,17 +528,22 @@ class Study(HtmlReprMixin):
                 held,
             ),
         )
-        if target is None:
-            return found
+
+    def losses_at(self, found: Losses, target: float | str) -> tuple[Losses, Answer]:
+        """Return losses with those between their base and a target, and the prediction there.
+
+        Raises
+        ------
+        UsageError, DataError
+            As `fit`, or if the target is invalid.
+        """
         from callpath_modeler.analysis.target_excess import with_target
 
-        fitted = self.along(found)
-        return with_target(found, fitted, checked_target(fitted, target))
-
-    def along(self, found: Losses) -> Fitted:
-        """Return the models on the line of some losses."""
+        scale = parse_target(target).value
+        assert scale is not None, "a target is a scale"
         fitted = self.models(found.metric.name, found.parameter)
-        return fitted.holding(found.line.held, found.parameter)
+        fitted = fitted.holding(found.line.held, found.parameter)
+        return with_target(found, fitted, checked_target(fitted, scale))
 
     def check(self, path: str | Path, question: Question | None = None, **asked: Any) -> Check:
         """Return the results of the expectations of a file.

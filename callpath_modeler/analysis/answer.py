@@ -47,6 +47,22 @@ class Answer(ProgramCosts):
             NodeSums(lambda costs: (costs.exclusive, costs.inclusive), lambda codes: codes.numbers)
         )
 
+    @cached_property
+    def program(self) -> NodeValues:
+        """Values of the whole program, each [1]."""
+        own, _ = self._both(
+            NodeSums(
+                lambda costs: (costs.total[None],) * 2,
+                lambda codes: codes.numbers.max(keepdims=True),
+            )
+        )
+        return own
+
+    @property
+    def total_excess(self) -> float:
+        """Excess work of the whole program; NaN = not defined."""
+        return float(self.program.excess[0])
+
     def of_nodes(self, view: View, nodes: Rows) -> tuple[NodeValues, NodeValues]:
         """Return exclusive and inclusive values of nodes."""
         return self._both(
@@ -97,10 +113,9 @@ class Answer(ProgramCosts):
         """Values that the hot path follows: losses of a comparison, else `decides`."""
         if not self.is_comparison or self.loss is None:
             return self.decides
-        own, _ = self.call_paths
-        share, value = self.decides.exclusive[:, 0], own.value
+        value = self.costs.value.exclusive[:, 0]
         expected = np.nan_to_num(self.expected.exclusive[:, 0])
-        return Costs.of(self.tree, self.loss.excess(value, share, expected))
+        return Costs.of(self.tree, self.loss.excess(value, expected))
 
     @property
     def sorts(self) -> list[Sort]:

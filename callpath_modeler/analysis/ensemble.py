@@ -14,8 +14,14 @@ from types import NoneType
 import numpy as np
 
 from callpath_modeler.analysis.aggregation import aggregate_for
-from callpath_modeler.analysis.excess import Excess, excess_beyond, per_process, scaling_over
-from callpath_modeler.analysis.ideals import ScalingIdeal, ideal_of
+from callpath_modeler.analysis.excess import (
+    Excess,
+    Loss,
+    excess_beyond,
+    per_process,
+    repetitions_of_pair,
+)
+from callpath_modeler.analysis.ideals import ScalingIdeal, ideal_of, scaling_over
 from callpath_modeler.analysis.scale_pairs import (
     Pair,
     expected_pairs,
@@ -25,7 +31,7 @@ from callpath_modeler.analysis.scale_pairs import (
 )
 from callpath_modeler.analysis.unmatched import Unmatched, diverging
 from callpath_modeler.argument_checks import check_type
-from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.ideal import Ideal
@@ -40,34 +46,11 @@ from callpath_modeler.targets import settings_of, target_of
 from callpath_modeler.units import setting_text
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PredictedTarget:
-    """Predicted costs at a target.
-
-    Attributes
-    ----------
-    target : the scale
-    value : [call paths, 1] predictions
-    addends : [call paths, columns] additive numbers for bands; the first are those of
-        `sums.addable`
-    modelled : [call paths] whether there is a prediction
-    unmodelled_share : share of the other call paths at the largest measured scale
-    confidence : confidence of the bands
-    """
-
-    target: float
-    value: Costs
-    addends: Costs
-    modelled: BoolArray
-    unmodelled_share: float
-    confidence: float
-
-
 @dataclass(frozen=True, eq=False)
 class Losses(LossesPlotMixin):
     """Excess work of every call path between pairs of scales.
 
-    All scales are measured, except the larger one of the last pair if there is a `prediction`.
+    All scales are measured, except the larger one of the last pair if there is a `target`.
 
     Attributes
     ----------
@@ -77,7 +60,7 @@ class Losses(LossesPlotMixin):
     scaling : weak or strong
     ideal : the expected costs
     pairs : the smaller and the larger scale of each pair
-    points : [points] scales of the pairs, ascending; then the base and the target of a prediction
+    points : [points] scales of the pairs, ascending; then the base and the target
     places : positions in `points` of both scales of each pair
     centre : centre of the repetitions
     costs : [call paths, points] cost per process, SI base units
@@ -87,7 +70,7 @@ class Losses(LossesPlotMixin):
     expected : [call paths, pairs] expected cost per process at the larger scale of the pair
     excess : [call paths, pairs] fractions of the run time at the larger scale of the pair
     omitted : measured scales that are in no pair, because no cost is expected for them
-    prediction : predicted costs at a target; None = there is no target
+    target : the larger scale of the last pair, if costs there are predicted; else None
     """
 
     experiment: Experiment
@@ -105,7 +88,7 @@ class Losses(LossesPlotMixin):
     expected: Costs
     excess: Costs
     omitted: tuple[float, ...] = ()
-    prediction: PredictedTarget | None = None
+    target: float | None = None
 
     def __repr__(self) -> str:
         scales = f"{len(self.points)} scales of {self.parameter}"
@@ -122,7 +105,7 @@ class Losses(LossesPlotMixin):
 
     def is_predicted(self, pair: int) -> bool:
         """Return whether the larger scale of a pair is a target whose costs are predicted."""
-        return self.prediction is not None and pair == len(self.pairs) - 1
+        return self.target is not None and pair == len(self.pairs) - 1
 
     def repetitions(self, pair: int) -> tuple[Costs, Costs] | None:
         """Return the costs of the runs of a pair, each [call paths, repetitions], per process.
@@ -156,23 +139,6 @@ class Losses(LossesPlotMixin):
         )
 
 
-def repetitions_of_pair(
-    experiment: Experiment, metric: str, parameter: str, ideal: Ideal, pair: Pair
-) -> tuple[Costs, Costs] | None:
-    """Return the costs of the runs of a pair of scales, as `Losses.repetitions` does."""
-    points, cube = experiment.by_point(metric, parameter)
-    of_runs = []
-    for point in pair:
-        runs = cube[:, int(np.searchsorted(points, point))]
-        runs = np.nan_to_num(runs[:, ~np.isnan(runs).all(axis=0)])
-        of_runs.append(per_process(experiment, parameter, runs, point))
-    before, after = of_runs
-    expected = ideal.runs(*pair, before)
-    if expected is None:
-        return None
-    return Costs.of(experiment.tree, expected), Costs.of(experiment.tree, after)
-
-
 def ensemble_excess(
     experiment: Experiment, metric: Metric, parameter: str, ideal: Ideal, how: Centre
 ) -> tuple[Costs, int]:
@@ -203,7 +169,8 @@ def ensemble_excess(
             p = float(points[base])
             if not run_time > 0 or ideal.gap(p, q):
                 continue
-            total += (cost[:, scale] - ideal.cost(p, q, cost[:, base])) / run_time
+            expected = ideal.cost(p, q, cost[:, base])
+            total += Loss(1.0, run_time).excess(cost[:, scale], expected)
             count += 1
     mean = np.where(never, np.nan, total / count if count else np.nan)
     return Costs.of(experiment.tree, mean), count
@@ -425,17 +392,20 @@ def relative_excess(
         If the total at the larger scale is zero.
     """
     before, after = (cost[:, place] for place in at)
-    whole = np.nansum(after)
-    if not whole > 0:
-        raise DataError(
-            f"{metric.name} is zero at {setting_text({parameter: pair[1]})}:"
-            " nothing to be a share of",
-            hint="choose another metric with -m, or other scales with --pair",
-        )
+    loss = Loss(1.0, float(np.nansum(after)))
+    if not loss.run_time > 0:
+        raise no_total(metric, parameter, pair[1])
     expected = ideal.cost(*pair, np.nan_to_num(before))
-    lost = np.nan_to_num(after) - expected
     absent = np.isnan(before) & np.isnan(after) & (expected == 0)
-    return expected, np.where(absent, np.nan, lost / whole)
+    return expected, np.where(absent, np.nan, loss.excess(after, expected))
+
+
+def no_total(metric: Metric, parameter: str, scale: float) -> DataError:
+    """Return the error of a scale at which the program costs nothing."""
+    return DataError(
+        f"{metric.name} is zero at {setting_text({parameter: scale})}: nothing to be a share of",
+        hint="choose another metric with -m, or other scales with --pair",
+    )
 
 
 def unmatched(losses: Losses, pair: int) -> Unmatched:

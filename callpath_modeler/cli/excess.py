@@ -103,21 +103,24 @@ def command(
     study = Study(experiment, load, fitting, progress=console.progress("read"))
     findings = study.experiment(metric).findings
     try:
-        found = study.losses(question, base=first)
+        found, prediction = study.losses(question, base=first), None
+        if target is not None:
+            found, prediction = study.losses_at(found, target)
     except DataError:
         # The missing scale may be a run that was excluded.
         console.findings(findings)
         raise
-    if found.prediction is not None:
-        findings = findings_at(study.along(found), found.prediction.target)
+    if prediction is not None:
+        findings = findings_at(prediction.fitted, prediction.target)
     findings += slice_findings(found.line.held, found.line.assumed)
     findings = tuple(dict.fromkeys(findings))
-    shown = ExcessView(found, wanted)
+    shown = ExcessView(found, wanted, prediction)
     if plot is not None:
         from callpath_modeler.report.plot.drawing import excess_drawing
 
         # It has the lines of the table, whatever else is written.
-        lined = ExcessView(found, viewing("table", table.top, inclusive, exclusive))
+        lined_as = viewing("table", table.top, inclusive, exclusive)
+        lined = ExcessView(found, lined_as, prediction)
         write_plot(console, excess_drawing(lined), plot, force=table.output.force)
     if form == "table":
         lines = excess_text(

@@ -19,8 +19,8 @@ from callpath_modeler.profile.omissions import (
     omissions_text,
     share_of,
 )
-from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.diff_table import VERDICTS, growth_texts
+from callpath_modeler.report.headline import left_out
 from callpath_modeler.report.invocation import NEW, Invocation
 from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
 from callpath_modeler.report.outlined_view import NAMED, short_names

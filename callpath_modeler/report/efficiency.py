@@ -191,7 +191,7 @@ def efficiency_text(
     invocation : command lines for the same experiment
     """
     say = style.say
-    lines = wrap(say(verdict(shown)), style.width, "bold")
+    lines = wrap(say(headline(shown)), style.width, "bold")
     for text in context_lines(shown):
         lines += wrap(say(text), style.width, _GREY)
     lines += [Text(), *_factors(shown, style=style), Text()]
@@ -203,7 +203,7 @@ def efficiency_text(
     return lines
 
 
-def verdict(shown: EfficiencyView) -> str:
+def headline(shown: EfficiencyView) -> str:
     """Return the sentence that answers: how efficient, and which factor is the lowest."""
     found, last = shown.efficiency, shown.efficiency.last
     value = shown.value(last, PopFactor.PARALLEL)
@@ -405,7 +405,7 @@ def _header(shown: EfficiencyView, findings: Sequence[Finding]) -> dict[str, obj
         "is_hybrid": found.is_hybrid,
         "aggregate": found.aggregate,
         "confidence": shown.confidence,
-        "verdict": to_ascii(verdict(shown)),
+        "verdict": to_ascii(headline(shown)),
         "scales": scales,
         "hidden_subtrees": len(shown.known) - len(shown.subtrees),
     }

@@ -17,8 +17,8 @@ from callpath_modeler.analysis.excess_patterns import (
 )
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.excess_view import ExcessView, Overlaps
+from callpath_modeler.report.headline import left_out
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, shorten, wrap
 from callpath_modeler.report.measured_only import (
@@ -172,10 +172,10 @@ def _columns(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
             )
         )
         columns.append(TextColumn("own", [*_shares(own[:, k], overlaps, 1), ""], droppable=rank))
-    if shown.bands is not None and losses.prediction is not None:
+    if shown.bands is not None and shown.prediction is not None:
         texts = [_share_band(shown.bands[1], line) for line in range(len(shown.outline))]
         texts.append(_share_band(shown.band_of_total, 0))
-        title = f"{losses.prediction.confidence:.0%} band"
+        title = f"{shown.prediction.fitted.models.confidence:.0%} band"
         columns.append(TextColumn(title, texts, droppable=2))
     if shown.ensemble is not None and last:
         mean = [[percent(x) for x in values.tolist()] for values in shown.ensemble]
@@ -209,10 +209,10 @@ def _share_band(band: Band, place: int) -> str:
 
 def _total_band_text(shown: ExcessView) -> str:
     """Return the band of the program's excess work at a predicted target; "" = no target."""
-    found = shown.losses.prediction
+    found = shown.prediction
     if found is None:
         return ""
-    return f"{percent(found.confidence)} band {_share_band(shown.band_of_total, 0)}"
+    return f"{percent(found.fitted.models.confidence)} band {_share_band(shown.band_of_total, 0)}"
 
 
 def _no_room(shown: ExcessView, header: str, *, style: TextStyle) -> list[str]:
@@ -283,9 +283,9 @@ def _notes(shown: ExcessView) -> list[str]:
         base, last = losses.omitted[0], losses.pairs[-1][1]
         gap = losses.ideal.gap(base, last) or losses.ideal.gap(losses.pairs[0][0], base)
         notes.append(f"not compared: {name} = {scales}, because {gap}")
-    if losses.prediction is not None:
-        told = f"{name} = {parameter_value(losses.prediction.target)} is predicted"
-        share = losses.prediction.unmodelled_share
+    if shown.prediction is not None:
+        told = f"{name} = {parameter_value(shown.prediction.target)} is predicted"
+        share = shown.prediction.unmodelled_share
         rest = f"; without call paths that have no model, {percent(share)} of the largest scale"
         notes.append(told + rest * bool(share > 0))
     if shown.ensemble is not None and len(losses.pairs) > 1:

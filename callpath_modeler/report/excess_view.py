@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.ensemble import Losses
 from callpath_modeler.analysis.excess import efficiency_of
 from callpath_modeler.analysis.excess_patterns import overlap
-from callpath_modeler.analysis.target_excess import band_of_total, bands_at_target
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.groups import Costs
@@ -30,10 +30,12 @@ class ExcessView(OutlinedView):
     ----------
     losses : the excess work
     request : view, depth, filter and zoom
+    prediction : costs at the predicted target of the last pair; None = there is no target
     """
 
     losses: Losses
     request: ViewRequest
+    prediction: Answer | None = None
 
     @property
     def tree(self) -> CallTree:
@@ -67,17 +69,18 @@ class ExcessView(OutlinedView):
     @cached_property
     def bands(self) -> tuple[Band, Band] | None:
         """Excess work of lines at a predicted target, exclusive and inclusive; None = no target."""
-        if self.losses.prediction is None:
+        if self.prediction is None:
             return None
-        return bands_at_target(self.losses, self.outline)
+        own, whole = self.prediction.of_outline(self.outline)
+        return own.excess_band, whole.excess_band
 
     @cached_property
     def band_of_total(self) -> Band:
         """Excess work of the program at a predicted target with its band, [1]; NaN = no target."""
-        if self.losses.prediction is None:
+        if self.prediction is None:
             nothing = np.full(1, np.nan)
             return Band(nothing, nothing, nothing)
-        return band_of_total(self.losses)
+        return self.prediction.program.excess_band
 
     @cached_property
     def ensemble(self) -> tuple[FloatArray, FloatArray] | None:

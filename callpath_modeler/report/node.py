@@ -17,11 +17,11 @@ from callpath_modeler.modeling import FitStatus
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.groups import Rows
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.answer import target_text
 from callpath_modeler.report.causes import imbalance_facts
 from callpath_modeler.report.change_points import formula_from_text
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import measured_of, sketch
+from callpath_modeler.report.headline import target_text
 from callpath_modeler.report.hypotheses import NO_OTHER, hypotheses
 from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.measured_only import excess_symbol, excess_texts

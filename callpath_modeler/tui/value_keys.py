@@ -17,7 +17,7 @@ from callpath_modeler.analysis.pair_forecast import (
 )
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.answer import at_text
+from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.measured_only import wanted
 from callpath_modeler.tui.background import IsWanted
 from callpath_modeler.tui.frame import BrowserFrame

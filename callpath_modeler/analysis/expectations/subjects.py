@@ -8,8 +8,9 @@ import numpy as np
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.bands import Band, propagate_errors
-from callpath_modeler.analysis.excess import ideal_cost, per_process, scaling_over
+from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
+from callpath_modeler.analysis.ideals import ideal_cost, scaling_over
 from callpath_modeler.analysis.measured import Measured, Sums, sum_over
 from callpath_modeler.analysis.predict import Predicted, predict, predict_sum
 from callpath_modeler.analysis.run_time import run_time_at, run_time_bands

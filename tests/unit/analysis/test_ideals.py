@@ -12,7 +12,7 @@ from callpath_modeler.analysis.expectations.growths import growth_ideal
 from callpath_modeler.analysis.expectations.interpretation import interpret
 from callpath_modeler.analysis.ideals import GrowthIdeal, ReferenceIdeal, ScalingIdeal
 from callpath_modeler.analysis.rank import rank
-from callpath_modeler.analysis.target_excess import band_of_total, bands_at_target, with_target
+from callpath_modeler.analysis.target_excess import with_target
 from callpath_modeler.errors import CallpathModelerError, UsageError
 from callpath_modeler.modeling import GrowthSyntaxError, parse_function
 from callpath_modeler.profile.experiment import Scaling
@@ -273,18 +273,19 @@ def test_excess_work_at_a_target_is_that_of_the_ranking_and_has_a_band():
         for name, values in {"main": [1 + 0.2 * p for p in POINTS], "main/f": [5.0] * 4}.items()
     }
     models = fitted(noisy, POINTS)
-    found = with_target(losses(models.experiment), models, 64)
+    found, prediction = with_target(losses(models.experiment), models, 64)
     ranked = rank(models, 64)
     assert found.pairs[-1] == (2, 64)
     np.testing.assert_allclose(found.excess.exclusive[:, -1], ranked.excess.exclusive)
     np.testing.assert_allclose(found.excess.inclusive[:, -1], ranked.excess.inclusive)
-    shown = ExcessView(found, ViewRequest())
-    for band in (*bands_at_target(found, shown.outline), band_of_total(found)):
+    shown = ExcessView(found, ViewRequest(), prediction)
+    assert shown.bands is not None
+    for band in (*shown.bands, shown.band_of_total):
         assert (band.low < band.value).all()
         assert (band.value < band.high).all()
-    whole = band_of_total(found)
+    whole = shown.band_of_total
     assert whole.value[0] == pytest.approx(found.total[-1])
-    np.testing.assert_allclose(bands_at_target(found, shown.outline)[1].low[0], whole.low[0])
+    np.testing.assert_allclose(shown.bands[1].low[0], whole.low[0])
     # The ensemble has measured scales only.
     assert found.ensemble[1] == 6
     assert found.repetitions(len(found.pairs) - 1) is None
@@ -303,7 +304,7 @@ def test_a_target_that_is_no_target_is_refused(target, message):
 def test_call_paths_without_a_model_are_excluded_at_both_scales():
     values = {**VALUES, "main/gone": [2.0, 2.0, 2.0, NAN]}
     models = fitted(values, POINTS)
-    found = with_target(losses(models.experiment), models, 64)
+    found, _ = with_target(losses(models.experiment), models, 64)
     row = 4
     assert not models.modelled[row]
     assert np.isnan(found.excess.exclusive[row, -1])
