@@ -394,7 +394,12 @@ class Study(HtmlReprMixin):
             As `load`, `fit` and `compare`.
         """
         from callpath_modeler.analysis.pairing import common_line
-        from callpath_modeler.comparison import at_scales, compare, has_enough_points
+        from callpath_modeler.comparison import (
+            at_scales,
+            compared_at,
+            differences_of,
+            has_enough_points,
+        )
 
         question = replace(question or Question(), **asked)
         target, parameter = self._target(question)
@@ -420,20 +425,10 @@ class Study(HtmlReprMixin):
                 checked_target(found, scale)
             return found
 
-        return compare(
-            side(before, sources),
-            side(after, self.sources),
-            scale,
-            metric=metric,
-            parameter=parameter,
-            held=held,
-            inclusive=question.inclusive,
-            predicted=question.predicted,
-            confidence=fitting.confidence,
-            aggregate=fitting.aggregate,
-            jobs=fitting.jobs,
-            executor=fitting.executor,
+        found = differences_of(
+            side(before, sources), side(after, self.sources), metric, held, fitting
         )
+        return compared_at(found, scale, inclusive=question.inclusive, predicted=question.predicted)
 
     def differences(self, base: str | Path, new: Fitted) -> Differences:
         """Return the differences of an earlier experiment and models of this one, at any target.

@@ -13,7 +13,7 @@ from callpath_modeler import stages
 from callpath_modeler.cli.browser_services import browser_services
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.expectation_option import EXPECT_COSTS, expected_costs_of
+from callpath_modeler.cli.expectation_option import EXPECT_COSTS
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.options import (
@@ -71,7 +71,6 @@ def command(
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     sort: str | None,  # noqa: ARG001
     reverse: bool,
-    expect: str | None,  # noqa: ARG001
     question: Question,
     study: Study,
     source_paths: tuple[str, ...],
@@ -101,7 +100,6 @@ def command(
     if not web:
         study = study.reading(lines=True)
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
-    question = replace(question, expect=expected_costs_of(click.get_current_context()))
     study = study.reading(requirements=True)
     fitted, target = study.at(question)
     from callpath_modeler.units import counted

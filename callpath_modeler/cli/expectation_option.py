@@ -11,7 +11,6 @@ import click
 from click.core import ParameterSource
 
 from callpath_modeler.cli.option_groups import was_asked
-from callpath_modeler.cli.options import A_FILE
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ _COSTS = (
 
 EXPECT_VERDICTS = click.option(
     "--expect",
-    type=A_FILE,
+    type=click.Path(readable=False, path_type=Path),
     metavar="FILE.toml",
     help="Add the verdicts of the expectations in this file, as `cpmodel check` gives them.",
 )

@@ -15,7 +15,6 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import (
     EXPECT,
     check_ranking,
-    expected_costs_of,
     verdict_file,
 )
 from callpath_modeler.cli.option_groups import was_asked
@@ -90,7 +89,6 @@ def command(
     what: str | None,
     color_by: str | None,
     base: str | None,  # noqa: ARG001
-    expect: str | None,  # noqa: ARG001
     force: bool,
     question: Question,
     study: Study,
@@ -115,8 +113,7 @@ def command(
     has_verdicts = form in GRAPHS or (form not in _OTHERS and what == _RANKING)
     _refuse_expectation(ctx, form, has_verdicts=has_verdicts)
     _check_flame(ctx, form, what)
-    expected = expected_costs_of(click.get_current_context())
-    question = replace(question, expect=expected, has_verdicts=has_verdicts)
+    question = replace(question, has_verdicts=has_verdicts)
     verdicts = verdict_file(click.get_current_context()) if has_verdicts else None
     study = study.for_expectations(verdicts, question.metric)
     at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted", "pairs"))

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.question import Question
     from callpath_modeler.readers.process_selection import ProcessSelection
 
 
@@ -299,20 +298,17 @@ def study_options(command: F) -> F:
 
 def question_options(command: F) -> F:
     """Add the options of the question; they arrive as ``question``."""
-    return option_group(command, _ASK, "question", _make_question)
+    return _asking(command, _ASK)
 
 
 def model_options(command: F) -> F:
     """Add the options of question and models; they arrive as ``question`` and ``study``."""
-    read = load_options(_with_study(command))
-    asked = option_group(read, (*_SCALE, _METRIC[0]), "question", _make_question_of_metric)
-    return fit_options(asked)
+    return fit_options(_asking(load_options(_with_study(command)), (*_SCALE, _METRIC[0])))
 
 
 def target_options(command: F) -> F:
     """Add `question_options`, ``predicted``: use models even at a measured target, and ``pair``."""
-    options = (*_ASK, _PREDICTED, _PAIR)
-    return option_group(command, options, "question", _make_question_at_target)
+    return _asking(command, (*_ASK, _PREDICTED, _PAIR))
 
 
 def metric_options(command: F) -> F:
@@ -452,43 +448,31 @@ def _with_study(command: F) -> F:
     return made
 
 
-def _make_question(
-    *, target: str | None, at: str | None, metric: str | None, inclusive: bool, exclusive: bool
-) -> Question:
-    from callpath_modeler.question import Question
+def _asking(command: F, options: tuple[Callable[[F], F], ...]) -> F:
+    """Add options whose names are fields of `Question`; they arrive as ``question``."""
+    names = [str(_parameter(option).name) for option in options]
 
-    refuse_both(inclusive=inclusive, exclusive=exclusive)
-    return Question(target, at, metric, inclusive, is_target_required=_is_target_asked())
+    @functools.wraps(command)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        from callpath_modeler.question import Question
 
+        given, ctx = {name: kwargs.pop(name) for name in names}, click.get_current_context()
+        refuse_both(
+            inclusive=given.get("inclusive", False), exclusive=given.pop("exclusive", False)
+        )
+        # A target of a configuration file is not the user's.
+        is_asked = was_asked(ctx, "target") or was_asked(ctx, "at")
+        if "expect" in kwargs and _PREDICTED in options:
+            from callpath_modeler.cli.expectation_option import expected_costs_of
 
-def _make_question_of_metric(*, target: str | None, at: str | None, metric: str | None) -> Question:
-    from callpath_modeler.question import Question
+            given["expect"] = expected_costs_of(ctx)
+            del kwargs["expect"]
+        question = Question(**given, is_target_required=is_asked)
+        return command(*args, question=question, **kwargs)
 
-    return Question(target, at, metric, is_target_required=_is_target_asked())
-
-
-def _is_target_asked() -> bool:
-    """Return whether the target is the user's, not one of a configuration file."""
-    here = click.get_current_context()
-    return was_asked(here, "target") or was_asked(here, "at")
-
-
-def _make_question_at_target(
-    *,
-    target: str | None,
-    at: str | None,
-    metric: str | None,
-    inclusive: bool,
-    exclusive: bool,
-    predicted: bool,
-    pairs: tuple[str, ...],
-) -> Question:
-    from dataclasses import replace
-
-    asked = _make_question(
-        target=target, at=at, metric=metric, inclusive=inclusive, exclusive=exclusive
-    )
-    return replace(asked, predicted=predicted, pairs=pairs)
+    wrapped: Any = wrapper
+    made: F = add_options(wrapped, options)
+    return made
 
 
 def _make_fit(

@@ -14,7 +14,6 @@ from callpath_modeler.cli.console import Console, Notes
 from callpath_modeler.cli.expectation_option import (
     EXPECT,
     check_ranking,
-    expected_costs_of,
     verdict_file,
     with_expectation,
 )
@@ -98,7 +97,6 @@ def command(
     plot: Path | None,
     table: TableRequest,
     explain_trust: bool,
-    expect: str | None,  # noqa: ARG001
     verify: Path | None,
     history: HistoryRequest,
     question: Question,
@@ -121,8 +119,7 @@ def command(
         console.note(_TRUST.rstrip(), asked=True)
     form = table.form
     _refuse_with_groups(group_by, {"--plot": plot, "--verify": verify, **history.stores})
-    expected = expected_costs_of(click.get_current_context())
-    question = replace(question, by=by, expect=expected, has_verdicts=True, further=None)
+    question = replace(question, by=by, has_verdicts=True, further=None)
     verdicts = verdict_file(click.get_current_context())
     study = study.for_expectations(verdicts, question.metric)
     rankings = study.reading(requirements=True).rankings(question, group_by)

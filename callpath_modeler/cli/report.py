@@ -15,7 +15,6 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import (
     EXPECT,
     check_ranking,
-    expected_costs_of,
     verdict_file,
     with_expectation,
 )
@@ -69,7 +68,6 @@ def command(
     output: Path | None,
     force: bool,
     top: int,
-    expect: str | None,  # noqa: ARG001
     question: Question,
     study: Study,
 ) -> None:
@@ -85,8 +83,7 @@ def command(
     from callpath_modeler.report.page.content import PageContent
     from callpath_modeler.report.page.document import page
 
-    expected = expected_costs_of(click.get_current_context())
-    question = replace(question, expect=expected, has_verdicts=True)
+    question = replace(question, has_verdicts=True)
     verdicts = verdict_file(click.get_current_context())
     study = study.for_expectations(verdicts, question.metric)
     ranking = study.reading(requirements=True).ranking(question)

@@ -10,7 +10,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.expectation_option import EXPECT_COSTS, expected_costs_of
+from callpath_modeler.cli.expectation_option import EXPECT_COSTS
 from callpath_modeler.cli.one_call_path import row_of, rows_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -49,7 +49,6 @@ def command(
     linear: bool,
     per_process: bool,
     plot: Path | None,
-    expect: str | None,  # noqa: ARG001
     question: Question,
     study: Study,
     output: OutputRequest,
@@ -68,13 +67,12 @@ def command(
 
     if per_process:
         linear = linear and "--linear" not in study.load_options.preset
-        expected = expected_costs_of(click.get_current_context())
         _refuse(
             linear=linear,
             plot=plot,
             predicted=question.predicted,
             pair=question.pairs,
-            expect=expected,
+            expect=question.expect,
         )
         _show_processes(console, study, callpath, question, output)
         return
@@ -83,7 +81,6 @@ def command(
             f"-f {output.form} is for show --per-process",
             hint="cpmodel rank and cpmodel export write models in this format",
         )
-    question = replace(question, expect=expected_costs_of(click.get_current_context()))
     ranking = study.reading(requirements=True).ranking(question)
     row = row_of(ranking.fitted.experiment, callpath)
     lines = model_text(

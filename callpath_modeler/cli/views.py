@@ -12,7 +12,6 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import (
     EXPECT_COSTS,
-    expected_costs_of,
     with_expectation,
 )
 from callpath_modeler.cli.invocations import invocation_of
@@ -59,7 +58,6 @@ def command(
     reverse: bool,
     other: str,
     table: TableRequest,
-    expect: str | None,  # noqa: ARG001
     question: Question,
     study: Study,
 ) -> None:
@@ -77,7 +75,6 @@ def command(
     from callpath_modeler.report.views import ForecastView, views_table, views_text
 
     ctx = click.get_current_context()
-    question = replace(question, expect=expected_costs_of(click.get_current_context()))
     form = table.form
     viewed = viewing(form, table.top, question.inclusive, bool(ctx.params["exclusive"]))
     order = chosen_order(ctx, is_pair=bool(other))
