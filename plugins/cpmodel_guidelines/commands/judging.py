@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -166,6 +166,7 @@ class Judging:
     ) -> Experiment:
         """Return the experiment of a campaign, or of other sources."""
         from callpath_modeler import loading
+        from callpath_modeler.study import Study
         from cpmodel_guidelines.campaigns.conversion import experiment_of
 
         if campaign is not None:
@@ -176,7 +177,8 @@ class Judging:
                 "--outliers tukey needs the observations of mpiruns, and this input has none",
                 hint="give the output of a benchmark",
             )
-        return loading.load(sources, replace(load, read=replace(load.read, metrics=None)), progress)
+        study = Study(sources, load, progress=progress)
+        return study.reading(metrics=None).experiment()
 
     def benchmark(
         self,
