@@ -34,10 +34,12 @@ class Work(Enum):
     COLUMNS = "pairs of a run and a metric", 80_000, 1.0
     TABLE = "cells of rows and columns", 400_000, 3.0
     NAMES = "names in call paths", 1_000_000, 3.0
+    TEXT_LINES = "lines of text", 800_000, 10.0
     ELEMENTS = "elements of XML", 250_000, 3.0
     OPERATIONS = "operations in loops", 120_000, 1.2
     MESSAGES = "messages of collective operations", 8_000_000, 80.0
     LINES = "visits of lines by ranks", 300_000, 4.0
+    EVALUATIONS = "evaluations of expectations", 300, 0.003
     UNPACKED = "unpacked bytes", 48 << 20, 12.0
     MEMORY = "bytes of memory", 256 << 20, 32.0
 

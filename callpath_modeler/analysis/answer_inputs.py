@@ -33,7 +33,7 @@ class AnswerInputs:
         self.total_at_largest = _total_at_largest(fitted)
         self.unmodelled, self.unmodelled_share = _unmodelled(fitted)
 
-    def asking(self, *, predicted: bool) -> AnswerInputs:
+    def with_basis(self, *, predicted: bool) -> AnswerInputs:
         """Return the same with measured or with predicted values at measured targets."""
         if predicted == self.predicted:
             return self
@@ -75,7 +75,7 @@ class AnswerInputs:
         return Costs.of(self.fitted.experiment.tree, modelled)
 
     @cached_property
-    def unevenness(self) -> ImbalanceSources | None:
+    def imbalance_sources(self) -> ImbalanceSources | None:
         """Imbalance of computation at the largest scale."""
         return ImbalanceSources.of(self.fitted)
 

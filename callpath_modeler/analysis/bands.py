@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 
 _MOST_EXPONENT = 700.0
 
@@ -30,7 +30,7 @@ class Band:
     high: FloatArray
     measured: BoolArray | np.bool_ = np.False_
 
-    def __getitem__(self, index: int | slice) -> Band:
+    def __getitem__(self, index: int | slice | IntArray) -> Band:
         measured = np.broadcast_to(self.measured, self.value.shape)
         return Band(self.value[index], self.low[index], self.high[index], measured[index])
 

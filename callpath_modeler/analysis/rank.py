@@ -201,7 +201,7 @@ class Ranking(Answer, RankingPlotMixin):
         growth = view.growth.astype(float)
         key = growth if self.by is By.GROWTH or (self.by is By.VALUE and is_limit) else self._key
         ties = [view.lead, growth] if is_limit else [self.value]
-        ties = [-np.nan_to_num(tie, nan=-1.0) for tie in ties if tie is not key]
+        ties = [-tie for tie in ties if tie is not key]
         # The sort is stable, so equal call paths are ordered by position.
         order = np.lexsort((*ties, -np.where(np.isnan(key), -np.inf, key)))
         has_value = ~np.isnan(self.value) if self.repetitions else self.leader >= 0

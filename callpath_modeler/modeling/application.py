@@ -50,6 +50,7 @@ def fit_mixture(
     aggregate: Aggregate,
     confidence: float,
     beside: int = 0,
+    learn_from: int | None = None,
     each: MapLike = map,
 ) -> Models:
     """Return the models of all rows; every hypothesis of every row gets a probability.
@@ -60,7 +61,7 @@ def fit_mixture(
         Points in any order.
     y : ndarray [n, K, R]
         Values; NaN = missing.
-    space, aggregate, confidence, beside, each
+    space, aggregate, confidence, beside, learn_from, each
         As for `fit`, which checks them.
 
     Raises
@@ -70,7 +71,8 @@ def fit_mixture(
     """
     several = points.ndim > 1
     values = SortedValues.by_point(points, y)
-    setting = estimate_priors(points[values.order], values, space, aggregate)
+    teachers = SortedValues(y[:learn_from], values.order)
+    setting = estimate_priors(points[values.order], teachers, space, aggregate)
     known, far = setting.hypotheses, setting.far
     columns = empty_columns(len(y), len(far), setting.terms)
     parts = list(values.chunks(rows_per_chunk(known, CHUNK, kernels().most_together)))

@@ -35,6 +35,7 @@ def fit(
     aggregate: Aggregate = "auto",
     confidence: float = 0.95,
     beside: int = 0,
+    learn_from: int | None = None,
     each: MapLike = map,
 ) -> Models:
     """Return a model of every row.
@@ -64,6 +65,9 @@ def fit(
     beside : int
         Number of first rows that only serve to learn noise and priors; the models are those of the
         other rows.
+    learn_from : int, optional
+        Number of first rows that noise and priors are learnt from; None = all rows. The models of
+        further rows then do not depend on each other.
     each : MapLike
         Map over parts of the rows; it has no effect on the models.
 
@@ -118,6 +122,7 @@ def fit(
         aggregate=aggregate,
         confidence=confidence,
         beside=beside,
+        learn_from=learn_from,
         each=each,
     )
 

@@ -205,7 +205,7 @@ class NodeReport(ViewNode):
             what = " of the exclusive cost" if len(self.rows) > 1 else ""
             lines.append(f"imbalance{what} at {fitted.parameter} = {', '.join(uneven)}")
         if self._alone is not None:
-            known = self.forecast.inputs.unevenness
+            known = self.forecast.inputs.imbalance_sources
             told = imbalance_facts(known, self._alone, style=self.style)
             lines += [f"{word} at {text}" for word, text in told]
             lines += self._why(self._alone)

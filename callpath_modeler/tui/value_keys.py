@@ -110,7 +110,7 @@ class ValueKeys(BrowserFrame):
 
     def _foresee(self, inputs: AnswerInputs | PairInputs, target: float) -> None:
         """Predict at a target, at once or in a thread while the screen stays."""
-        inputs = inputs.asking(predicted=self._predicted)
+        inputs = inputs.with_basis(predicted=self._predicted)
         is_small = self._is_small
         if isinstance(inputs, PairInputs):
             is_small = len(inputs.pair.tree) <= _PAIRS_AT_ONCE

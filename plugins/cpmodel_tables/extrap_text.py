@@ -10,7 +10,7 @@ from pathlib import Path
 from callpath_modeler.errors import InputError
 from callpath_modeler.numerals import decimal_of
 from cpmodel_tables.series import Series
-from cpmodel_tables.text import opened_text
+from cpmodel_tables.text import opened_lines
 
 _HINT = "lines start with PARAMETER, POINTS, METRIC, REGION or DATA"
 _CALLS = "->"
@@ -81,7 +81,7 @@ class _Text:
         )
 
     def read(self) -> Series:
-        with opened_text(self.path, newline=None) as lines:
+        with opened_lines(self.path) as lines:
             self._read(lines)
         return self.series
 

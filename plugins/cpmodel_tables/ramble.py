@@ -12,7 +12,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import RunSource
 from cpmodel_tables.grid import as_numbers
 from cpmodel_tables.results import NODES, PROCESSES, THREADS, Results, counts_of
-from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text, whole_text
+from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_lines, whole_text
 
 _CREATOR = "Ramble"
 _COUNTS = {"n_ranks": PROCESSES, "n_threads": THREADS, "n_nodes": NODES}
@@ -82,7 +82,7 @@ def read_text(path: Path) -> list[RunSource]:
     experiments: list[_Json] = []
     context: _Json = {}
     figure = ""
-    with opened_text(path, newline=None) as text:
+    with opened_lines(path) as text:
         for line in map(str.rstrip, text):
             if found := _EXPERIMENT.fullmatch(line):
                 experiments.append({"name": found[1], "CONTEXTS": [], "is_text": True})

@@ -10,7 +10,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import RunSource
 from cpmodel_tables.grid import refuse_many
 from cpmodel_tables.results import NODES, PROCESSES, THREADS, Results, counts_of
-from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text, whole_text
+from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_lines, whole_text
 
 _CREATOR = "ReFrame"
 _REPORT = re.compile(r'\s*\{\s*"(session_info|runs|restored_cases)"\s*:')
@@ -75,7 +75,7 @@ def read_log(path: Path) -> list[RunSource]:
     results = Results(path, _CREATOR)
     titles: list[str] = []
     figures: list[tuple[str, str, str]] = []
-    with opened_text(path, newline=None) as text:
+    with opened_lines(path) as text:
         for number, line in enumerate(text, 1):
             if not line.strip():
                 continue

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.readers.json_text import json_value, memory_of_json
 from callpath_modeler.readers.unpacking import (
     GZIP,
@@ -95,6 +96,27 @@ def opened_text(path: Path, newline: str | None) -> Iterator[TextIO]:
         raise
     except (OSError, EOFError, zlib.error) as cause:
         raise _unreadable(path, cause) from cause
+
+
+@contextmanager
+def opened_lines(path: Path) -> Iterator[Iterator[str]]:
+    """Open the text of a file, as `opened_text` does, for readers that take time for each line.
+
+    Raises
+    ------
+    InputError
+        As by `opened_text`, and by the iterator if a packed file has too many lines for its size.
+    """
+    with opened_text(path, newline=None) as text:
+        yield _limited(text, InputLimits.of(path))
+
+
+def _limited(text: Iterator[str], limits: InputLimits) -> Iterator[str]:
+    most = limits.most(Work.TEXT_LINES)
+    for number, line in enumerate(text, 1):
+        if number > most:
+            limits.check(Work.TEXT_LINES, number, "unpack it yourself")
+        yield line
 
 
 def whole_text(path: Path, *, is_json: bool = False) -> str:

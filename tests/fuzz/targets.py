@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import numpy as np
 
 import table_files
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import Region
 from fuzz import seeds
@@ -123,9 +124,27 @@ def _history(path: Path) -> None:
 
 
 def _expectations(path: Path) -> None:
-    from callpath_modeler.analysis.expectations.interpretation import read
+    """Check the models of a small program."""
+    from callpath_modeler.expectation_check import check
 
-    read(path)
+    check(_models(), path)
+
+
+@cache
+def _models() -> Fitted:
+    """Return models of the call paths and metrics that the expectations of the seed name."""
+    from callpath_modeler.pipeline import fit
+    from callpath_modeler.profile.metric_values import MetricValues
+    from callpath_modeler.profile.schema import Metric
+    from synthetic import POINTS, experiment
+
+    points = np.array(POINTS)
+    laws = {"main": 4 + 0 * points, "main/f": 0.5 * points, "main/Comm": 1 + np.log2(points)}
+    laws |= {f"main/Comm/MPI_{name}": points**0.5 for name in ("Allreduce", "Reduce", "Bcast")}
+    made = experiment({path: law.tolist() for path, law in laws.items()})
+    sent = 8 * made.columns["time"].exclusive
+    sizes = MetricValues(Metric("bytes_sent", "B"), sent, sent.sum(axis=0))
+    return fit(replace(made, columns={**made.columns, "bytes_sent": sizes}))
 
 
 def _manifest(path: Path) -> None:

@@ -86,6 +86,12 @@ HOSTILE = {
         b"".join(b"f%d,2%s\n" % (k, b",1" * 2900) for k in range(8)))),
     "packed titles": ("tables-csv-packed", lambda: gzip.compress(b"callpath,p,%s\n%s" % (
         b",".join(b"m%d" % k for k in range(2900)), (b"f,2%s\n" % (b",1" * 2900)) * 200))),
+    "packed lines": ("extrap-text", lambda: gzip.compress(
+        b"PARAMETER p\nPOINTS 1 2 3 4 5\nREGION m\n%sREGION a\nREGION  b\nREGION a\n%s%s" % (
+            b"DATA 9\n" * 5, b"DATA 1\n" * 5, b"REGION m\n" * 799_000))),
+    "more packed lines": ("extrap-text", lambda: gzip.compress(
+        b"PARAMETER p\nPOINTS 1 2 3 4 5\n%s" % (b"#\n" * 8_000_000))),
+    "equal stacks": ("folded", lambda: gzip.compress(b"a 1\n" * 4_000_000)),
     "paths": ("tables-csv", lambda: CSV + b"".join(
         b"main/f%d,%d,1\n" % (k, k + 2) for k in range(1990))),
     "points": ("extrap-json", lambda: json.dumps({"parameters": ["p"], "measurements": {

@@ -6,13 +6,17 @@ environment in front, `< FILE` for standard input; the word `cpmodel` is left ou
 
 from __future__ import annotations
 
+import re
 import shlex
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from golden_files import EXPECTED
+
+
 HERE = Path(__file__).parent
-EXPECTED = HERE / "expected"
+_TYPED = re.compile(r"'([^']*)'|(\S+)")
 
 
 @dataclass(frozen=True)
@@ -59,3 +63,38 @@ def all_cases() -> list[Case]:
             steps = tuple(Step.of(line) for line in lines.strip().splitlines())
             found.append(Case(path.stem, name, steps))
     return found
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session of the browser: its command, the size of the screen, and keys for each screen."""
+
+    name: str
+    step: Step
+    size: tuple[int, int]
+    keys: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def file(self) -> Path:
+        """The file with the golden screens."""
+        return EXPECTED / "screens" / f"{self.name}.txt"
+
+
+def keys_of(words: str) -> tuple[str, ...]:
+    """Return the keys of a line: names of keys, and typed text in quotes."""
+    found = (part for typed, key in _TYPED.findall(words) for part in ([key] if key else typed))
+    return tuple(found)
+
+
+def all_sessions() -> list[Session]:
+    """Return all sessions of the browser."""
+    known = tomllib.loads((HERE / "sessions.toml").read_text("utf-8"))
+    return [
+        Session(
+            name,
+            Step.of(each["command"]),
+            tuple(each["size"]),
+            tuple((words, keys_of(words)) for words in each["keys"]),
+        )
+        for name, each in known.items()
+    ]

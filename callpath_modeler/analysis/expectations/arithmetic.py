@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
-from callpath_modeler.analysis.expectations.bound_check import BoundSides, crossing, judge_sides
+from callpath_modeler.analysis.expectations.bound_check import BoundSides, judge_sides
+from callpath_modeler.analysis.expectations.budget import Budget
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.expectations.expression import (
     Comparison,
@@ -72,7 +73,7 @@ class Arithmetic:
             return self.metrics[name].fitted.metric.unit
         return self.numbers[name][1] if name in self.numbers else "1"
 
-    def judge(self, target: float, confidence: float) -> Judgement:
+    def judge(self, target: float, confidence: float, budget: Budget) -> Judgement:
         """Return the verdict at a finite target."""
         first = next(iter(self.metrics.values()))
         bands = {
@@ -82,6 +83,7 @@ class Arithmetic:
             self.comparison,
             self._sides(bands, np.asarray(target)),
             first,
+            first.unmodelled(),
             target=target,
             unit=self.unit(),
             at_most=self.comparison.at_most,
@@ -89,11 +91,12 @@ class Arithmetic:
 
         def beyond(points: FloatArray) -> Band:
             curves = {
-                k: one.curve(found.worst, points, confidence) for k, one in self.metrics.items()
+                k: budget.curve(one, found.worst, points, confidence)
+                for k, one in self.metrics.items()
             }
             return self._sides(curves, points).beyond
 
-        return replace(found, crossing=crossing(beyond, first.fitted.points))
+        return replace(found, crossing=budget.crossing(beyond, first.fitted.points))
 
     def _sides(self, bands: Mapping[str, Band], scale: FloatArray) -> BoundSides:
         shape = next(iter(bands.values())).value.shape

@@ -15,6 +15,7 @@ import numpy as np
 
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.expectations.subjects import Subjects
+from callpath_modeler.analysis.expectations.sum_models import SumModels
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
@@ -178,7 +179,7 @@ def _entries(
     fitted = subjects.fitted
     # Growth and value are judged together, each as much surer.
     confidence = 1 - (1 - fitted.models.confidence) / 2
-    models = subjects.models()
+    models = SumModels(fitted).of_subjects(subjects)
     growths, table = models.shapes.growths, growth_probabilities(models)
     ranks = models.growth_rank().tolist()
     band = subjects.band(CriterionKind.VALUE, target, confidence)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
+from callpath_modeler.analysis.expectations.budget import Budget
 from callpath_modeler.analysis.expectations.expectation import Bound, Criterion, CriterionKind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import (
-    Crossing,
     Judgement,
     SubjectVerdicts,
     Verdict,
 )
 from callpath_modeler.analysis.scales import scale_to_run
-from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.validation import deciding_run_of_value
 
 _ROUNDING = 1e-6
@@ -25,12 +25,6 @@ _ROUNDING = 1e-6
 
 UNCLEAR = 0.02
 """Share of a cost without a model above which the cost cannot meet a bound."""
-
-_FURTHEST = 2.0**20
-"""Largest extrapolation factor in the search for the scale that breaks a bound."""
-
-_PER_DOUBLING = 4
-_FINER = 65
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,22 +93,57 @@ class BoundCheck:
     kept: BoolArray
 
     @classmethod
-    def of(cls, sides: BoundSides, subjects: Subjects, at_most: BoolArray | bool) -> BoundCheck:
-        """Return the results of comparisons, [subjects]."""
-        measured = np.broadcast_to(sides.beyond.measured, len(subjects))
+    def of(cls, sides: BoundSides, unmodelled: FloatArray, at_most: BoolArray | bool) -> BoundCheck:
+        """Return the results of comparisons.
+
+        Parameters
+        ----------
+        sides : the two sides, [n]
+        unmodelled : [n] share of the cost of each subject without a model
+        at_most : whether the bounds are upper ones
+        """
+        measured = np.broadcast_to(sides.beyond.measured, len(unmodelled))
         # What was measured needs no model.
-        unmodelled = np.zeros(len(subjects))
-        if not measured.all():
-            unmodelled = np.where(measured, 0.0, subjects.unmodelled())
+        unmodelled = np.where(measured, 0.0, unmodelled)
         kept = sides.kept & (~np.asarray(at_most) | (unmodelled <= UNCLEAR))
         return cls(sides, measured, unmodelled, sides.broken, kept)
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounded:
+    """Numbers of subjects at a finite target, which bounds limit.
+
+    Attributes
+    ----------
+    band : the numbers, [n]
+    unmodelled : share of the cost of each subject without a model, [n]
+    """
+
+    band: Band
+    unmodelled: FloatArray
+
     @classmethod
-    def with_bounds(cls, bounds: Sequence[Bound], subjects: Subjects, band: Band) -> BoundCheck:
-        """Return the results for subjects with one bound each."""
-        amount = np.array([bound.amount for bound in bounds])
-        at_most = np.array([bound.at_most for bound in bounds])
-        return cls.of(BoundSides.of_bounds(band, amount, at_most), subjects, at_most)
+    def of(
+        cls, subjects: Subjects, kind: CriterionKind, target: float, confidence: float
+    ) -> Bounded:
+        """Return numbers of subjects."""
+        band = subjects.band(kind, target, confidence)
+        if np.all(band.measured):
+            return cls(band, np.zeros(len(subjects)))
+        return cls(band, subjects.unmodelled())
+
+    def take(self, places: IntArray) -> Bounded:
+        """Return the numbers at some places."""
+        return Bounded(self.band[places], self.unmodelled[places])
+
+    def compared(self, bounds: Sequence[Bound]) -> BoundCheck:
+        """Return comparisons with one bound for each number, or with one bound for all."""
+        size = len(self.unmodelled)
+        amount = np.broadcast_to(np.array([bound.amount for bound in bounds]), size)
+        at_most = np.broadcast_to(np.array([bound.at_most for bound in bounds]), size)
+        return BoundCheck.of(
+            BoundSides.of_bounds(self.band, amount, at_most), self.unmodelled, at_most
+        )
 
 
 def judge_bound(
@@ -122,20 +151,19 @@ def judge_bound(
     subjects: Subjects,
     target: float,
     confidence: float,
-    compared: BoundCheck | None = None,
-    first: int = 0,
+    compared: BoundCheck,
+    places: IntArray,
+    budget: Budget,
 ) -> Judgement:
     """Return the judgement of a bound on value, share, excess work or loss at a finite target.
 
     Parameters
     ----------
-    compared : results of the comparison, if they exist already
-    first : index of the first of these subjects among them
+    compared : results of comparisons, these subjects among them
+    places : their places in it
+    budget : work that the file may cause
     """
-    if compared is None:
-        sides = BoundSides.of_bound(subjects.band(bound.kind, target, confidence), bound)
-        compared = BoundCheck.of(sides, subjects, bound.at_most)
-    found = _concluded(bound, compared, subjects, first, target=target, unit=bound.unit)
+    found = _concluded(bound, compared, subjects, places, target=target, unit=bound.unit)
     if found.verdict is Verdict.KEPT or bound.kind not in {
         CriterionKind.VALUE,
         CriterionKind.SHARE,
@@ -147,7 +175,7 @@ def judge_bound(
         return found
 
     def beyond(points: FloatArray) -> Band:
-        curve = subjects.curve(found.worst, points, confidence)
+        curve = budget.curve(subjects, found.worst, points, confidence)
         return BoundSides.of_bound(curve, bound).beyond
 
     models, decides = subjects.fitted.models, None
@@ -159,7 +187,7 @@ def judge_bound(
         decides = min(scale_to_run(models.points, run), target) if np.isfinite(run) else None
     return replace(
         found,
-        crossing=crossing(beyond, subjects.fitted.points),
+        crossing=budget.crossing(beyond, subjects.fitted.points),
         decides=decides,
     )
 
@@ -177,35 +205,41 @@ def judge_sides(
     criterion: Criterion,
     sides: BoundSides,
     subjects: Subjects,
+    unmodelled: FloatArray,
     *,
     target: float,
     unit: str,
     at_most: bool,
 ) -> Judgement:
-    """Return the judgement of two sides, [subjects], at a finite target."""
-    compared = BoundCheck.of(sides, subjects, at_most)
-    return _concluded(criterion, compared, subjects, 0, target=target, unit=unit)
+    """Return the judgement of two sides, [subjects], at a finite target.
+
+    Parameters
+    ----------
+    unmodelled : [subjects] share of the cost without a model
+    """
+    compared = BoundCheck.of(sides, unmodelled, at_most)
+    places = np.arange(len(subjects))
+    return _concluded(criterion, compared, subjects, places, target=target, unit=unit)
 
 
 def _concluded(
     criterion: Criterion,
     compared: BoundCheck,
     subjects: Subjects,
-    first: int,
+    places: IntArray,
     *,
     target: float,
     unit: str,
 ) -> Judgement:
-    """Return the judgement of subjects from results in which they begin at `first`."""
-    here, sides = slice(first, first + len(subjects)), compared.sides
+    """Return the judgement of subjects from results in which they have some places."""
+    sides, broken = compared.sides, compared.broken[places]
     is_value = isinstance(criterion, Bound) and criterion.kind is CriterionKind.VALUE
-    broken = compared.broken[here]
-    unsure, worst = ~(broken | compared.kept[here]), 0
+    unsure, worst = ~(broken | compared.kept[places]), 0
     if len(subjects) > 1:
-        far = np.nan_to_num(sides.beyond.value[here], nan=-np.inf)
+        far = np.nan_to_num(sides.beyond.value[places], nan=-np.inf)
         worst = int(np.lexsort((far, unsure, broken))[-1])
     verdict = Verdict.BROKEN if broken.any() else Verdict.UNSURE if unsure.any() else Verdict.KEPT
-    at = first + worst
+    at = int(places[worst])
     return Judgement(
         criterion,
         verdict,
@@ -222,34 +256,3 @@ def _concluded(
         meaning=subjects.meaning(worst) if is_value else "",
         each=SubjectVerdicts(subjects.rows, broken, unsure),
     )
-
-
-def crossing(beyond: Callable[[FloatArray], Band], points: FloatArray) -> Crossing:
-    """Return the scale from which on a bound is probably broken, and the first one with certainty.
-
-    Parameters
-    ----------
-    beyond : function that returns the difference of both sides at many scales
-    points : measured scales, ascending
-    """
-    doublings = np.log2(_FURTHEST * points[-1] / points[0])
-    grid = np.geomspace(points[0], _FURTHEST * points[-1], int(doublings * _PER_DOUBLING) + 2)
-    found = beyond(grid)
-    # Exponentials end where no number holds them.
-    end = len(grid) if np.isfinite(found.value).all() else int(np.isfinite(found.value).argmin())
-    within = np.flatnonzero(~(found.value[:end] > 0))
-    first = int(within[-1]) + 1 if len(within) else 0
-    if first == end:
-        return Crossing(None, None)
-    # Bands widen without end: what is sure at a scale is not sure at all that follow.
-    surely = np.flatnonzero(found.low[first:end] > 0)
-    return Crossing(
-        _refined(grid, first, lambda p: beyond(p).value),
-        _refined(grid, first + int(surely[0]), lambda p: beyond(p).low) if len(surely) else None,
-    )
-
-
-def _refined(grid: FloatArray, first: int, beyond: Callable[[FloatArray], FloatArray]) -> float:
-    """Return the first scale beyond the bound, between two neighbours of the grid."""
-    finer = np.geomspace(grid[max(first - 1, 0)], grid[first], _FINER)
-    return float(finer[np.argmax(beyond(finer) > 0)])

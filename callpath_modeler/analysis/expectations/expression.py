@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -213,7 +214,7 @@ def evaluate(node: Node, value_of: Callable[[Leaf], FloatArray]) -> FloatArray:
         return value_of(node)
     values = [evaluate(part, value_of) for part in _parts(node)]
     if isinstance(node, ExtremeNode):
-        return np.asarray((np.maximum if node.largest else np.minimum).reduce(values))
+        return np.asarray(reduce(np.maximum if node.largest else np.minimum, values))
     total = np.asarray(0.0 if isinstance(node, SumNode) else 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         if isinstance(node, SumNode):

@@ -10,7 +10,7 @@ from callpath_modeler.analysis.expectations.expectation import GrowthLimit
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Judgement, SubjectVerdicts, Verdict
 from callpath_modeler.analysis.scales import scale_to_run
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.validation import (
     DeviationLimits,
@@ -49,8 +49,8 @@ def judge_growth(
     limit: GrowthLimit,
     subjects: Subjects,
     confidence: float,
-    check: GrowthCheck | None = None,
-    first: int = 0,
+    check: GrowthCheck,
+    places: IntArray,
 ) -> Judgement:
     """Return the judgement of a growth limit.
 
@@ -59,19 +59,20 @@ def judge_growth(
 
     Parameters
     ----------
-    check : models compared with the limit, if they exist already
-    first : index of the first of these subjects among them
+    check : models compared with the limit, those of these subjects among them
+    places : their places in it
     """
-    check = check or GrowthCheck.of(subjects.models(), limit.limits, confidence)
-    here, found = slice(first, first + len(subjects)), check.verdicts
-    surely_in, surely_out, outside = found.kept[here], found.broken[here], found.outside[here]
-    known = ~np.isnan(found.within[here])
-    beyond = np.where(known, 1 - found.within[here], 1.0)
+    found, within_limit = check.verdicts, check.verdicts.within[places]
+    surely_in, surely_out, outside = (
+        each[places] for each in (found.kept, found.broken, found.outside)
+    )
+    known = ~np.isnan(within_limit)
+    beyond = np.where(known, 1 - within_limit, 1.0)
     within = known.all() and not outside.any()
     kept = within and beyond.sum() <= (1 - confidence) * len(subjects)
     broken, unsure = surely_out.any(), not kept
     verdict = Verdict.BROKEN if broken else Verdict.UNSURE if unsure else Verdict.KEPT
-    table, growths = check.table[here], check.models.shapes.growths
+    table, growths = check.table[places], check.models.shapes.growths
     open_ = ~(surely_in | surely_out)
     worst = 0
     if len(subjects) > 1:
@@ -82,12 +83,12 @@ def judge_growth(
         order = np.argsort(-probability, kind="stable")
         named = order[probability[order] >= min(_SHOWN, probability.max())]
         # Rankings show the growth of the model, which need not be the most probable one.
-        own = int(check.models.growth_rank()[first + worst])
+        own = int(check.models.growth_rank()[places[worst]])
         if verdict is not Verdict.BROKEN or limit.limits.side(growths[own]):
             named = np.concatenate([[own], named[named != own]])
     decides = None
     if verdict is Verdict.UNSURE:
-        undecided = check.models.take([first + worst])
+        undecided = check.models.take([int(places[worst])])
         run = float(deciding_run(undecided, limit.limits, confidence)[0])
         decides = scale_to_run(undecided.points, run) if np.isfinite(run) else None
     return Judgement(

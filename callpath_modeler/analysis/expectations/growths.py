@@ -12,7 +12,7 @@ from callpath_modeler.analysis.expectations.expectation import (
     GrowthLimit,
 )
 from callpath_modeler.analysis.ideals import CallPathIdeal
-from callpath_modeler.arrays import IntArray
+from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Function, Growth
 from callpath_modeler.profile.calltree import CallTree
@@ -20,32 +20,26 @@ from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import Patterns
 
 
-def not_named(
-    expectation: Expectation,
+def unnamed(
     expectations: Expectations,
-    rows: IntArray,
     size: int,
     is_about: Callable[[Expectation], bool],
     rows_of: Callable[[Expectation], IntArray],
-) -> IntArray:
-    """Return the call paths that no other expectation selects, of an expectation with ``others``.
+) -> BoolArray:
+    """Return the call paths that no expectation names, [call paths]; ``others`` selects from them.
 
     Parameters
     ----------
-    expectation : the expectation; without ``others``, its call paths are returned unchanged
     expectations : all expectations of the file
-    rows : call paths that its pattern selects
-    size : number of all call paths
-    is_about : whether an expectation is about the same metric
+    size : number of call paths
+    is_about : whether an expectation is about the metric
     rows_of : function that returns the call paths of a pattern
     """
-    if not expectation.others:
-        return rows
-    is_other = np.ones(size, bool)
-    for other in expectations.expectations:
-        if other.callpath is not None and not other.others and is_about(other):
-            is_other[rows_of(other)] = False
-    return rows[is_other[rows]]
+    found = np.ones(size, bool)
+    for one in expectations.expectations:
+        if one.callpath is not None and not one.others and is_about(one):
+            found[rows_of(one)] = False
+    return found
 
 
 def growth_ideal(
@@ -89,6 +83,7 @@ def growth_ideal(
     own = np.full(len(tree), -1)
     below, whole, without = own.copy(), own.copy(), 0
     growths: list[Growth] = []
+    free = unnamed(expectations, len(tree), is_about, rows_of)
     for one in expectations.expectations:
         limit = _upper(one, parameter)
         if limit is None or not is_about(one):
@@ -100,7 +95,8 @@ def growth_ideal(
         if one.callpath is None:
             _set_slower(whole, np.arange(len(tree)), number, growths)
             continue
-        rows = not_named(one, expectations, rows_of(one), len(tree), is_about, rows_of)
+        rows = rows_of(one)
+        rows = rows[free[rows]] if one.others else rows
         without += not len(rows)
         _set_slower(below if one.inclusive else own, rows, number, growths)
     for level in tree.levels()[1:]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
+from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
@@ -19,8 +21,10 @@ from callpath_modeler.analysis.expectations.batching import (
     BatchResults,
     CriterionQuery,
     evaluate_batched,
+    evaluations,
 )
 from callpath_modeler.analysis.expectations.bound_check import judge_bound
+from callpath_modeler.analysis.expectations.budget import Budget
 from callpath_modeler.analysis.expectations.document import EXAMPLES
 from callpath_modeler.analysis.expectations.expectation import (
     Bound,
@@ -38,9 +42,10 @@ from callpath_modeler.analysis.expectations.expression import (
     leaves,
 )
 from callpath_modeler.analysis.expectations.growth_check import judge_growth
-from callpath_modeler.analysis.expectations.growths import not_named
+from callpath_modeler.analysis.expectations.growths import unnamed
 from callpath_modeler.analysis.expectations.rules import Rule, bind
 from callpath_modeler.analysis.expectations.subjects import Subjects
+from callpath_modeler.analysis.expectations.sum_models import SumModels
 from callpath_modeler.analysis.expectations.verdicts import (
     Judgement,
     Outcome,
@@ -49,13 +54,17 @@ from callpath_modeler.analysis.expectations.verdicts import (
     status_of,
 )
 from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.arrays import IntArray
+from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.input_limits import InputLimits
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.profile.pattern import Patterns
 from callpath_modeler.units import quantity, setting_text
+
+_OF_SLICE = 10
+"""Evaluations that cost as much as a slice of models in several parameters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +83,13 @@ class Judge:
     target: Mapping[str, float] = field(default_factory=dict)
     _held: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False)
     _measured: dict[Fitted, Measured] = field(default_factory=dict, repr=False)
+    _sums: dict[Measured, SumModels] = field(default_factory=dict, repr=False)
     _patterns: dict[Fitted, Patterns] = field(default_factory=dict, repr=False)
+    _free: dict[Fitted, BoolArray] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _budget(self) -> Budget:
+        return Budget(InputLimits.of(Path(self.expectations.written.path)))
 
     def outcomes(self) -> tuple[Outcome, ...]:
         """Return the outcome of every expectation, in the order of the file.
@@ -85,14 +100,16 @@ class Judge:
             If an expectation cannot be evaluated: unknown metric, wrong unit, or no target.
         """
         asked = [self._asked(each) for each in self.expectations.expectations]
-        known = evaluate_batched(question for one in asked for question in one.questions)
+        questions = [each for one in asked for each in one.questions if len(each.subjects)]
+        self._budget.spend(evaluations(questions))
+        known = evaluate_batched(questions, self._sums_of)
         return tuple(self._outcome(one, known) for one in asked)
 
     def _asked(self, expectation: Expectation) -> _Asked:
         """Return an expectation with its models, call paths and criteria."""
         fitted = self._models_of(expectation, expectation.metric, "metric")
         if isinstance(expectation.criteria[0], RuleText):
-            return _Asked(expectation, fitted)
+            return self._bound(expectation, expectation.criteria[0], fitted)
         subjects = self._subjects(expectation, fitted)
         if subjects is None or len(subjects) < expectation.at_least:
             return _Asked(expectation, fitted, len(subjects) if subjects is not None else 0)
@@ -102,10 +119,10 @@ class Judge:
     def _outcome(self, asked: _Asked, results: BatchResults) -> Outcome:
         """Return the outcome of one expectation."""
         expectation, fitted = asked.expectation, asked.fitted
-        if isinstance(expectation.criteria[0], RuleText):
-            return self._ruled(expectation, expectation.criteria[0], fitted)
+        if asked.rule is not None:
+            return self._concluded(expectation, fitted, 1, (self._ruled(expectation, asked.rule),))
         judgements = tuple(self._judged(expectation, one, results) for one in asked.questions)
-        return self._concluded(expectation, fitted, asked.matched, judgements)
+        return self._concluded(expectation, fitted, asked.matched, judgements, asked.missing)
 
     def _concluded(
         self,
@@ -122,30 +139,39 @@ class Judge:
         found = Outcome(expectation, fitted, line, Status.PASS, matched, judgements, missing, meant)
         return replace(found, status=status_of(found.verdict, expectation))
 
-    def _ruled(self, expectation: Expectation, rule: RuleText, fitted: Fitted) -> Outcome:
-        """Return the outcome of a rule across functions; a rule without call paths is broken."""
+    def _bound(self, expectation: Expectation, rule: RuleText, fitted: Fitted) -> _Asked:
+        """Return a rule with its call paths; a rule without call paths is broken."""
         comparison = rule.comparison
         self._refuse_sums(expectation, fitted)
+        rows_of = cache(partial(self._matching, expectation, "rule", fitted))
         for leaf in (*leaves(comparison.left), *leaves(comparison.right)):
-            if isinstance(leaf, CallPathsNode) and not len(
-                self._matching(expectation, "rule", fitted, leaf.pattern)
-            ):
-                return self._concluded(expectation, fitted, 0, (), leaf.pattern)
+            if isinstance(leaf, CallPathsNode) and not len(rows_of(leaf.pattern)):
+                return _Asked(expectation, fitted, missing=leaf.pattern)
+        measured = self._measured_of(fitted)
         try:
             bound = bind(
                 comparison,
-                self._measured_of(fitted),
+                measured,
                 self._numbers(fitted),
                 inclusive=expectation.inclusive,
                 confidence=expectation.confidence,
+                sums=self._sums_of(measured),
+                rows_of=rows_of,
             )
         except (ComparisonError, UsageError) as cause:
             message = f"rule = {comparison.text!r}: {cause.message}"
             self._refuse(expectation, "rule", message, f"e.g. {EXAMPLES['rule']}")
+        self._budget.spend(bound.evaluations)
+        return _Asked(expectation, fitted, 1, rule=bound)
+
+    def _ruled(self, expectation: Expectation, rule: Rule) -> Judgement:
+        """Return the judgement of a rule across functions."""
+        text, fitted = expectation.criteria[0], rule.fitted
+        assert isinstance(text, RuleText)
         target = self._scale(expectation, fitted) or float(fitted.points[-1])
         if not np.isfinite(target):
             target = float(fitted.points[-1])
-        return self._concluded(expectation, fitted, 1, (judge_rule(rule, bound, target),))
+        return judge_rule(text, rule, target)
 
     def _scale(self, expectation: Expectation, fitted: Fitted) -> float | None:
         """Return the target along the parameter of the models; None = there is no target."""
@@ -178,11 +204,16 @@ class Judge:
             self._refuse(expectation, "target", what, "give it one")
         which = (metric, parameter, *held.items())
         if which not in self._held:
+            # Each slice of models in several parameters is made for itself.
+            self._budget.spend(_OF_SLICE * (fitted.surface is not None))
             self._held[which] = fitted.holding(held, parameter)
         return self._held[which]
 
     def _measured_of(self, fitted: Fitted) -> Measured:
         return self._measured.setdefault(fitted, Measured(fitted))
+
+    def _sums_of(self, measured: Measured) -> SumModels:
+        return self._sums.setdefault(measured, SumModels(measured.fitted))
 
     def _check_parameters(self, expectation: Expectation, fitted: Fitted) -> None:
         """Raise an error for parameters that the models do not have."""
@@ -205,18 +236,24 @@ class Judge:
             self._refuse_sums(expectation, fitted)
             return Subjects(self._measured_of(fitted), None)
         rows = self._named(expectation, fitted)
-        rows = not_named(
-            expectation,
-            self.expectations,
-            rows,
-            len(fitted.experiment.tree),
-            lambda other: self._metric(other) == self._metric(expectation),
-            lambda other: self._named(other, fitted),
-        )
+        if expectation.others:
+            rows = rows[self._unnamed(expectation, fitted)[rows]]
         if expectation.inclusive:
             self._refuse_sums(expectation, fitted)
         found = Subjects(self._measured_of(fitted), rows, expectation.inclusive)
         return found if len(rows) else None
+
+    def _unnamed(self, expectation: Expectation, fitted: Fitted) -> BoolArray:
+        """Return the call paths that no expectation of the same metric names."""
+        if fitted not in self._free:
+            metric = self._metric(expectation)
+            self._free[fitted] = unnamed(
+                self.expectations,
+                len(fitted.experiment.tree),
+                lambda other: self._metric(other) == metric,
+                lambda other: self._named(other, fitted),
+            )
+        return self._free[fitted]
 
     def _metric(self, expectation: Expectation) -> str:
         return expectation.metric or self.models_of(None).metric.name
@@ -273,7 +310,9 @@ class Judge:
         assert target is not None
         if isinstance(criterion, Bound):
             self._check_unit(expectation, criterion, subjects.fitted)
-            return judge_bound(criterion, subjects, target, confidence, *results.bound(question))
+            return judge_bound(
+                criterion, subjects, target, confidence, *results.bound(question), self._budget
+            )
         assert isinstance(criterion, Comparison)
         return self._judge_comparison(expectation, criterion, subjects, target, confidence)
 
@@ -326,7 +365,7 @@ class Judge:
             self._refuse(expectation, "bound", message, f"e.g. {EXAMPLES['bound']}")
         arithmetic = Arithmetic(comparison, numbers, metrics, parameter)
         try:
-            return arithmetic.judge(target, confidence)
+            return arithmetic.judge(target, confidence, self._budget)
         except ComparisonError as cause:
             message = f"bound = {comparison.text!r}: {cause.message}"
             self._refuse(expectation, "bound", message, f"e.g. {EXAMPLES['bound']}")
@@ -334,12 +373,24 @@ class Judge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """One expectation with its models, its call paths and its criteria."""
+    """One expectation with its models, its call paths and its criteria.
+
+    Attributes
+    ----------
+    expectation : the expectation or the rule
+    fitted : its models
+    matched : number of selected call paths
+    questions : criteria; empty = too few call paths, or a rule
+    rule : the rule with its call paths; None = no rule, or a pattern selects nothing
+    missing : pattern of a rule that selects nothing
+    """
 
     expectation: Expectation
     fitted: Fitted
     matched: int = 0
     questions: tuple[CriterionQuery, ...] = ()
+    rule: Rule | None = None
+    missing: str = ""
 
 
 def judge_rule(text: RuleText, rule: Rule, target: float) -> Judgement:

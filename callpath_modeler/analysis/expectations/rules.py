@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
-from callpath_modeler.analysis.expectations.bound_check import BoundSides, crossing
+from callpath_modeler.analysis.expectations.bound_check import BoundSides
+from callpath_modeler.analysis.expectations.crossings import crossing
 from callpath_modeler.analysis.expectations.expression import (
     CallPathsNode,
     Comparison,
@@ -37,7 +38,7 @@ from callpath_modeler.analysis.expectations.expression import (
     unit_text,
     units_of,
 )
-from callpath_modeler.analysis.expectations.subjects import models_of_sums
+from callpath_modeler.analysis.expectations.sum_models import SumKey, SumModels
 from callpath_modeler.analysis.expectations.verdicts import Crossing
 from callpath_modeler.analysis.measured import Measured, sum_over
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
@@ -46,9 +47,12 @@ from callpath_modeler.modeling import Growth, Models
 from callpath_modeler.modeling.distributions import normal_quantile
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.pattern import match, unmatched
+from callpath_modeler.profile.pattern import Patterns, unmatched
 
 Numbers = Mapping[str, tuple[float, str]]
+
+_AT_ONCE = 16
+"""Patterns times names of a rule that cost as much as one evaluation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +126,40 @@ class Rule:
     comparison : the parsed rule
     runs : models of the experiment, with measured values
     rows : call paths of each pattern
-    models : summed cost of the call paths of each pattern, one row per pattern
+    sums : models of sums over call paths
+    keys : names of the sums of the patterns in `sums`; None = each pattern selects one call path
+    confidence : confidence of bands
     numbers : values of other names, in SI base units, with their units
     """
 
     comparison: Comparison
     runs: Measured
     rows: Mapping[str, IntArray]
-    models: Models
+    sums: SumModels
+    keys: Sequence[SumKey] | None
+    confidence: float
     numbers: Numbers
+
+    @cached_property
+    def models(self) -> Models:
+        """Summed cost of the call paths of each pattern, one row per pattern."""
+        if self.keys is None:
+            found = self.fitted.models.take(np.concatenate([*self.rows.values()]))
+        else:
+            found = self.sums.of(self.keys)
+        return replace(found, confidence=self.confidence)
 
     @property
     def fitted(self) -> Fitted:
         """Models of the experiment."""
         return self.runs.fitted
+
+    @property
+    def evaluations(self) -> int:
+        """Work of the rule: each pattern moves both sides, which have all names."""
+        sides = (self.comparison.left, self.comparison.right)
+        names = sum(1 for side in sides for _ in leaves(side))
+        return 1 + len(self.rows) * names // _AT_ONCE
 
     @property
     def unit(self) -> str:
@@ -253,6 +277,8 @@ def bind(
     *,
     inclusive: bool = False,
     confidence: float | None = None,
+    sums: SumModels | None = None,
+    rows_of: Callable[[str], IntArray] | None = None,
 ) -> Rule:
     """Return a rule with the call paths of an experiment.
 
@@ -263,6 +289,8 @@ def bind(
     numbers : values of names that are no call paths, in SI base units, with their units
     inclusive : include callees
     confidence : confidence of bands; None = that of the models
+    sums : models of sums of the same models, which rules share; None = of this rule alone
+    rows_of : function that returns the call paths of a pattern; None = it is made
 
     Raises
     ------
@@ -274,20 +302,23 @@ def bind(
     known: Numbers = numbers or {}
     fitted, text = runs.fitted, comparison.text
     tree, parameter = fitted.experiment.tree, fitted.parameter
+    matching = rows_of or Patterns.of(tree).rows
     both = [*leaves(comparison.left), *leaves(comparison.right)]
-    patterns = dict.fromkeys(_text(leaf) for leaf in both if _is_pattern(leaf, parameter, known))
-    if not patterns:
+    named = dict.fromkeys(_text(leaf) for leaf in both if _is_pattern(leaf, parameter, known))
+    if not named:
         raise ComparisonError(text, 0, "no call path is part of the rule")
 
     def unit_of(leaf: Leaf) -> str:
-        return _unit_of(leaf, patterns, fitted.metric.unit, known)
+        return _unit_of(leaf, named, fitted.metric.unit, known)
 
     sides = (comparison.left, comparison.right)
     check_same_unit(text, *(units_of(text, side, unit_of) for side in sides))
-    rows = {pattern: _named(tree, pattern, inclusive=inclusive) for pattern in patterns}
-    models = _models(fitted, tuple(rows.values()))
-    sure = models.confidence if confidence is None else confidence
-    return Rule(comparison, runs, rows, replace(models, confidence=sure), known)
+    rows = {each: _named(tree, each, matching(each), inclusive=inclusive) for each in named}
+    shared, keys = sums or SumModels(fitted), None
+    if any(len(each) > 1 for each in rows.values()):
+        keys = shared.functions(rows.values())
+    sure = fitted.models.confidence if confidence is None else confidence
+    return Rule(comparison, runs, rows, shared, keys, sure, known)
 
 
 def _unit_of(leaf: Leaf, patterns: Container[str], unit: str, numbers: Numbers) -> str:
@@ -305,9 +336,8 @@ def _is_pattern(leaf: Leaf, parameter: str, numbers: Numbers) -> bool:
     return isinstance(leaf, CallPathsNode) or (leaf.text != parameter and leaf.text not in numbers)
 
 
-def _named(tree: CallTree, pattern: str, *, inclusive: bool) -> IntArray:
-    """Return the call paths that a pattern selects; inclusive: with their callees, each once."""
-    rows = np.flatnonzero(match(tree, pattern))
+def _named(tree: CallTree, pattern: str, rows: IntArray, *, inclusive: bool) -> IntArray:
+    """Return the call paths of a pattern; inclusive: with their callees, each once."""
     if not len(rows):
         raise unmatched(tree, pattern)
     if not inclusive:
@@ -316,13 +346,6 @@ def _named(tree: CallTree, pattern: str, *, inclusive: bool) -> IntArray:
     np.add.at(steps, rows, 1)
     np.add.at(steps, tree.end[rows], -1)
     return np.flatnonzero(steps.cumsum()[:-1] > 0)
-
-
-def _models(fitted: Fitted, functions: Sequence[IntArray]) -> Models:
-    """Return models of functions: existing models of single call paths, new models of sums."""
-    if all(len(rows) == 1 for rows in functions):
-        return fitted.models.take(np.concatenate(functions))
-    return models_of_sums(fitted, lambda values: _sums(functions, values))
 
 
 def _sums(functions: Iterable[IntArray], values: FloatArray) -> FloatArray:

@@ -6,18 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from callpath_modeler import modeling
 from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.ideals import ideal_cost, scaling_over
-from callpath_modeler.analysis.measured import Measured, Sums, sum_over
+from callpath_modeler.analysis.measured import Measured, sum_over
 from callpath_modeler.analysis.predict import Predicted, predict, predict_sum
 from callpath_modeler.analysis.run_time import run_time_at, run_time_bands
-from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import Models
-from callpath_modeler.modeling.lines.line_models import with_rows_from
 from callpath_modeler.modeling.sums import ends_of_sums
 from callpath_modeler.profile.metric_values import inclusive_values
 
@@ -56,15 +53,8 @@ class Subjects:
         row = self.row(index)
         if row is None:
             return "run time" if self.run_time is not None else ""
-        return "sum with callees" if of_growth and self._sums[index] else ""
-
-    @property
-    def _sums(self) -> BoolArray:
-        """Whether each subject is a sum of several call paths, [subjects]."""
-        if self.rows is None:
-            return np.ones(1, np.bool_)
-        has_callees = self.fitted.experiment.tree.end[self.rows] > self.rows + 1
-        return np.asarray(has_callees & self.inclusive)
+        has_callees = self.fitted.experiment.tree.end[row] > row + 1
+        return "sum with callees" if of_growth and self.inclusive and has_callees else ""
 
     def __len__(self) -> int:
         return 1 if self.rows is None else len(self.rows)
@@ -204,61 +194,6 @@ class Subjects:
             unknown = np.full(len(points), np.nan)
             return Band(unknown, unknown, unknown)
         return Band(*predict_sum(fitted, rows, points))
-
-    def models(self) -> Models:
-        """Return models of the values of subjects, one per subject.
-
-        A call path without callees, and the run time, have the models that rankings show. Sums over
-        call paths have models of their own, made together with those of all call paths, which
-        provide noise and priors. A sum of models would have the growth of its fastest call path,
-        however small that is.
-        """
-        if self.run_time is not None:
-            return self.run_time.models
-        if self.rows is None:
-            return models_of_sums(self.fitted, self.sums)
-        own, sums = self.fitted.models.take(self.rows), self._sums
-        if not sums.any():
-            return own
-        found = models_of_sums(self.fitted, self.sums)
-        # The classic method models each row alone, so both models of a call path are the same.
-        is_own = ~sums if found.method == "mixture" else np.zeros(len(sums), np.bool_)
-        return with_rows_from(found, own, is_own) if is_own.any() else found
-
-
-def models_of_sums(fitted: Fitted, sums: Sums) -> Models:
-    """Return models of sums over call paths, made together with those of all call paths.
-
-    Parameters
-    ----------
-    sums : function that returns the sums [n, ...] of columns [call paths, ...] of exclusive values;
-        NaN = nothing was measured
-
-    Returns
-    -------
-    Models
-        Models of n rows.
-    """
-    names = fitted.parameters
-    points, values = fitted.experiment.by_setting(fitted.metric.name, names)
-    measured = ~np.isnan(values).all(axis=(0, 2))
-    points, values = points[measured], values[:, measured]
-    both = np.concatenate([values, sums(values)])
-    found = modeling.fit(
-        points[:, 0] if len(names) == 1 else points,
-        both,
-        beside=len(values),
-        method="classic" if fitted.models.method == "classic" else "mixture",
-        space=fitted.models.space,
-        aggregate=fitted.models.aggregate,
-        confidence=fitted.models.confidence,
-    )
-    if len(names) == 1:
-        return found
-    at = np.array([fitted.held.get(name, 1.0) for name in names])
-    line = names.index(fitted.parameter), at, points
-    beside = modeling.runs_along(fitted.whole, *line, values).values
-    return modeling.slice_with_line_models(found, *line, sums(values), beside)[0]
 
 
 def _of(subjects: Subjects, own: Predicted) -> Band:

@@ -26,11 +26,14 @@ from callpath_modeler.modeling.distributions import student_quantile
 LEAST_CROWD = 8
 """Fewest series of which only a small share may change on its own at one time."""
 
-_AFTER = np.array([*range(1, 9), 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64])
-"""Numbers of records after a change at which a look compares; leaving some out adds no alarm."""
+_AFTER = np.array([n for n in range(1, 65) if n % max(1, 2 ** (n.bit_length() - 3)) == 0])
+"""Numbers of records after a change at which a look compares: those with three binary digits.
 
-_LEAST_RECORDS = 3
-"""Fewest records of an alarm."""
+The others would add time, and few alarms.
+"""
+
+_LEAST_RECORDS = 4
+"""Fewest records that can be evidence enough for an alarm."""
 _CHUNK = 64
 """Number of looks that are screened at once."""
 
@@ -84,7 +87,7 @@ class Alarm:
     low: float
     high: float
     evidence: float
-    shared: bool = False
+    shared: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -50,8 +50,8 @@ def slice_with_line_models(
     axis : the parameter that is left
     at : [D] values of all parameters; that of `axis` has no effect
     points, values : [K, D] settings, and [n, K, R] values measured there
-    beside : [m, K', R] values of other rows along this line, as returned by `runs_along`; they show
-        the noise of the runs, as in `fit`
+    beside : [m, K', R] values of other rows along this line, as returned by `runs_along`; noise and
+        priors of the runs are learnt from them; None = from `values`
 
     Returns
     -------
@@ -70,6 +70,7 @@ def slice_with_line_models(
         runs.points,
         np.concatenate([others, runs.values]),
         beside=len(others),
+        learn_from=len(others) or None,
         space=None if usual else surface.space,
         aggregate=surface.aggregate,
         confidence=surface.confidence,

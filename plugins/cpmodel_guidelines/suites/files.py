@@ -14,7 +14,7 @@ from cpmodel_guidelines.campaigns.campaign import Campaign, Section, campaign_of
 from cpmodel_guidelines.suites import headed, imb, osu, skampi
 from cpmodel_guidelines.suites.pgmpi import CATALOGUE, CONFIGURATION, configured_processes
 from cpmodel_guidelines.suites.sections import Source
-from cpmodel_tables.text import first_text, opened_text
+from cpmodel_tables.text import first_text, opened_lines
 
 _SUFFIXES = frozenset({"", ".txt", ".dat", ".out", ".log", ".csv", ".tsv", ".sko", ".res"})
 _PROCESSES = re.compile(r"(?:^|[._-])(?:p|np)([0-9]{1,9})(?=[._-]|$)")
@@ -161,7 +161,7 @@ def read_campaign(of: BenchmarkFiles, *, strict: bool = False) -> Campaign:
     for file in of.files:
         source = Source(file.path, file.library, file.processes)
         try:
-            with opened_text(file.path, newline=None) as lines:
+            with opened_lines(file.path) as lines:
                 sections += file.suite.read(source, lines)
         except InputError as error:
             if strict or len(of.files) == 1:

@@ -215,6 +215,20 @@ def test_labels_of_a_ranking_are_those_of_the_call_paths():
     assert explain(whole, 0) is None
 
 
+def test_the_first_call_path_has_a_cause_and_one_without_a_model_has_none():
+    nan = float("nan")
+    late = np.array([nan, nan, nan, 2.0, 2.0])
+    times = {"main": P, "main/late": late, "main/steady": ONE, "main/f": 2 * P}
+    needs = {"main": P, "main/late": np.nan_to_num(late), "main/f": P}
+    made = pipeline.fit(measured(times, {"visits": needs}), "time")
+    for inclusive in (False, True):
+        ranking = rank(made, TARGET, inclusive=inclusive)
+        assert ranking.leader[1] == -1
+        expected = ["more work", "-", "-", "more work"]
+        assert ranking.why(np.arange(4)) == expected
+        assert ranking.why(np.arange(4)[::-1]) == expected[::-1]  # found before
+
+
 def test_other_metrics_have_no_causes():
     made = measured({"main": ONE}, {"visits": {"main": P}})
     ranking = rank(pipeline.fit(made, "visits"), TARGET)

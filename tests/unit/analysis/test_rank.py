@@ -5,15 +5,23 @@ import dataclasses
 import numpy as np
 import pytest
 
+from callpath_modeler import pipeline
 from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.excess_patterns import NOTICEABLE
+from callpath_modeler.analysis.measured_only import measured_values
 from callpath_modeler.analysis.predict import predict_sum
 from callpath_modeler.analysis.rank import FIRST, By, rank
-from callpath_modeler.analysis.trust import MARKS, among_the_first, marks_of_trust
+from callpath_modeler.analysis.trust import (
+    MARKS,
+    MOST_IN_DOUBT,
+    among_the_first,
+    marks_of_trust,
+)
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.profile.views import TopDown
-from synthetic import POINTS, fitted
+from synthetic import POINTS, experiment, fitted
 
 P = np.array(POINTS)
 NAN = float("nan")
@@ -335,10 +343,11 @@ def test_shares_of_a_total_of_zero_are_none_and_what_has_no_model_has_no_share_o
     assert tuple(ranking.total) == (0.0, 0.0, 0.0)
 
 
-def noisy(**of_experiment):
+def noisy(more=(), **of_experiment):
     """Return models of three repetitions, whose predictions have bands."""
     random = np.random.default_rng(3)
     laws = {"main": 10 + 0 * P, "main/f": 1.0 * P, "main/f/g": 0.5 * P, "main/h": 3 + 0 * P}
+    laws |= {path: np.array(law) for path, law in dict(more).items()}
     values = {
         path: law[:, None] * (1 + 0.02 * random.standard_normal((len(P), 3)))
         for path, law in laws.items()
@@ -346,17 +355,23 @@ def noisy(**of_experiment):
     return fitted(values, **of_experiment)
 
 
+GONE = {"main/old": [7.0, 7.0, 7.0, 7.0, NAN]}
+
+
+@pytest.mark.parametrize("more", [{}, GONE])
 @pytest.mark.parametrize("inclusive", [False, True])
-def test_the_band_of_excess_work_is_that_of_the_views(inclusive):
-    made = noisy()
+def test_the_band_of_excess_work_is_that_of_the_views(inclusive, more):
+    """A call path that is gone counts neither at the base nor at the target."""
+    made = noisy(more)
     nodes = np.arange(len(made.experiment.tree))
     own, whole = answer_at(made, 128.0).of_nodes(TopDown(made.experiment.tree), nodes)
     expected = whole if inclusive else own
     band = rank(made, 128.0, inclusive=inclusive).excess_band
-    assert (expected.excess_low < expected.excess).all()
-    assert band.value == pytest.approx(expected.excess)
-    assert band.low == pytest.approx(expected.excess_low)
-    assert band.high == pytest.approx(expected.excess_high)
+    assert (expected.excess_low < expected.excess)[:4].all()
+    assert band.value[:4] == pytest.approx(expected.excess[:4])
+    assert band.low[:4] == pytest.approx(expected.excess_low[:4])
+    assert band.high[:4] == pytest.approx(expected.excess_high[:4])
+    assert np.isnan(band.low[4:]).all()
 
 
 def test_excess_work_has_no_band_at_infinity_where_it_was_measured_and_beside_a_correction():
@@ -446,3 +461,89 @@ def test_a_subtree_of_measured_call_paths_has_the_marks_of_its_own_interval():
 def test_ranked_call_paths_are_marked_as_ranked(fit):
     ranking = rank(fit, 64)
     assert np.flatnonzero(ranking.is_ranked).tolist() == sorted(ranking.order.tolist())
+
+
+def repeated(laws, noise=0.002):
+    """Return models of four repetitions of laws [K] by call path."""
+    random = np.random.default_rng(3)
+    return fitted(
+        {
+            path: np.asarray(law)[:, None] * (1 + noise * random.standard_normal((len(P), 4)))
+            for path, law in laws.items()
+        }
+    )
+
+
+def test_marks_of_a_subtree_are_limited_by_its_call_paths_and_those_of_a_call_path_by_none():
+    """At 16 times the largest scale, no prediction has more than two marks."""
+    made = repeated({"main": 2.0 + 0 * P, "main/f": 1.0 * P, "main/g": 0.5 * P})
+    assert rank(made, 500, inclusive=True).trust.tolist() == [MARKS] * 3
+    assert rank(made, 512, inclusive=True).trust.tolist() == [MOST_IN_DOUBT] * 3
+    odd = repeated({"main": 5.0 + 0 * P, "main/odd": 100 * np.array([1, 1.6, 0.8, 1.7, 0.9])})
+    assert odd.status(1) == "outside"
+    assert rank(odd, 64).trust[0] == MARKS
+    assert rank(odd, 64, inclusive=True).trust[0] <= MOST_IN_DOUBT
+
+
+def test_the_efficiency_is_the_expected_cost_over_the_cost_per_process():
+    values = {"main": list(8 / P), "main/f": list(0.5 * P)}
+    own = rank(fitted(values), 64).excess
+    assert own.cost == pytest.approx([8 / 64, 32])
+    assert own.efficiency == pytest.approx([(4 + 1) / (8 / 64 + 32), 1 / 32])
+    # The same costs as sums over processes.
+    sums = {path: list(np.array(column) * P) for path, column in values.items()}
+    summed = rank(fitted(sums, reduction=Reduction.SUM), 64).excess
+    assert summed.cost == pytest.approx(own.cost)
+    assert summed.efficiency == pytest.approx(own.efficiency)
+    assert np.isnan(rank(fitted(values), np.inf).excess.efficiency).all()
+
+
+def compared():
+    """Return the values of two scales: one call path is slower, others scatter."""
+    two = {
+        "main": [[5.0, 5.1, 5.2], [5.1, 5.2, 5.4]],
+        "main/f": [[1.0, 1.1, 1.2], [2.0, 2.1, 2.2]],
+        "main/g": [[1.0, 1.3, 1.2], [1.3, 1.25, 1.9]],
+        "main/g/h": [[1.0, 1.0, 1.0], [3.0, 3.0, 3.0]],
+    }
+    return measured_values(experiment(two, POINTS[:2]), settings={}, pairs=[(2.0, 4.0)])
+
+
+def test_excess_work_is_doubted_where_the_repetitions_of_both_scales_overlap():
+    ranking = rank(compared(), 4.0)
+    assert ranking.is_comparison
+    assert (np.abs(ranking.excess.exclusive) > NOTICEABLE).any()
+    own, whole = ranking.doubted
+    assert own.tolist() == [True, False, True, False]
+    assert whole.tolist() == [False, False, False, False]
+
+
+@pytest.mark.parametrize("target", [6.0, 64.0, np.inf])
+def test_excess_work_at_a_target_without_runs_is_not_doubted(target):
+    assert not np.any(rank(noisy(), target).doubted)
+
+
+def test_the_fastest_scale_is_that_of_the_run_time_where_it_is_known():
+    """The call paths are at their mean over processes, and the slowest process takes longer."""
+    made = experiment({"main": list(1000 / P), "main/f": list(0.01 * P)}, scaling=Scaling.STRONG)
+    longer = np.array(2000 / P + 0.5 * P)
+    column = dataclasses.replace(made.columns["time"], run_time=longer)
+    found = rank(pipeline.fit(dataclasses.replace(made, columns={"time": column})), 1024)
+    assert found.turning.at == pytest.approx(np.sqrt(2000 / 0.5), rel=0.02)
+    assert found.turning.total[0] == pytest.approx(2 * np.sqrt(2000 * 0.5), rel=0.01)
+
+
+def test_a_ranking_says_what_it_ranks(fit):
+    assert repr(rank(fit, 64)) == "<Ranking app at p = 64: 4 call paths by value>"
+
+
+def test_of_equal_growth_the_costlier_call_path_comes_first():
+    values = {"main": [1.0] * 5, "main/f": list(1.0 * P), "main/g": list(3.0 * P)}
+    assert order(rank(fitted(values), 64, By.GROWTH)) == ["main/g", "main/f", "main"]
+
+
+def test_at_infinity_the_fastest_growth_gains_and_the_others_lose_the_shares_they_had(fit):
+    shares = rank(fit, np.inf, By.SHARE)
+    assert order(shares) == ["main/cubic", "main/log", "main/linear", "main"]
+    before = shares.share_at_largest[shares.order[1:]]
+    assert before.tolist() == sorted(before)

@@ -103,6 +103,23 @@ def test_messages_of_calls_of_different_kinds_keep_their_order(recording, second
     assert len(list(mismatches(specify(recording(2, program))))) == (count > 0)
 
 
+@pytest.mark.parametrize(("sizes", "count"), [((8, 16, 24), 0), ((8, 24, 16), 1)])
+def test_messages_are_received_in_the_order_of_calls_of_different_kinds(recording, sizes, count):
+    """A receive, the received half of an exchange, and a receive, of one tag."""
+
+    def program(rank: Rank) -> None:
+        if rank.rank == 0:
+            for size in sizes:
+                rank.send(1, size)
+            rank.receive(1, 16)
+        else:
+            rank.receive(0, 8)
+            rank.exchange(0, 0, 16)
+            rank.receive(0, 24)
+
+    assert len(list(mismatches(specify(recording(2, program))))) == count
+
+
 def test_a_message_of_the_right_size_from_another_rank_does_not_match(recording):
     def program(rank: Rank) -> None:
         if rank.rank < 2:

@@ -46,6 +46,12 @@ def test_arithmetic_goes_by_the_usual_rules(text, expected):
     assert value(text) == pytest.approx(expected)
 
 
+def test_the_larger_of_a_number_and_a_value_at_each_scale_is_found():
+    node = parse_comparison("max(time, 2, min(time, 5)) <= 0").left
+    found = evaluate(node, lambda _: np.array([1.0, 3.0, 7.0]))
+    assert found.tolist() == [2.0, 3.0, 7.0]
+
+
 def test_a_long_sum_is_no_deep_one():
     assert value(" + ".join(["1"] * 20_000) + " <= 0") == 20_000
 

@@ -145,3 +145,90 @@ def test_errors_of_repetitions_make_alarms_later():
     unsure = replay(values, np.full(values.shape, 0.2**2), np.ones(1), AlarmRule()).alarms
     assert sure
     assert not unsure
+
+
+def test_four_records_can_be_enough_and_three_cannot():
+    values = np.array([[0.0, 0.0, 1.0, 1.0]])
+    rule = {"false_alarms": 0.9, "persistence": 1, "least_sd": 1e-9}
+    (found,) = alarms(values, **rule)
+    assert (found.raised, found.likely) == (3, 2)
+    assert alarms(values[:, :3], **rule) == ()
+
+
+def test_a_change_is_compared_after_each_of_eight_records_and_then_in_steps_of_a_quarter():
+    """Two records are the fewest before a change, so no earlier change explains the values."""
+    values = series((2, 0.0), (80, 1.0), sd=1e-6)
+    waited = []
+    for persistence in range(3, 65):
+        found = alarms(values, persistence=persistence)[0]
+        waited.append(found.raised + 1 - 2)
+    assert waited[:6] == [3, 4, 5, 6, 7, 8]
+    for persistence, after in enumerate(waited, 3):
+        assert persistence <= after <= 1.25 * persistence
+    assert waited[-1] == 64
+    assert alarms(values, persistence=65) == ()
+
+
+@pytest.mark.parametrize(("number", "shared"), [(7, False), (8, True)])
+def test_of_seven_series_half_may_change_on_their_own_and_of_more_a_tenth(number, shared):
+    values = np.concatenate(
+        [series((20, 0.0), (10, 1.0 if k < 3 else 0.0), seed=k) for k in range(number)]
+    )
+    weights = np.full(number, 1 / number)
+    found = replay(values, np.zeros(values.shape), weights, AlarmRule()).alarms
+    assert {each.row for each in found} == {0, 1, 2}
+    assert {each.shared for each in found} == {shared}
+
+
+SD, CHANGED = 0.05, 30
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Return the alarms of 300 series that change by 3 standard deviations, beside steady ones."""
+    random = np.random.default_rng(5)
+    values = SD * random.standard_normal((320, 60))
+    values[:300, CHANGED:] += 3 * SD
+    steady = np.arange(320) >= 300
+    weights = np.where(steady, 0.0, 1 / 300)
+    found = replay(values, np.zeros(values.shape), weights, AlarmRule(), steady).alarms
+    first = {each.row: each for each in reversed(found)}
+    assert len(first) > 290
+    assert not any(each.shared for each in found)
+    return [first[row] for row in sorted(first)]
+
+
+def test_the_interval_of_records_holds_the_change_in_95_of_100_cases_and_few_others(many):
+    held = np.mean([each.earliest <= CHANGED <= each.latest for each in many])
+    assert 0.93 <= held <= 1.0
+    width = np.array([each.latest - each.earliest for each in many])
+    assert width.mean() < 3
+    assert np.mean([each.likely == CHANGED for each in many]) > 0.7
+    assert all(each.earliest <= each.likely <= each.latest for each in many)
+
+
+def test_the_interval_of_the_change_holds_it_in_95_of_100_cases(many):
+    held = np.mean([each.low <= 3 * SD <= each.high for each in many])
+    assert 0.92 <= held <= 0.985
+    middle = [(each.low + each.high) / 2 for each in many]
+    assert middle == pytest.approx([each.change for each in many])
+
+
+def test_the_default_is_five_false_alarms_in_a_hundred_histories_and_two_records():
+    values = series((20, 0.0), (5, 1.0))
+    (default,), (rate,) = alarms(values), alarms(values, false_alarms=0.05)
+    assert default == rate
+    assert default.raised == default.likely + 1
+
+
+def test_64_records_on_both_sides_of_a_change_are_compared():
+    values = series((80, 0.0), (80, 1.0), sd=0.1)
+    (found, *_) = alarms(values)
+    begin, end = found.likely - 64, found.raised + 1 + 64
+    expected = values[0, found.likely : end].mean() - values[0, begin : found.likely].mean()
+    assert found.change == pytest.approx(expected)
+
+
+def test_changes_of_less_than_a_tenth_of_a_percent_are_scatter():
+    for change, number in ((0.0005, 0), (0.01, 1)):
+        assert len(alarms(series((30, 0.0), (30, change), sd=0.0))) == number
