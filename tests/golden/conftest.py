@@ -12,6 +12,7 @@ from callpath_modeler.cli import console
 from command_line import clean, run  # noqa: F401
 from golden_cases import Step
 from golden_inputs import Inputs
+from golden_rules import check_rules
 from written_files import as_text
 
 WIDTH = "100"
@@ -24,7 +25,7 @@ def inputs(tmp_path_factory):
 
 @pytest.fixture
 def perform(run, inputs, monkeypatch):  # noqa: F811
-    """Run a command, and return its status and all that it printed."""
+    """Run a command, check its output, and return its status and all that it printed."""
     monkeypatch.setattr(console, "_PROGRESS_AFTER", math.inf)  # Stages take other times each time.
 
     def perform(step: Step) -> str:
@@ -37,6 +38,7 @@ def perform(run, inputs, monkeypatch):  # noqa: F811
             text = (inputs.folder / step.given).read_text()
             monkeypatch.setattr(sys, "stdin", io.StringIO(text))
         done = run(*step.words)
+        check_rules(step, done, int(step.variables.get("COLUMNS", WIDTH)))
         parts = [f"$ {step.line}\nexit status {done.status}\n"]
         parts += [f"--- standard output\n{done.out}"] if done.out else []
         parts += [f"--- standard error\n{done.err}"] if done.err else []
