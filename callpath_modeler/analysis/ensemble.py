@@ -40,8 +40,8 @@ from callpath_modeler.notebook_repr import LossesPlotMixin
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.parameter_line import ParameterLine
+from callpath_modeler.profile.program import with_scaling_of
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.readers.program import with_scaling_of
 from callpath_modeler.targets import settings_of, target_of
 from callpath_modeler.units import setting_text
 

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from callpath_modeler.cli import console
-from command_line import clean, run  # noqa: F401
 from golden_cases import Step
 from golden_inputs import Inputs
 from golden_rules import check_rules
 from written_files import as_text
+
+from callpath_modeler.cli import console
+from command_line import clean, run  # noqa: F401
 
 WIDTH = "100"
 

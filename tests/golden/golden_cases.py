@@ -14,7 +14,6 @@ from pathlib import Path
 
 from golden_files import EXPECTED
 
-
 HERE = Path(__file__).parent
 _TYPED = re.compile(r"'([^']*)'|(\S+)")
 

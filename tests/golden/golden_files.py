@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import pytest
-
 from normal_form import with_numbers_of
 
 EXPECTED = Path(__file__).parent / "expected"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from golden_cases import Step
 from rich.cells import cell_len
 
 from command_line import Outcome
-from golden_cases import Step
 
 RESULTS = frozenset({0, 1})
 """Exit statuses of commands that have a result; 1: something failed a check or became worse."""

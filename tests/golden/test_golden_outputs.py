@@ -6,7 +6,6 @@ They record what users see, and do not say whether it is right. Other tests do t
 from __future__ import annotations
 
 import pytest
-
 from golden_cases import Case, all_cases, all_sessions
 from golden_files import AGAIN, EXPECTED, compare
 from golden_inputs import INPUTS

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from golden_cases import Session, all_sessions
+from golden_files import compare
+from normal_form import normalised
 
 from browser_screen import Screen
 from callpath_modeler.cli.console import Console
 from callpath_modeler.tui.app import Browser
-from golden_cases import Session, all_sessions
-from golden_files import compare
-from normal_form import normalised
 
 
 async def screens(browser: Browser, session: Session) -> str:

@@ -16,6 +16,7 @@ from callpath_modeler.fitted import CallPathModel, Fitted
 from callpath_modeler.modeling import FitStatus
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.question import FURTHER
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import Curve, sketch
 from callpath_modeler.report.diff import difference_text
@@ -37,7 +38,7 @@ from callpath_modeler.report.page.summary import page_headline
 from callpath_modeler.report.python_source import identifiers
 from callpath_modeler.report.ranking import context, remainder
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
-from callpath_modeler.target_query import FURTHER
+from callpath_modeler.study import Study
 from callpath_modeler.units import counted
 
 _TOP = 10
@@ -82,6 +83,11 @@ def _content(thing: object) -> Html:
 @_content.register
 def _(experiment: Experiment) -> Html:
     return joined(tag("p", summary(experiment)), quality_section(experiment, experiment.findings))
+
+
+@_content.register
+def _(study: Study) -> Html:
+    return _content(study.experiment())
 
 
 @_content.register

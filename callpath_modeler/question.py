@@ -1,4 +1,4 @@
-"""Targets and questions in the words of the command line, and models held at a target."""
+"""Questions to a study, their targets, and models held at a target."""
 
 from __future__ import annotations
 
@@ -15,42 +15,65 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import parse_number
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.parameter_line import main_parameter
-from callpath_modeler.targets import target_of
-from callpath_modeler.units import factor_text, parameter_value, setting_text
+from callpath_modeler.targets import settings_of, target_of
+from callpath_modeler.units import as_option, factor_text, parameter_value, setting_text
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.expectation_text import ExcessExpectation
+    from callpath_modeler.analysis.scale_pairs import Pair
 
 FURTHER = 4.0
 """Default target of commands that need none, as a multiple of the largest scale."""
 
 
 @dataclass(frozen=True, slots=True)
-class PredictionQuery:
-    """A question to the models, in the words of the command line.
+class Question:
+    """A question to a `Study`.
+
+    Scales are numbers, or text in the words of the command line.
 
     Attributes
     ----------
-    target, at : target scale as ``"4096"`` or ``"p=4096,n=1e6"``; at most one of them is given
+    target : target scale, such as ``4096``, ``"1e6"`` or ``"inf"``
+    at : target by name, with values of other parameters, such as ``"p=4096,n=1e6"``; excludes
+        `target`
     metric : name of the metric; None = the run time
     inclusive : use inclusive values
     predicted : use predictions even where the target was measured
-    pairs : pairs of measured scales to compare, each as ``"8,128"``; empty = all scales
+    pairs : pairs of measured scales to compare, such as ``(8, 128)`` or ``"8,128"``; empty = all
+        scales
+    by : order of a ranking; None = excess work if two measured scales are compared, else the value
     expect : expected costs of excess work; None = perfect scaling
-    has_verdicts : the verdicts of a file of expectations are shown, so that it need not state
-        growths
+    has_verdicts : verdicts of the file of expectations are shown, so it need not state growths
     is_target_required : False = a target is ignored where pairs or few scales need no models
+    further : default target as a multiple of the largest scale; None = a target is required
     """
 
-    target: str | None = None
-    at: str | None = None
+    target: float | str | None = None
+    at: Mapping[str, float] | str | None = None
     metric: str | None = None
     inclusive: bool = False
     predicted: bool = False
-    pairs: tuple[str, ...] = ()
-    is_target_required: bool = True
+    pairs: tuple[Pair | str, ...] = ()
+    by: str | None = None
     expect: ExcessExpectation | None = None
     has_verdicts: bool = False
+    is_target_required: bool = True
+    further: float | None = FURTHER
+
+    def scale(self, parameter: str | None = None) -> Target:
+        """Return the target; ``target=4096`` is short for ``at={"p": 4096}`` with models over p.
+
+        Parameters
+        ----------
+        parameter : parameter that the user chose for the models
+
+        Raises
+        ------
+        UsageError
+            If the target is malformed, or given twice.
+        """
+        return parse_target(self.target, self.at, parameter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,45 +97,54 @@ class Target:
         return self.chosen or main_parameter(self.named)
 
 
-def parse_target(target: str | None, at: str | None, parameter: str | None = None) -> Target:
-    """Return the target of ``--target``, ``--at`` and ``--parameter``.
-
-    ``--target 4096`` is short for ``--at p=4096`` if the models are over p.
-    """
-    if target is not None and at is not None:
-        names = {part.partition("=")[0].strip() for part in at.split(",")}
+def parse_target(
+    target: float | str | None,
+    at: Mapping[str, float] | str | None = None,
+    parameter: str | None = None,
+) -> Target:
+    """Return the target of ``--target``, ``--at`` and ``--parameter``, as `Question.scale`."""
+    listed = as_option(at) if isinstance(at, Mapping) else at
+    if target is not None and listed is not None:
+        names = {part.partition("=")[0].strip() for part in listed.split(",")}
         if (parameter or "p") in names:
             raise UsageError("--target and --at give the same value", hint="give one of them")
         raise UsageError(
             "--target and --at exclude each other",
-            hint="give all values with --at " + shell_word(f"{parameter or 'p'}={target},{at}"),
+            hint="give all values with --at " + shell_word(f"{parameter or 'p'}={target},{listed}"),
         )
     if target is not None:
-        return Target(_scale(target))
+        return Target(_scale(target) if isinstance(target, str) else target_of(target))
+    named = settings_of(at, "at") if isinstance(at, Mapping) else _named(at)
+    found = Target(named=named, chosen=parameter if parameter in named else None)
+    if sum(np.isinf(list(named.values()))) > (np.isinf(named.get(found.parameter or "", 1.0))):
+        raise UsageError(
+            f"--at {listed!r}: only {found.parameter} may be infinite",
+            hint="give the others a value",
+        )
+    return found
+
+
+def _named(at: str | None) -> dict[str, float]:
+    """Return the values of parameters in the text of ``--at``."""
     named: dict[str, float] = {}
     for part in at.split(",") if at is not None else ():
         name, _, text = (piece.strip() for piece in part.partition("="))
         if not name or not text or name in named:
             raise UsageError(f"--at {at!r} is malformed", hint="e.g. --at p=4096 or p=4096,n=1e6")
         named[name] = _scale(text)
-    found = Target(named=named, chosen=parameter if parameter in named else None)
-    if sum(np.isinf(list(named.values()))) > (np.isinf(named.get(found.parameter or "", 1.0))):
-        raise UsageError(
-            f"--at {at!r}: only {found.parameter} may be infinite", hint="give the others a value"
-        )
-    return found
+    return named
 
 
 def _scale(text: str) -> float:
     return target_of(parse_number(text, "target"), text)
 
 
-def parse_pairs(texts: Iterable[str]) -> tuple[tuple[float, float], ...]:
+def parse_pairs(pairs: Iterable[Pair | str]) -> tuple[Pair, ...]:
     """Return the two scales of each ``--pair``."""
-    return tuple(_pair(text) for text in texts)
+    return tuple(_pair(each) if isinstance(each, str) else each for each in pairs)
 
 
-def _pair(text: str) -> tuple[float, float]:
+def _pair(text: str) -> Pair:
     scales = text.split(",")
     if len(scales) != 2:
         raise UsageError(f"--pair {text!r} is malformed", hint="two scales, e.g. --pair 8,128")

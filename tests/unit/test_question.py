@@ -7,14 +7,14 @@ from fractions import Fraction
 
 import pytest
 
-from callpath_modeler import pipeline, target_query
+from callpath_modeler import pipeline, question
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import default_space
 from synthetic import POINTS, experiment, fitted
 
 
 def findings(values, target):
-    return {f.code for f in target_query.findings_at(fitted(values), target)}
+    return {f.code for f in question.findings_at(fitted(values), target)}
 
 
 def test_a_target_far_beyond_the_data_is_said():
@@ -28,7 +28,7 @@ def test_a_target_at_which_models_overflow_is_refused():
     doubling = pipeline.fit(
         experiment({"main": [2.0**p for p in POINTS]}), options=pipeline.FitOptions(space=space)
     )
-    assert target_query.checked_target(doubling, 512.0) == 512.0
+    assert question.checked_target(doubling, 512.0) == 512.0
     with pytest.raises(UsageError, match=r"at p = 4096 the models predict more than any number"):
-        target_query.checked_target(doubling, 4096.0)
-    assert target_query.checked_target(doubling, float("inf")) == float("inf")
+        question.checked_target(doubling, 4096.0)
+    assert question.checked_target(doubling, float("inf")) == float("inf")

@@ -8,8 +8,8 @@ import pytest
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.program import recognise_scaling, refuse_several_programs
 from callpath_modeler.profile.schema import Metric, Reduction
-from callpath_modeler.readers.program import recognise_scaling, refuse_several_programs
 from synthetic import TIME, call_tree, experiment
 
 LULESH = call_tree(["main", "main/Lagrange", "main/Lagrange/CalcForce", "main/MPI_Init"])
