@@ -34,8 +34,8 @@ test: $(VENV)/installed-dev
 
 golden: $(VENV)/installed-dev
 	CPMODEL_NEW_GOLDEN=1 $(BIN)/python -m pytest tests/golden
-	git add --intent-to-add tests/golden/expected
-	git diff --stat=120 -- tests/golden/expected
+	git --no-pager diff --stat=120 -- tests/golden/expected
+	git ls-files --others --exclude-standard tests/golden/expected
 
 check: lint types contracts docs
 

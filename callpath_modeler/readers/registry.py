@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint
+from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,13 @@ def installed() -> dict[str, EntryPoint]:
 
 def package_of(entry: EntryPoint) -> str:
     """Return the name of the package that contains a plugin."""
-    return entry.dist.name if entry.dist else entry.value
+    return _name_of(entry.dist) if entry.dist else entry.value
+
+
+@cache
+def _name_of(package: Distribution) -> str:
+    """Return the name of a package; its metadata are parsed for it."""
+    return package.name
 
 
 def load(name: str) -> Reader:

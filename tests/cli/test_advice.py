@@ -45,17 +45,22 @@ def test_what_cannot_be_advised_is_refused(run, stored, words, status, complaint
 
 
 def test_a_target_that_is_set_for_all_commands_is_no_matter_of_what_was_read(
-    run, stored, monkeypatch
+    run, tmp_path, monkeypatch
 ):
+    table = exact_visits(tmp_path / "visits.csv")
     monkeypatch.setenv("CPMODEL_TARGET", "1000")
-    assert run("info", stored).status == 0
-    assert run("info", stored, "--advise").out.startswith("At p = 1000 ")
+    assert run("info", table).status == 0
+    assert run("info", table, "--advise").out.startswith("At p = 1000 ")
+
+
+def exact_visits(path):
+    rows = [f"main,{p},{3 * p}" for p in (2, 4, 8, 16, 32)]
+    path.write_text("\n".join(["callpath,p,visits", *rows]) + "\n", "utf-8")
+    return path
 
 
 def test_what_is_known_exactly_needs_no_run(run, tmp_path):
-    table = tmp_path / "visits.csv"
-    rows = [f"main,{p},{3 * p}" for p in (2, 4, 8, 16, 32)]
-    table.write_text("\n".join(["callpath,p,visits", *rows]) + "\n", "utf-8")
+    table = exact_visits(tmp_path / "visits.csv")
     done = run("info", table, "--advise")
     assert (
         done.out.splitlines()[-1]

@@ -35,6 +35,8 @@ AS_ANYBODY = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_btl": "self,vader",
+    # Waiting ranks leave the processors to those that compute, and to other tests.
+    "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 
 
