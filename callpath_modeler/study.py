@@ -18,6 +18,7 @@ from callpath_modeler.analysis.measured_only import (
 from callpath_modeler.analysis.rank import By, Ranking, rank
 from callpath_modeler.analysis.repetitions import repetition_findings
 from callpath_modeler.analysis.scale_pairs import Pair, with_pairs
+from callpath_modeler.argument_checks import parse_enum
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
 from callpath_modeler.fitted import Fitted
@@ -304,9 +305,12 @@ class Study(HtmlReprMixin):
                 hint="omit the option, or give profiles of two scales",
             )
         usual = By.LOSS if fitted.compares(target) else By.VALUE
-        order = usual if by is None else By(by)
         return rank(
-            fitted, target, order, inclusive=question.inclusive, predicted=question.predicted
+            fitted,
+            target,
+            usual if by is None else parse_enum(By, by, "order"),
+            inclusive=question.inclusive,
+            predicted=question.predicted,
         )
 
     def groups(self, name: str, metric: str | None = None) -> dict[str, Study]:

@@ -94,6 +94,11 @@ def test_a_field_that_questions_do_not_have_is_an_error():
         cpm.Study(experiment(LAWS)).ranking(goal=64)
 
 
+def test_an_unknown_order_is_an_error_with_the_known_ones():
+    with pytest.raises(UsageError, match="no order 'growht'"):
+        cpm.Study(experiment(LAWS)).ranking(target=64, by="growht")
+
+
 def test_two_studies_are_compared(samples):
     asked = cpm.Study(samples / "stencil")
     found = asked.difference(samples / "stencil", target=1024)
